@@ -104,6 +104,8 @@ class TopicJudgement:
         size = self._evidence.bucket_ms or DEFAULT_BUCKET_MS
         declared = {note.loss.to_bucket for notes in self._topic.losses.values() for note in notes}
         lossy = {(x, size) for x in declared if x is not None and begin <= x < end}
+        if Tier.AGENT not in self._tiers:  # what agents lost is not asked
+            lossy = set()
         return sorted(self._topic.tallies.keys() | lossy)
 
     def bucket(self, bucket: BucketId) -> BucketVerdict:
@@ -480,10 +482,14 @@ class TopicJudgement:
         (first, expected), *others = known
         others = [(place, found) for place, found in others if place not in silent]
         differing = [(p, found) for p, found in others if _content(found) != _content(expected)]
+        is_sealed = any(place.tier is Tier.AGENT for place, _ in known)
         for place, found in differing:
             words = reasons.difference(first, expected, place, found)
             name = reasons.name_of_difference(words, expected, found)
-            yield Finding(_gravity(place), words, name)
+            gravity = _gravity(place)
+            if not is_sealed and found.count >= expected.count:  # it is the first that lacks some
+                gravity = max(gravity, _gravity(first))
+            yield Finding(gravity, words, name)
             yield from self._gap_findings(place)
         lack = {place for place, _ in differing}
         for tier in sorted(self._needed):

@@ -1486,6 +1486,274 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "records that a retired place alone has of those that no agent counts are nobody's",
+        "audit/reconcile.py",
+        "if not is_sealed and found.count >= expected.count:",
+        "if False:",
+        (f"{_RECONCILE}test_without_a_seal_what_a_retired_place_has_alone_is_missing",),
+    ),
+    Mutant(
+        "of as many records as a place counts, those that a retired place has are the same",
+        "audit/reconcile.py",
+        "if not is_sealed and found.count >= expected.count:",
+        "if not is_sealed and found.count > expected.count:",
+        (f"{_RECONCILE}test_without_a_seal_what_a_retired_place_has_alone_is_missing",),
+    ),
+    Mutant(
+        "what a retired place has beside what an agent sealed is missing elsewhere",
+        "audit/reconcile.py",
+        "if not is_sealed and found.count >= expected.count:",
+        "if found.count >= expected.count:",
+        (f"{_RECONCILE}test_what_a_retired_place_has_alone_of_an_agent_that_sealed_is_a_remark",),
+    ),
+    Mutant(
+        "who spoke of rejects alone has not spoken of the topic that was made again",
+        "audit/reconcile.py",
+        "spoke = any(agent in topic.agents",
+        "spoke = all(agent in topic.agents",
+        (
+            f"{_RECONCILE}"
+            "test_who_spoke_of_rejects_alone_has_spoken_of_the_topic_that_was_made_again",
+        ),
+    ),
+    Mutant(
+        "what is no agent's finding needs no acceptance",
+        "audit/reconcile.py",
+        "            agents=tuple(agents),\n            findings=findings,\n",
+        "            agents=tuple(agents),\n",
+        (
+            "tests/unit/audit/test_decisions.py::"
+            "test_a_host_that_never_reported_is_accepted_by_its_name_too",
+        ),
+    ),
+    Mutant(
+        "without origin the counter that was heard last stands for all of them",
+        "audit/reconcile.py",
+        "            if tier in self._tiers and not self._retired.holds_tier(tier):\n",
+        "            if False:\n",
+        (f"{_RECONCILE}test_without_origin_no_counter_stands_for_another_one",),
+    ),
+    Mutant(
+        "without origin and a broker tier one mirror's counter stands for all of them",
+        "audit/reconcile.py",
+        "for tier in (Tier.BROKER, Tier.MIRROR):",
+        "for tier in (Tier.BROKER,):",
+        (f"{_RECONCILE}test_without_origin_no_counter_stands_for_another_one",),
+    ),
+    Mutant(
+        "records are the same where their bytes and checksums are",
+        "audit/reconcile.py",
+        "    return sums.count, sums.bytes, sums.checksum\n",
+        "    return 0, sums.bytes, sums.checksum\n",
+        (f"{_RECONCILE}test_tiers_agree_in_count_bytes_and_checksum",),
+    ),
+    Mutant(
+        "records are the same where their counts and checksums are",
+        "audit/reconcile.py",
+        "    return sums.count, sums.bytes, sums.checksum\n",
+        "    return sums.count, 0, sums.checksum\n",
+        (f"{_RECONCILE}test_tiers_agree_in_count_bytes_and_checksum",),
+    ),
+    Mutant(
+        "the bucket of a loss has no size where nobody counted anything",
+        "audit/reconcile.py",
+        "size = self._evidence.bucket_ms or DEFAULT_BUCKET_MS",
+        "size = self._evidence.bucket_ms",
+        (f"{_RECONCILE}test_a_loss_where_nobody_ever_counted_anything_has_a_bucket",),
+    ),
+    Mutant(
+        "a host is proven though a newer version said something, once anything is accepted",
+        "audit/reconcile.py",
+        "                findings=(each, *found.findings),\n",
+        "",
+        (
+            "tests/unit/audit/test_unread.py::"
+            "test_what_a_newer_version_said_is_covered_by_no_acceptance_of_before",
+        ),
+    ),
+    Mutant(
+        "without origin a loader that is heard stands for counters that are retired",
+        "audit/reconcile.py",
+        "for p in self._places if p.place.tier is not Tier.HDFS for",
+        "for p in self._places for",
+        (f"{_RECONCILE}test_without_origin_retired_counters_prove_nothing_by_being_silent",),
+    ),
+    Mutant(
+        "an acceptance of silence ends as the agent falls behind further",
+        "audit/reconcile.py",
+        '{reasons.of_delay(late_ms)}: unknown {since}", name\n',
+        '{reasons.of_delay(late_ms)}: unknown {since}"\n',
+        (
+            "tests/unit/audit/test_clocks.py::"
+            "test_a_host_whose_clock_is_far_behind_is_not_called_silent",
+        ),
+    ),
+    Mutant(
+        "a loss is of nothing that was touched between the look of a seal and the seal",
+        "audit/reconcile.py",
+        "since = (prior.epoch, prior.at) if prior",
+        "since = (prior.epoch, prior.number) if prior",
+        (
+            "tests/unit/audit/test_declared_losses.py::"
+            "test_a_loss_may_belong_to_what_was_touched_since_the_look_of_the_seal",
+        ),
+    ),
+    Mutant(
+        "an acceptance of a broken chain covers what is counted later",
+        "audit/reconcile.py",
+        "Finding(Status.UNKNOWN, words, reasons.name_of_lack(words, tally.sums))",
+        "Finding(Status.UNKNOWN, words)",
+        (
+            "tests/unit/audit/test_decisions.py::"
+            "test_of_a_broken_chain_the_acceptance_is_of_what_was_counted_then",
+        ),
+    ),
+    Mutant(
+        "what an agent that is behind has not sealed is open for ever",
+        "audit/reconcile.py",
+        '                Status.UNKNOWN, f"the agent is {reasons.of_delay',
+        '                Status.OPEN, f"the agent is {reasons.of_delay',
+        (
+            "tests/unit/audit/test_clocks.py::"
+            "test_a_host_whose_clock_is_far_behind_is_not_called_silent",
+        ),
+    ),
+    Mutant(
+        "an acceptance of a count that nothing confirms covers what is counted later",
+        "audit/reconcile.py",
+        "yield Finding(Status.UNKNOWN, words, reasons.name_of_lack(words, largest))",
+        "yield Finding(Status.UNKNOWN, words)",
+        (
+            "tests/unit/audit/test_decisions.py::"
+            "test_of_a_count_that_nothing_confirms_the_acceptance_is_of_what_was_counted_then",
+        ),
+    ),
+    Mutant(
+        "a loss has a bucket also where agents are not asked, in which nothing can be said of it",
+        "audit/reconcile.py",
+        "            lossy = set()\n",
+        "            pass\n",
+        (
+            "tests/unit/audit/test_declared_losses.py::"
+            "test_where_agents_are_not_asked_their_losses_are_not",
+        ),
+    ),
+    Mutant(
+        "that two agents report under one host name keeps its buckets open",
+        "audit/reconcile.py",
+        "Finding(Status.COMPLETE, reasons.of_namesakes(namesakes))",
+        "Finding(Status.OPEN, reasons.of_namesakes(namesakes))",
+        (
+            "tests/unit/audit/test_newest_agents.py::"
+            "test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent",
+        ),
+    ),
+    Mutant(
+        "an acceptance of lines that two agents may have read covers those that come later",
+        "audit/reconcile.py",
+        "Finding(Status.UNKNOWN, reason, self._of_now(reason, tallies))",
+        "Finding(Status.UNKNOWN, reason)",
+        (
+            "tests/unit/audit/test_doublings.py::"
+            "test_what_a_new_agent_counted_while_it_read_again_is_in_doubt",
+        ),
+    ),
+    Mutant(
+        "lines of a new epoch before its first seal are beyond doubt if more came behind it",
+        "audit/reconcile.py",
+        "first = (new.epoch, tallies[new].first) if new in tallies",
+        "first = (new.epoch, tallies[new].last) if new in tallies",
+        (
+            f"{_RECONCILE}"
+            "test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doubt",
+        ),
+    ),
+    Mutant(
+        "an epoch's seal by a clock that is ahead proves what came after it was taken",
+        "audit/reconcile.py",
+        "bool(until) and until[-1].vouched_until >=",
+        "bool(until) and until[-1].sealed_until >=",
+        (
+            f"{_RECONCILE}"
+            "test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_taken",
+        ),
+    ),
+    Mutant(
+        "a later epoch makes up for a missing number by our clock",
+        "audit/reconcile.py",
+        "start >= min(later).sealed_until + self._ahead_ms",
+        "start >= min(later).vouched_until + self._ahead_ms",
+        (f"{_RECONCILE}test_a_later_epoch_makes_up_for_a_missing_number_by_the_agents_own_clock",),
+    ),
+    Mutant(
+        "after a clock was set back a loss reaches up to when we took what it said before",
+        "audit/reconcile.py",
+        "end = max(note.time_ms, prior.sealed_until if prior",
+        "end = max(note.time_ms, prior.vouched_until if prior",
+        (f"{_RECONCILE}test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said",),
+    ),
+    Mutant(
+        "an acceptance of what no output has covers what no output has later",
+        "audit/reconcile.py",
+        "                yield Finding(Status.INCOMPLETE, words, name)\n",
+        "                yield Finding(Status.INCOMPLETE, words)\n",
+        (
+            "tests/unit/audit/test_decisions.py::"
+            "test_a_topic_that_no_newer_output_has_yet_waits_for_one",
+        ),
+    ),
+    Mutant(
+        "a seal vouches for what was delivered between its look and it",
+        "audit/reconcile.py",
+        "if any(touch > (newest.epoch, newest.at) for touch in touched):",
+        "if any(touch > (newest.epoch, newest.number) for touch in touched):",
+        (f"{_RECONCILE}test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it",),
+    ),
+    Mutant(
+        "an epoch's last seal proves what was delivered between its look and it",
+        "audit/reconcile.py",
+        "(until and tallies[old].last <= until[-1].at)",
+        "(until and tallies[old].last <= until[-1].number)",
+        (f"{_RECONCILE}test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it",),
+    ),
+    Mutant(
+        "what lay between two epochs goes up to when we took the first seal",
+        "audit/reconcile.py",
+        "bucket[0] <= max(since[0].sealed_until, resumed_ms)",
+        "bucket[0] <= max(since[0].vouched_until, resumed_ms)",
+        (
+            f"{_RECONCILE}"
+            "test_what_lay_between_two_epochs_goes_up_to_the_first_seal_by_its_own_clock",
+        ),
+    ),
+    Mutant(
+        "a loss is of no bucket that was touched behind it, too",
+        "audit/reconcile.py",
+        "(key.epoch, tally.first) <= (note.epoch, note.number)",
+        "(key.epoch, tally.last) <= (note.epoch, note.number)",
+        (
+            "tests/unit/audit/test_declared_losses.py::"
+            "test_what_was_touched_since_the_seal_may_have_been_touched_before_and_behind",
+        ),
+    ),
+    Mutant(
+        "a loss is of no bucket that was touched before the seal, too",
+        "audit/reconcile.py",
+        "and (key.epoch, tally.last) > since",
+        "and (key.epoch, tally.first) > since",
+        (
+            "tests/unit/audit/test_declared_losses.py::"
+            "test_what_was_touched_since_the_seal_may_have_been_touched_before_and_behind",
+        ),
+    ),
+    Mutant(
+        "beside a copy a seal ahead of us vouches for what came after it was taken",
+        "audit/reconcile.py",
+        "any(seal.vouched_until >= self._due(bucket) for seal in seals)",
+        "any(seal.sealed_until >= self._due(bucket) for seal in seals)",
+        (f"{_RECONCILE}test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken",),
+    ),
+    Mutant(
         "what a loader has of records without origin is taken for all of them",
         "audit/reconcile.py",
         "        elif not self._has_counters():",

@@ -347,6 +347,40 @@ MUTANTS = (
             "test_a_load_that_passes_nothing_but_a_gap_keeps_the_batch_below",
         ),
     ),
+    Mutant(
+        "a load that ends in a gap forgets the batch below",
+        "loader/topic_load.py",
+        "        below = result.below or below\n",
+        "        below = result.below\n",
+        (
+            "tests/unit/loader/test_topic_load.py::"
+            "test_a_load_that_ends_in_a_gap_keeps_the_batch_below",
+        ),
+    ),
+    Mutant(
+        "a partition that is kept back passes the gap in front of it",
+        "loader/topic_load.py",
+        "replace(planned, first=at, end=at, gap=None, refused=refused)",
+        "replace(planned, end=at, gap=None, refused=refused)",
+        ("tests/unit/loader/test_topic_load.py::test_a_partition_that_is_kept_back_passes_no_gap",),
+    ),
+    Mutant(
+        "a partition that is kept back says that it passed the gap in front of it",
+        "loader/topic_load.py",
+        "replace(planned, first=at, end=at, gap=None, refused=refused)",
+        "replace(planned, first=at, end=at, refused=refused)",
+        ("tests/unit/loader/test_topic_load.py::test_a_partition_that_is_kept_back_passes_no_gap",),
+    ),
+    Mutant(
+        "an output that is reached by another name is another one",
+        "loader/topic_load.py",
+        'newest.producer if newest else f"{parts.store.url}/{topic.name}"',
+        'f"{parts.store.url}/{topic.name}"',
+        (
+            "tests/unit/loader/test_topic_load.py::"
+            "test_an_output_that_is_reached_by_another_name_goes_on_under_its_first",
+        ),
+    ),
     # The commit.
     Mutant(
         "whoever does not know whether his manifest was made takes it for his",

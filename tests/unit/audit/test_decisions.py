@@ -26,6 +26,7 @@ from audit.messages import (
 )
 from audit.reconcile import verdicts
 from audit.retired_places import RetiredPlaces, check
+from audit.roster import Entry, Roster
 from audit.standing import standing
 from audit.verdict import BucketVerdict, Exemption, Place, Policy, Status
 from skidway.errors import ConfigurationRefused, UsageError
@@ -42,6 +43,7 @@ BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
 OLD = Sender(Tier.HDFS, "dc1", "/old/dc1.logs", "l1", 1)
 NEW = Sender(Tier.HDFS, "dc1", "/new/dc1.logs", "l1", 1)
 LOSS = Loss(LOGS, 7, 3, 100, 200, Certainty.LOST, "it was deleted unread", START, START)
+WEB9 = Entry("web9", "dc1", frozenset({"logs"}))
 SIGNED = Signature(NOW, "ada", "the disk died")
 
 
@@ -213,6 +215,18 @@ def test_unknown_and_incomplete_buckets_can_be_accepted() -> None:
     assert bucket(accepted(gone, impatient), impatient).word == "unknown, accepted"
 
 
+@promise("6 acceptance")
+def test_a_host_that_never_reported_is_accepted_by_its_name_too() -> None:
+    """It is no agent's finding: an acceptance names it, and one of before does not cover it."""
+    missed = replace(POLICY, silence_ms=0, roster=Roster([Entry("web1"), WEB9]))
+    lost = said(5, None, LOSS)
+    found = bucket(accepted(lost), missed)
+    assert (found.status, found.residue) == (Status.LOST, Status.UNKNOWN)
+    words = "host web9 is expected, but no agent of it reported yet"
+    assert found.unaccepted() == (FindingName(0, words),)
+    assert bucket(accepted(lost, missed), missed).is_accepted
+
+
 @promise("6 telling a loss")
 def test_a_lost_bucket_that_is_young_is_told_at_once() -> None:
     """What is known to be lost is not too young to say, and status 0 would hide it."""
@@ -293,6 +307,18 @@ def test_a_count_that_nothing_confirms_is_not_complete(texts: tuple[str, ...]) -
     assert never.status is not Status.COMPLETE
 
 
+@promise("6 acceptance")
+def test_of_a_count_that_nothing_confirms_the_acceptance_is_of_what_was_counted_then() -> None:
+    """What is counted later is confirmed by nothing either, and nobody accepted that."""
+    policy = replace(POLICY, retired_places=("broker", "hdfs"))
+    seen = accepted([delta(AGENT, 5), delta(BROKER, 4), *said(3)[2:]], policy)
+    assert bucket(seen, policy).is_accepted
+    counts = (Count(LOGS, 7, START, SIZE, 1, 10, 1, previous=1),)
+    later = replace(delta(AGENT, 0, 3), counts=counts)
+    seal = Seal(AGENT, 4, NOW, (SealedTopic(LOGS, NOW, 3),))
+    assert bucket([*seen, later, seal], policy).residue is Status.UNKNOWN
+
+
 @promise("6 retired place")
 def test_a_topic_that_no_newer_output_has_yet_waits_for_one() -> None:
     """Where the retired one has not all of it; a retired cluster or tier ends that."""
@@ -307,6 +333,13 @@ def test_a_topic_that_no_newer_output_has_yet_waits_for_one() -> None:
         return verdict.status, reason in verdict.reasons
 
     assert found(3, "hdfs /old") == (Status.INCOMPLETE, True)
+    one = replace(POLICY, retired_places=("hdfs /old",))
+    seen = accepted([*said(3), *newer], one)
+    assert bucket(seen, one).is_accepted
+    counts = (Count(LOGS, 7, START, SIZE, 1, 10, 1, previous=1),)
+    more = [replace(delta(x, 0, n), counts=counts) for x, n in ((AGENT, 3), (BROKER, 2))]
+    seal = Seal(AGENT, 4, NOW, (SealedTopic(LOGS, NOW, 3),))
+    assert bucket([*seen, *more, seal], one).residue is Status.INCOMPLETE
     assert found(5, "hdfs /old") == (Status.COMPLETE, False)
     assert found(3, "hdfs /old", "hdfs /new") == (Status.COMPLETE, False)
     assert found(3, "hdfs") == (Status.COMPLETE, False)
@@ -353,6 +386,25 @@ def test_a_broken_chain_of_a_retired_place_is_a_remark() -> None:
     agents = [_broken(delta(AGENT, 5)), *said(5, 5)[1:]]
     found = bucket(agents, replace(POLICY, retired_places=("cluster dc1",)))
     assert found.status is Status.UNKNOWN
+
+
+@promise("6 acceptance")
+def test_of_a_broken_chain_the_acceptance_is_of_what_was_counted_then() -> None:
+    """What is counted later is in doubt anew."""
+
+    def more(sender: Sender, number: int) -> Delta:
+        counts = (Count(LOGS, 7, START, SIZE, 1, 10, 1, previous=1),)
+        return replace(delta(sender, 0, number), counts=counts)
+
+    broken = [_broken(x) if isinstance(x, Delta) and x.sender == BROKER else x for x in said()]
+    seen = accepted(broken)
+    assert bucket(seen).is_accepted
+    later = [more(AGENT, 3), more(BROKER, 2), more(OLD, 2)]
+    seal = Seal(AGENT, 4, NOW, (SealedTopic(LOGS, NOW, 3),))
+    found = bucket([*seen, *later, seal])
+    assert (found.status, found.residue) == (Status.UNKNOWN, Status.UNKNOWN)
+    [reason] = found.reasons
+    assert "the broker counter broker-dc1 for this bucket are missing" in reason
 
 
 def test_a_place_is_retired_by_a_message_and_taken_back() -> None:

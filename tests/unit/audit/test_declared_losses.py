@@ -125,6 +125,59 @@ def test_a_loss_belongs_to_nothing_that_its_agent_did_not_touch_since_the_seal(l
     assert _judged(said, POLICY, OLD).status is Status.COMPLETE
 
 
+@promise("6 losses")
+@pytest.mark.parametrize(("at", "expected"), [(1, Status.LOST), (2, Status.COMPLETE)])
+def test_a_loss_may_belong_to_what_was_touched_since_the_look_of_the_seal(
+    at: int, expected: Status
+) -> None:
+    """What the agent delivered between its look and its seal may be newer than the look, and so
+    may be the lines beside it that are lost."""
+    lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
+    seal = Seal(_agent(1), 3, START, (SealedTopic(LOGS, START, at),))
+    said: list[Message] = [
+        Delta(_agent(1), 1, START),
+        Delta(_agent(1), 2, START, counts=(_count(1, OLD),)),
+        Delta(BROKER, 1, START, (Range(LOGS, 0, 0, 5),), (_count(1, OLD),)),
+        seal,
+        Delta(_agent(1), 4, START + 5, losses=(lost,)),
+        _seal(1, 5, NOW),
+    ]
+    assert _judged(said, POLICY, OLD).status is expected
+
+
+@promise("6 losses")
+@pytest.mark.parametrize("touched", [(1, 3), (3, 5)], ids=["before, too", "behind, too"])
+def test_what_was_touched_since_the_seal_may_have_been_touched_before_and_behind(
+    touched: tuple[int, int],
+) -> None:
+    """Whatever else came into the bucket, one of its deltas is of while the lines were lost."""
+    lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
+    first, again = _count(1, OLD), replace(_count(1, OLD), previous=touched[0])
+    counts = dict(zip(touched, (first, again), strict=True))
+    said: list[Message] = [
+        Delta(_agent(1), n, START, counts=(counts[n],) if n in counts else ()) for n in (1, 3, 5)
+    ]
+    said += [
+        _seal(1, 2, START),
+        Delta(_agent(1), 4, START, losses=(lost,)),
+        Delta(BROKER, 1, START, (Range(LOGS, 0, 0, 5),), (first,)),
+        Delta(BROKER, 2, START, (Range(LOGS, 0, 5, 9),), (replace(first, previous=1),)),
+        _seal(1, 6, NOW),
+    ]
+    assert _judged(said, POLICY, OLD).status is Status.LOST
+
+
+def test_a_loss_that_another_agent_declares_reaches_back_as_far() -> None:
+    """Of the one that it is of nothing was heard, so nobody knows how late its lines come."""
+    policy = replace(POLICY, lateness_ms=SIZE)
+    lost = Loss(LOGS, 2, 3, 40, 50, Certainty.LOST, "refused", START, START)
+    said: list[Message] = [Delta(_agent(1), 1, START, counts=(_count(1, OLD),), losses=(lost,))]
+    for bucket, is_lost in ((START, True), (START - SIZE, True), (OLD, False)):
+        counted = Delta(_agent(1), 2, START, counts=(_count(1, bucket),))
+        found = _judged([*said, counted], policy, bucket)
+        assert (found.status is Status.LOST) is is_lost
+
+
 def test_a_loss_belongs_to_what_any_epoch_touched_since_the_seal() -> None:
     """Also where the agent's epoch before had touched the bucket long ago."""
     new = replace(_agent(1), epoch=2)
@@ -143,6 +196,9 @@ def test_where_agents_are_not_asked_their_losses_are_not() -> None:
     policy = replace(POLICY, tiers=(Tier.BROKER,))
     said = [*_two_hosts(), Heartbeat(BROKER, 1, NOW)]
     assert _judged(said, policy).status is Status.COMPLETE
+    uncounted = [x for x in said if not isinstance(x, Delta) or x.losses]
+    assert [x.status for x in judge(uncounted, POLICY, NOW)] == [Status.LOST]
+    assert judge(uncounted, policy, NOW) == []  # one that is open for ever, and says not why
 
 
 def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> None:

@@ -150,6 +150,9 @@ def test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent() -> 
         f"app1: the agent is silent: unknown since {of_time(early)}",
         "app1: agents 1 and 2 report under this host name, and each is waited for",
     )
+    back = Seal(OLD, 3, NOW, (SealedTopic(LOGS, NOW, 2),))
+    [found] = verdicts(folded([*said, (back, NOW)]), POLICY, NOW)
+    assert (found.status, len(found.reasons)) == (Status.COMPLETE, 1)
     [state] = survey(folded(said), POLICY, NOW)
     assert (state.namesakes, state.is_missed) == ((1, 2), True)
     assert sentence([state]) == (

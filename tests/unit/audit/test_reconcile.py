@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.hearing import Heard
 from audit.messages import (
     Announcement,
     Bounds,
@@ -24,10 +25,11 @@ from audit.messages import (
     Sender,
     Tier,
 )
+from audit.reconcile import verdicts
 from audit.roster import Entry, Roster
 from audit.verdict import BucketVerdict, Exemption, Policy, Status
 from skidway.kafka.source import Source
-from support.fold import judge
+from support.fold import Fold, judge
 from support.promises import promise
 
 LOGS = Source("dc1", "cid", "logs", "tid")
@@ -283,6 +285,15 @@ CASES = [
 ]  # fmt: skip
 
 
+@promise("6 checksum")
+@pytest.mark.parametrize("field", ["count", "bytes", "checksum"])
+def test_tiers_agree_in_count_bytes_and_checksum(field: str) -> None:
+    """Each of them alone is enough to tell that they do not have the same records."""
+    other = replace(count(), **{field: getattr(count(), field) + 1})
+    messages = [*good()[:3], delta(HDFS, 1, other), good()[4]]
+    assert verdict(messages).status is Status.INCOMPLETE
+
+
 @promise("6 expected hosts")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_each_rule_keeps_a_bucket_from_being_complete(case: Case) -> None:
@@ -374,6 +385,76 @@ def test_a_copy_that_runs_leaves_complete_what_was_sealed_before(
     seals = [seal(AGENT, 2, START, 1), seal(AGENT, 3, sealed, 1)]
     messages = [*good()[:4], *seals, *copies]
     assert verdict(messages).status is expected
+
+
+def taken(
+    messages: list[Message], ahead: Seal, taken_ms: int, policy: Policy = POLICY
+) -> BucketVerdict:
+    """The verdict where a seal was taken when our clock said that, whatever its own W."""
+    fold = Fold(messages)
+    fold.apply(ahead, Heard("audit", "id", 0, 9, ahead.time_ms, taken_ms, is_live=False))
+    [found] = [x for x in verdicts(fold.evidence(), policy, NOW) if x.bucket == START]
+    return found
+
+
+@promise("6 moment of a seal")
+@pytest.mark.parametrize(("late", "expected"), [(0, Status.COMPLETE), (-1, Status.UNKNOWN)])
+def test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken(
+    late: int, expected: Status
+) -> None:
+    """Also where the last word of a host that is retired lets the audit do without a later one."""
+    copies = [delta(AGENT, 4, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
+    messages = [*good()[:4], last_word(AGENT, 3, 1), *copies]
+    gone = replace(POLICY, roster=Roster(retired=["web1"]))
+    assert taken(messages, seal(AGENT, 2, DUE + 1, 1), DUE + late, gone).status is expected
+
+
+@promise("6 moment of a seal")
+@pytest.mark.parametrize(("late", "expected"), [(0, Status.COMPLETE), (-1, Status.UNKNOWN)])
+def test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_taken(
+    late: int, expected: Status
+) -> None:
+    """The next epoch began behind the bucket, and may have read again what was unread then."""
+    messages = [*good()[:4], seal(replace(AGENT, epoch=2), 1, END + 9 * SIZE, 0)]
+    assert taken(messages, seal(AGENT, 2, END + 8 * SIZE, 1), DUE + late).status is expected
+
+
+@promise("6 seal")
+@pytest.mark.parametrize(("at", "expected"), [(2, Status.COMPLETE), (1, Status.OPEN)])
+def test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it(
+    at: int, expected: Status
+) -> None:
+    """Lines of a delta with a number between may have come behind the look, and more of them."""
+    parts = [delta(sender, 2, count(1, previous=1)) for sender in (AGENT, *COUNTERS)]
+    messages = [*good()[:4], *parts, seal(AGENT, 3, DUE, at)]
+    found = verdict(messages)
+    assert found.status is expected
+    later = seal(replace(AGENT, epoch=2), 1, END + 9 * SIZE, 0)
+    is_proven = expected is Status.COMPLETE
+    assert (verdict([*messages, later]).status is Status.COMPLETE) is is_proven
+
+
+@promise("6 epochs")
+@pytest.mark.parametrize(
+    ("until", "expected"), [(START, Status.UNKNOWN), (START - 1, Status.COMPLETE)]
+)
+def test_what_lay_between_two_epochs_goes_up_to_the_first_seal_by_its_own_clock(
+    until: int, expected: Status
+) -> None:
+    """Event times are of that clock, though ours was behind it when we took the seal."""
+    new = replace(AGENT, epoch=2)
+    messages = [delta(new, 2, count()), *good()[1:4], seal(new, 3, DUE, 2)]
+    assert taken(messages, seal(new, 1, until, 0), START - SIZE).status is expected
+
+
+def test_a_later_epoch_makes_up_for_a_missing_number_by_the_agents_own_clock() -> None:
+    """Which event times are no farther ahead of, though we took its seal long before."""
+    new = replace(AGENT, epoch=2)
+    messages = [seal(AGENT, 1, START - 9 * SIZE, 0), Heartbeat(AGENT, 2, START)]
+    messages += [*good()[1:4], delta(new, 2, count()), seal(new, 3, DUE, 2)]
+    first = START - POLICY.ahead_ms
+    assert taken(messages, seal(new, 1, first, 0), first - SIZE).status is Status.COMPLETE
+    assert taken(messages, seal(new, 1, first + 1, 0), first - SIZE).status is Status.UNKNOWN
 
 
 def test_a_counters_copy_leaves_complete_what_it_did_not_touch() -> None:
@@ -529,6 +610,14 @@ def test_the_roster_decides_who_is_expected() -> None:
     assert verdict(messages, both).status is Status.OPEN
 
 
+def test_only_topics_that_are_asked_for_are_judged() -> None:
+    """Others are in the evidence for their sake."""
+    evidence = Fold([*good(), Delta(AGENT, 3, START, counts=(count(source=REJECTED),))]).evidence()
+    for asked in (frozenset({"logs"}), frozenset({"logs.rejected"})):
+        found = verdicts(replace(evidence, asked=asked), POLICY, NOW)
+        assert {x.source.topic for x in found} == asked
+
+
 def test_a_topic_of_rejects_is_sealed_by_its_topic() -> None:
     """The agent seals a topic; that covers the lines that the topic's schema refused."""
     messages: list[Message] = good()
@@ -631,6 +720,26 @@ def test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again() -> None
     assert any(x.startswith("web2 (retired): the agent has sealed up to") for x in found.reasons)
 
 
+@promise("6 seal of a topic made again")
+def test_who_spoke_of_rejects_alone_has_spoken_of_the_topic_that_was_made_again() -> None:
+    """Of a cluster that is another one now: that nothing more comes was said of the one before."""
+    gone = replace(POLICY, roster=Roster([Entry("web1"), Entry("web2", retired=True)]))
+    logs, rejected = (replace(x, cluster_id="new", topic_id="new") for x in (LOGS, REJECTED))
+    part = count(agent=8, source=rejected)
+    messages = [
+        Delta(SECOND, 1, START, counts=(part,)),
+        *(Delta(x, 1, START, ranges=(Range(rejected, 0, 0, 9),), counts=(part,)) for x in COUNTERS),
+        seal(AGENT, 1, DUE, 0, logs),
+    ]
+    old, new = (
+        Seal(SECOND, 2, START, (SealedTopic(x, START, 1, final=True),)) for x in (LOGS, logs)
+    )
+    assert of(rejected, [*messages, new], gone).status is Status.COMPLETE
+    found = of(rejected, [*messages, old], gone)
+    assert found.status is Status.OPEN
+    assert any(x.startswith("web2 (retired): the agent has sealed up to") for x in found.reasons)
+
+
 @promise("6 epochs")
 def test_a_higher_epoch_of_a_counter_replaces_the_lower() -> None:
     """It counted everything again; the old sums are not added to the new ones."""
@@ -665,6 +774,8 @@ def test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doub
         assert any(
             "delivered lines of this bucket before its first seal" in x for x in found.reasons
         )
+    both = [delta(new, 1, count(3)), seal(new, 2, later, 1), delta(new, 3, count(2, previous=1))]
+    assert verdict([*good(), *doubled, *both, seal(new, 4, later, 3)]).status is Status.UNKNOWN
     behind = [*good(), *doubled, seal(new, 1, later, 0), delta(new, 2, count())]
     assert verdict([*behind, seal(new, 3, later, 2)]).status is Status.COMPLETE
 
@@ -823,11 +934,60 @@ def test_without_origin_and_a_broker_tier_the_mirrors_counter_is_waited_for() ->
     assert verdict(_from_the_broker_on(), agents).status is Status.UNKNOWN
 
 
+@promise("6 without origin")
+def test_without_origin_no_counter_stands_for_another_one() -> None:
+    """A tier that is heard had only what the counter before it may have had in part, and of two
+    mirrors each is waited for."""
+    counted = _from_the_broker_on()[:3]
+    behind = [Heartbeat(BROKER, 1, DUE - 1), Heartbeat(MIRROR, 1, DUE)]
+    assert verdict([*counted, *behind]).status is Status.OPEN
+    unheard = replace(POLICY, tiers=(Tier.AGENT, Tier.MIRROR, Tier.HDFS))
+    other = replace(MIRROR, cluster="second", producer="mirror-second")
+    mirrors = [*counted[1:], delta(other, 1, count(agent=0)), Heartbeat(MIRROR, 1, DUE)]
+    assert verdict([*mirrors, Heartbeat(other, 1, DUE - 1)], unheard).status is Status.OPEN
+    assert verdict([*mirrors, Heartbeat(other, 1, DUE)], unheard).status is Status.COMPLETE
+
+
 def test_without_origin_a_retired_counter_that_is_short_holds_nothing_back() -> None:
     """What those that count have is what it is compared with."""
     policy = replace(POLICY, retired_places=("broker dc1",))
     short = [*_from_the_broker_on()[1:3], delta(BROKER, 1, count(3, agent=0))]
     assert verdict([*short, Heartbeat(MIRROR, 1, DUE)], policy).status is Status.COMPLETE
+
+
+@promise("6 without origin", "6 retired place")
+@pytest.mark.parametrize(("has", "checksum"), [(7, 1), (5, 1)], ids=["more", "others"])
+@pytest.mark.parametrize("tiers", [POLICY.tiers, POLICY.tiers[1:]], ids=["none", "not asked"])
+def test_without_a_seal_what_a_retired_place_has_alone_is_missing(
+    tiers: tuple[Tier, ...], has: int, checksum: int
+) -> None:
+    """No agent says how many there were: records that the broker's counter had are missing where
+    one still counts, though a mirror that is retired as well has as few."""
+    agent = 0 if Tier.AGENT in tiers else 7
+    policy = replace(POLICY, tiers=tiers, retired_places=("broker dc1", "mirror offline"))
+    counted = [delta(sender, 1, count(agent=agent)) for sender in COUNTERS]
+    counted[0] = delta(BROKER, 1, count(has, agent=agent, checksum=checksum))
+    heard = Heartbeat(BROKER, 1, DUE)
+    found = verdict([*counted, heard], policy)
+    assert found.status is Status.INCOMPLETE
+    assert any("broker dc1 (retired)" in reason for reason in found.reasons)
+    fewer = delta(BROKER, 1, count(4, agent=agent, checksum=checksum))
+    assert verdict([fewer, *counted[1:], heard], policy).status is Status.COMPLETE
+    counted[:2] = delta(BROKER, 1, count(agent=agent)), delta(MIRROR, 1, *counted[0].counts)
+    gone = replace(policy, retired_places=(*policy.retired_places, "hdfs"))
+    assert verdict([*counted, heard], gone).status is Status.COMPLETE
+
+
+@promise("6 retired place")
+def test_what_a_retired_place_has_alone_of_an_agent_that_sealed_is_a_remark() -> None:
+    """Its seal says how many there were, and where that is confirmed nothing is missing."""
+    policy = replace(POLICY, retired_places=("mirror offline",))
+    messages = good()
+    messages[2] = delta(MIRROR, 1, count(7))
+    found = verdict(messages, policy)
+    assert (found.status, found.reasons) == (
+        Status.COMPLETE, ("web1: mirror offline (retired) has 2 more than the 5 of agent",)
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(("place", "begin"), [("broker dc1", 0), ("broker", 0), ("broker", 1)])
@@ -854,7 +1014,12 @@ def test_without_origin_retired_counters_prove_nothing_by_being_silent(
     late = DUE + POLICY.silence_ms
     counted = _from_the_broker_on()[:3]
     assert verdict([*counted, Heartbeat(MIRROR, 1, DUE - 1)], policy).status is Status.OPEN
-    assert verdict([*counted, Heartbeat(MIRROR, 1, DUE - 1)], policy, late).status is Status.UNKNOWN
+    silent = [*counted, Heartbeat(MIRROR, 1, DUE - 1), Heartbeat(HDFS, 1, DUE)]
+    assert verdict(silent, policy, late).status is Status.UNKNOWN
+    alone = replace(policy, tiers=(Tier.AGENT, Tier.BROKER))
+    assert verdict([counted[0], Heartbeat(BROKER, 1, DUE - 1)], alone, late).status is (
+        Status.UNKNOWN
+    )
     for sender in (BROKER, MIRROR):
         heard = [*counted, Heartbeat(sender, 1, DUE)]
         assert verdict(heard, policy, late).status is Status.COMPLETE
@@ -894,6 +1059,12 @@ def test_without_origin_a_late_beginning_or_a_gap_leaves_it_unknown() -> None:
     gap = Gap(LOGS, 0, 3, 5, "expired")
     messages[0] = delta(BROKER, 1, count(agent=0), gaps=(gap,))
     assert verdict(messages).status is Status.UNKNOWN
+
+
+def test_a_loss_where_nobody_ever_counted_anything_has_a_bucket() -> None:
+    """Of the size that buckets have where nobody says otherwise."""
+    (found,) = judge([Delta(AGENT, 1, START, losses=(LOSS,))], POLICY, NOW)
+    assert (found.bucket, found.bucket_ms, found.status) == (START, 60_000, Status.LOST)
 
 
 @promise("6 losses")
@@ -991,6 +1162,8 @@ def test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said(
     lost = Delta(AGENT, 3, declared, losses=(OPEN_ENDED,))
     messages = [*good()[:4], seal(AGENT, 2, until, 1), lost, seal(AGENT, 4, DUE, 3)]
     assert verdict(messages).status is Status.LOST
+    ahead = taken([*messages[:4], *messages[5:]], seal(AGENT, 2, until, 1), START - 9 * SIZE)
+    assert ahead.status is Status.LOST  # whatever ours said then
     messages[4:6] = seal(AGENT, 2, until - 1, 1), replace(lost, time_ms=declared - 1)
     assert verdict(messages).status is Status.COMPLETE
 

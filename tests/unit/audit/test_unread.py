@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from audit import messages
+from audit import accepting, messages
 from audit.ledger import Ledger, Position
 from audit.messages import (
     Announcement,
@@ -102,6 +102,24 @@ def test_what_a_newer_version_said_leaves_nothing_complete(store: Path, said: Me
     assert (part.status, part.reasons[0]) == (Status.UNKNOWN, found.reasons[0])
     assert (ledger.refused_count, ledger.unread()) == (0, {unknown.value.fingerprint: 1})
     assert not ledger.read_again()
+    ledger.close()
+
+
+@promise("6 newer version")
+def test_what_a_newer_version_said_is_covered_by_no_acceptance_of_before(store: Path) -> None:
+    """Neither in the bucket nor in an agent's part of it: the gate of an upgrade asks that."""
+    ledger = Ledger(store)
+    ledger.take([messages.encode(SAID_LATER[0])])
+    lost = verdicts(ledger.evidence(), POLICY, 300)
+    said = accepting.acceptances(lost, accepting.Signature(300, "ada", "the disk died"))
+    ledger.take([messages.encode(x) for x in said])
+    for more, left in ((), Status.COMPLETE), ([encoded(SAID_LATER[1])], Status.UNKNOWN):
+        ledger.take(more)
+        evidence = ledger.evidence()
+        [found] = verdicts(evidence, POLICY, 300)
+        part = TopicJudgement(evidence, LOGS, POLICY, 300).agent(7, (100, 100))
+        assert (found.status, found.residue) == (Status.LOST, left)
+        assert (part.status, part.residue) == (Status.LOST, left)
     ledger.close()
 
 

@@ -18,8 +18,8 @@ from audit.output import StoreFailed
 from loader import layout
 from loader.feed import Feed
 from loader.join import PartitionResult
-from loader.manifest import Manifest, PartitionRange
-from loader.plan import Slice
+from loader.manifest import BatchMark, Gap, Manifest, PartitionRange
+from loader.plan import Bounds, Planned, Slice
 from loader.settings import LoaderSettings
 from loader.side import DELTAS_MAX
 from loader.slices import SliceResult, Stop
@@ -35,8 +35,10 @@ from support.clock import ManualClock
 from support.loading import SOURCE, START_MS, TOPIC, WHOLE, datum
 from support.memory_loading import DATA, MemoryLoading
 from support.memory_store import MemoryStore
+from support.promises import promise
 
 OTHER = "b" * 32
+NO_PARTITIONS = Topic("logs", "", SOURCE, ())
 
 
 class Swept(MemoryStore):
@@ -65,13 +67,18 @@ class Registry:
         return Registered(subject, 4, 9, self._answer)
 
 
-def attempt(store: MemoryStore, registry: Any = None) -> TopicLoad:
+def attempt(
+    store: MemoryStore,
+    registry: Any = None,
+    topic: Topic = NO_PARTITIONS,
+    newest: Manifest | None = None,
+) -> TopicLoad:
     settings = LoaderSettings(
         bootstrap_servers="x:1", schema_registry_url="http://x", topics=["logs"], output="/out"
     )
     nothing: Any = None
     parts = Parts(settings, nothing, registry, store, nothing, ManualClock(), Feed(), "c", [])
-    return TopicLoad(parts, Topic("logs", "", SOURCE, ()), None)
+    return TopicLoad(parts, topic, newest)
 
 
 def test_a_commit_that_fails_because_another_won_is_a_lost_race() -> None:
@@ -224,6 +231,42 @@ def test_a_load_that_passes_nothing_but_a_gap_keeps_the_batch_below() -> None:
     assert newest.base_offset == 60
 
 
+@promise("4 readers compare")
+def test_a_load_that_ends_in_a_gap_keeps_the_batch_below() -> None:
+    """Its slices read none, and the next load compares the one of before."""
+    loading = MemoryLoading()
+    loading.write(50)
+    loading.run()
+    log = loading.cluster.log(DATA)
+    log.end = 70
+    loading.write(50)
+    loading.run(until=60, gaps_accepted=[f"{TOPIC}/0/50-70"])
+    before, found = _range(loading, 1), _range(loading, 2)
+    assert (found.first, found.end, found.below) == (50, 60, before.below)
+    assert found.below is not None
+    log.batches.clear()
+    log.end, loading.lines = 0, 1_000
+    loading.write(120, batch_records=60)
+    outcome = loading.run()
+    assert "has diverged" in str(outcome.problems[0])
+    assert outcome.rows == 0
+
+
+@promise("4 readers compare")
+def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
+    """Also where somebody named the one in front of it: what lies behind cannot be compared, and
+    the next load begins where this one did."""
+    below = BatchMark(0, 99, 1, 0)  # of which the load before took a part
+    newest = replace(WHOLE, topic="logs", partitions=(PartitionRange(0, 0, 30, below=below),))
+    named = {0: (Gap(30, 40, "named by the mirror"),)}
+    topic = Topic("logs", "", WHOLE.source, (Bounds(0, 40, 200),), named)
+    load = attempt(MemoryStore(), topic=topic, newest=newest)
+    with patch("loader.topic_load.header_at", side_effect=Unreachable("nobody answers")):
+        (planned,) = load.plan()
+    assert "kept back at offset 30" in planned.refused
+    assert replace(planned, refused="") == Planned(0, 30, 30, 30, None, below)
+
+
 @pytest.mark.parametrize(("wait_ms", "rejects", "waiting"), [(0, 50, 0), (1, 0, 1)])
 def test_announcements_are_waited_for_as_long_as_is_set(
     wait_ms: int, rejects: int, waiting: int
@@ -363,3 +406,26 @@ def test_a_load_names_the_delta_of_before_that_touched_its_buckets() -> None:
     assert (first.number, first.counts[0].previous) == (1, 0)
     assert (second.number, second.counts[0].previous) == (2, 1)
     assert second.sender == first.sender
+
+
+class Renamed(MemoryStore):
+    """The same output, reached by another name: a mount, or another address of its cluster."""
+
+    @property
+    def url(self) -> str:
+        return "memory:/elsewhere"
+
+
+@promise("6 numbers")
+def test_an_output_that_is_reached_by_another_name_goes_on_under_its_first() -> None:
+    """By another one the audit would take it for another place, which lacks what was loaded
+    before."""
+    loading = MemoryLoading()
+    loading.write(5)
+    loading.run()
+    loading.store = Renamed(loading.store.snapshot)
+    loading.write(5)
+    assert loading.run().rows == 5
+    first, second = loading.deltas()
+    assert second.sender == first.sender
+    assert (first.number, second.number) == (1, 2)
