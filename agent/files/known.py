@@ -23,7 +23,7 @@ class KnownFiles:
         self._directories = directories
         self._by_key: dict[FileKey, TrackedFile] = {}
         self._changed: dict[int, TrackedFile] = {}
-        self._moved_to: dict[FileKey, FileKey] = {}  # files that were compressed
+        self._moved_to: dict[tuple[FileKey, int | None], FileKey] = {}  # by key and birth of before
         self._serial = 0
         self.files: dict[int, TrackedFile] = {}
         self.copies = Copies(host)
@@ -36,6 +36,7 @@ class KnownFiles:
         """A file id begins, or is known from before; the newest of an inode comes last."""
         self._serial = max(self._serial, tracked.birth.serial)
         self.files[tracked.file] = self._by_key[tracked.birth.key] = tracked
+        self._moved_to.pop((tracked.birth.key, None), None)  # the inode was given to this one
         self.copies.remember(tracked)
 
     def next_serial(self) -> int:
@@ -133,7 +134,7 @@ class KnownFiles:
         old = tracked.birth.key
         if self._by_key.get(old) is tracked:
             del self._by_key[old]
-        self._moved_to[old] = found.key
+        self._moved_to[old, tracked.birth.born_ns] = found.key
         tracked.birth = replace(tracked.birth, key=found.key, born_ns=found.born_ns)
         tracked.location, tracked.verified = found.real_path, False
         tracked.changed_ns = found.changed_ns
@@ -168,8 +169,8 @@ class KnownFiles:
 
         Of one that was compressed since also by what it was before.
         """
-        is_moved = key in self._moved_to
-        key = self._moved_to.get(key, key)
+        is_moved = (key, born_ns) in self._moved_to
+        key = self._moved_to.get((key, born_ns), key)
         tracked = self._by_key.get(key)
         if tracked is None or tracked.is_deleted:
             return ""

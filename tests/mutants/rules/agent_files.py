@@ -4,6 +4,29 @@ from mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "a file that was compressed is known by its inode alone, which another one may have since",
+        "agent/files/known.py",
+        "        is_moved = (key, born_ns) in self._moved_to\n"
+        "        key = self._moved_to.get((key, born_ns), key)\n",
+        "        moved = {each: to for (each, _), to in self._moved_to.items()}\n"
+        "        is_moved, key = key in moved, moved.get(key, key)\n",
+        (
+            "tests/unit/agent/files/test_compression.py::"
+            "test_a_log_with_the_inode_that_another_one_had_before_it_was_compressed",
+        ),
+    ),
+    Mutant(
+        "without births an inode that was given away stays that of the compressed file",
+        "agent/files/known.py",
+        "        self._moved_to.pop((tracked.birth.key, None), None)"
+        "  # the inode was given to this one\n",
+        "",
+        (
+            "tests/unit/agent/files/test_compression.py::"
+            "test_a_log_with_the_inode_that_another_one_had_before_it_was_compressed",
+        ),
+    ),
+    Mutant(
         "a file is known by its path, so a rename gives it a new id",
         "agent/files/tracking.py",
         """        if tracked is None:

@@ -9,6 +9,7 @@ import pytest
 
 from agent.files.host import UNMEASURED
 from agent.files.plain_sizes import not_yet
+from agent.files.rotations import REPEATED
 from agent.identity import FINGERPRINT_BYTES
 from audit.messages import Certainty, Delta, Loss, Seal
 from support.agent_world import DAMAGED_BYTES, MemoryHandle, World, raw, settings
@@ -183,6 +184,39 @@ def test_compressed_files_that_have_the_inodes_of_each_other_s_plain_ones() -> N
     line = LONG.decode()[:-1]
     assert sorted(world.values()) == sorted([line, "second" + line, "unread", "next"])
     assert losses(world) == []
+
+
+@promise("1 same file", "1 generations")
+@pytest.mark.parametrize("knows_births", [True, False])
+def test_a_log_with_the_inode_that_another_one_had_before_it_was_compressed(
+    knows_births: bool,
+) -> None:
+    """Once it is gone it does not lie where that one lies: what went with it unread is declared."""
+    web = "/log/web/access.log"
+    world = World(settings(raw("logs", APP), raw("web", web)))
+    world.files.knows_births = knows_births
+    world.files.append(web, b"w1" + LONG)
+    world.files.append(APP, LONG)
+    world.start()
+    world.settle()
+    plain = world.files.by_path[web].inode
+    world.files.rename(web, f"{web}.1")
+    world.files.append(web, b"w2" + LONG)
+    world.files.compress(f"{web}.1", keeps_time=False)
+    world.files.rename(APP, f"{APP}.1")
+    world.settle()
+    world.files.append(APP, b"a2" + LONG).inode = plain
+    world.settle()
+    assert losses(world) == []
+    world.files.delete(APP)
+    world.files.append(APP, b"a4" + LONG)
+    world.files.rename(APP, f"{APP}.1")
+    world.files.append(APP, b"a5" + LONG)
+    world.settle()
+    line = LONG.decode()[:-1]
+    assert sorted(world.values()) == sorted([line, f"a2{line}", f"a4{line}", f"a5{line}"])
+    assert sorted(world.values("web")) == [f"w{number}{line}" for number in (1, 2)]
+    assert [loss.reason for loss in losses(world)] == [f"{APP}: {REPEATED}"]
 
 
 @pytest.mark.parametrize("is_down", [True, False])
