@@ -214,7 +214,7 @@ class Host:
             self.lines.append(Line(full, self.name, self._number, time_ms, fits=fits))
         out = self._out(path)  # the second half of a line goes where the first one is
         data = self._rest.pop(path, b"") + "".join(text).encode()
-        if data and self._chance.random() < HALVED:
+        if data and self._thread.is_alive() and self._chance.random() < HALVED:
             half = self._chance.randrange(len(data))
             self._rest[path] = data[half:]
             data = data[:half]
