@@ -782,15 +782,23 @@ class Rotations:
     def _look_at_waiting(self, moment: Moment) -> None:
         """Their programs may still have them open."""
         for key, (found, index, base, until) in list(self._waiting.items()):
-            there = self._host.look(found.real_path)
-            if there is None or there.key != key:
-                moved = self._directories.find(os.path.dirname(found.real_path), key)
-                there = None if moved is None else self._host.look(moved)
-            if there is None or there.key != key or moment.now >= until:
+            there = self._found_again(found, moment.sources)
+            if there is None or moment.now >= until:
                 del self._waiting[key]
             elif there.size:
                 del self._waiting[key]
                 moment.findings.generations.append((there, index, base))
+
+    def _found_again(self, found: Found, sources: Sequence[TailedSource]) -> Found | None:
+        """The file where it lies now. Its inode may be another one's by now, as of a log that a
+        pattern means: that one is no generation."""
+        there = self._host.look(found.real_path)
+        if there is None or there.key != found.key:
+            moved = self._directories.find(os.path.dirname(found.real_path), found.key)
+            there = None if moved is None else self._host.look(moved)
+        if there is None or (there.key, there.born_ns) != (found.key, found.born_ns):
+            return None
+        return None if is_meant(there.path, sources) else there
 
 
 def _moved(before: Mapping[str, Found], here: Mapping[str, Found]) -> set[str]:

@@ -4,6 +4,18 @@ from mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "an empty generation is known by its inode, whatever lies there now",
+        "agent/files/rotations.py",
+        "        if there is None or (there.key, there.born_ns) != (found.key, found.born_ns):\n"
+        "            return None\n"
+        "        return None if is_meant(there.path, sources) else there\n",
+        "        return there if there is None or there.key == found.key else None\n",
+        (
+            "tests/unit/agent/files/test_rotations.py::"
+            "test_an_empty_generation_whose_inode_another_log_has_by_now",
+        ),
+    ),
+    Mutant(
         "a file that was compressed is known by its inode alone, which another one may have since",
         "agent/files/known.py",
         "        is_moved = (key, born_ns) in self._moved_to\n"

@@ -93,6 +93,34 @@ def test_a_generation_that_was_empty_when_it_was_rotated(world: World) -> None:
     assert losses(world) == []
 
 
+@promise("1 same file")
+@pytest.mark.parametrize("knows_births", [True, False])
+def test_an_empty_generation_whose_inode_another_log_has_by_now(knows_births: bool) -> None:
+    """It was deleted without a byte; the other log beside it is read in its own topic alone."""
+    web = "/log/web.log"
+    world = World(settings(raw("logs", APP), raw("web", web)))
+    world.files.knows_births = knows_births
+    world.files.append(APP, b"seen\n")
+    world.start()
+    world.settle()
+    rotate(world)
+    world.files.append(APP, b"")
+    world.settle(rounds=3)
+    rotate(world)
+    world.files.append(APP, b"new\n")
+    world.settle(rounds=3)
+    empty = world.files.by_path[f"{APP}.1"].inode
+    world.files.delete(f"{APP}.1")
+    world.files.append(web, b"web\n").inode = empty
+    world.settle()
+    world.files.append(web, b"more\n")
+    world.settle()
+    assert sorted(world.values()) == ["new", "seen"]
+    assert world.values("web") == ["web", "more"]
+    assert [entry["topic"] for entry in world.ledger() if entry["path"] == web] == ["web"]
+    assert losses(world) == []
+
+
 def test_rotations_while_the_agent_was_down(world: World) -> None:
     """The last seal tells what nobody can have seen; all of it is read after the start."""
     world.kill()
