@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from agent.accounts.mail import Mail
-from agent.delivery.intents import Intent
-from agent.delivery.recipe import Recipe
-from agent.destinations import Cluster, Destination
-from agent.files.tracked import FileState, TrackedFile
-from agent.state.changes import Changes
-from agent.state.database import State
+from skidway.agent.accounts.mail import Mail
+from skidway.agent.delivery.intents import Intent
+from skidway.agent.delivery.recipe import Recipe
+from skidway.agent.destinations import Cluster, Destination
+from skidway.agent.files.tracked import FileState, TrackedFile
+from skidway.agent.state.changes import Changes
+from skidway.agent.state.database import State
 from skidway.errors import StateRefused
 from skidway.kafka.types import TopicPartition
 

@@ -11,19 +11,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from agent.delivery.press import Press
-from agent.delivery.recipe import Recipe, Schema, Topic, derived_schema, recipe_of
-from agent.destinations import Cluster, Destination
-from agent.settings import AgentSettings, SourceSettings
-from schemas.avro_schema import SchemaInvalid, parse
-from schemas.client import RegistryClient, RegistryRefused, subject_of
-from schemas.single_object import schema_text
 from skidway import log
+from skidway.agent.delivery.press import Press
+from skidway.agent.delivery.recipe import Recipe, Schema, Topic, derived_schema, recipe_of
+from skidway.agent.destinations import Cluster, Destination
+from skidway.agent.settings import AgentSettings, SourceSettings
 from skidway.errors import ConfigurationRefused, Unreachable
 from skidway.kafka.client import LATEST, Client, NewTopic
 from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.source import CLUSTER_NAME, Source, cluster_name_of
 from skidway.kafka.types import TopicPartition
+from skidway.schemas.avro_schema import SchemaInvalid, parse
+from skidway.schemas.client import RegistryClient, RegistryRefused, subject_of
+from skidway.schemas.single_object import schema_text
 
 MESSAGE_BYTES_DEFAULT: Final = 1_048_588
 READY_WITHIN_S: Final = 30.0

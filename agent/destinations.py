@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent.delivery.recipe import Recipe
-from agent.files.patterns import Pattern
-from agent.files.tracked import TailedSource
-from agent.settings import SourceSettings
+from skidway.agent.delivery.recipe import Recipe
+from skidway.agent.files.patterns import Pattern
+from skidway.agent.files.tracked import TailedSource
+from skidway.agent.settings import SourceSettings
 from skidway.kafka.source import Source
 
 

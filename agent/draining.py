@@ -14,9 +14,9 @@ from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agent import program
-from agent.settings import REJECTED_SUFFIX, AgentSettings
-from agent.state.database import DATABASE, State
+from skidway.agent import program
+from skidway.agent.settings import REJECTED_SUFFIX, AgentSettings
+from skidway.agent.state.database import DATABASE, State
 from skidway.clock import SystemClock
 from skidway.errors import ConfigurationRefused, SkidwayError, StateRefused, Unreachable
 from skidway.service import Shutdown

@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from agent.delivery.press import Pressed
-from agent.files.news import SetApart
-from agent.files.rotations import Unseen
-from agent.rejections import Untold
-from audit.messages import Certainty
 from skidway import log
+from skidway.agent.delivery.press import Pressed
+from skidway.agent.files.news import SetApart
+from skidway.agent.files.rotations import Unseen
+from skidway.agent.rejections import Untold
+from skidway.audit.messages import Certainty
 
 NAMES_MAX = 5
 """Partitions named in one line of the log."""

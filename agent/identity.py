@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from agent.delivery.intents import crc_of
+from skidway.agent.delivery.intents import crc_of
 
 ID_BITS: Final = 63
 FINGERPRINT_BYTES: Final = 1024

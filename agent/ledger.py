@@ -13,14 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from agent import identity
-from agent.delivery.intents import GIVEN_UP, Intent
-from agent.files.host import Host, shown
-from agent.files.operating_system import OperatingSystem
-from agent.files.tracked import FileState, TrackedFile
-from agent.state.changes import Changes
-from agent.state.database import DATABASE, State, open_state
-from audit.messages import Loss
+from skidway.agent import identity
+from skidway.agent.delivery.intents import GIVEN_UP, Intent
+from skidway.agent.files.host import Host, shown
+from skidway.agent.files.operating_system import OperatingSystem
+from skidway.agent.files.tracked import FileState, TrackedFile
+from skidway.agent.state.changes import Changes
+from skidway.agent.state.database import DATABASE, State, open_state
+from skidway.audit.messages import Loss
 from skidway.errors import StateRefused
 from skidway.files import DirectoryLock
 

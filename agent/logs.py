@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from agent.delivery.read_back import Rows
-from agent.delivery.search import Hole
+from skidway.agent.delivery.read_back import Rows
+from skidway.agent.delivery.search import Hole
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.client import EARLIEST, Client, Fetcher
@@ -20,7 +20,7 @@ RESPONSE_BYTES = 1 << 20
 
 
 class FetchedLogs:
-    """Implements `agent.delivery.search.Logs`. Its bytes flow while the producer waits."""
+    """Implements `skidway.agent.delivery.search.Logs`. Its bytes flow while the producer waits."""
 
     def __init__(self, sending: Client, asking: Client) -> None:
         """sending: the producer's client; asking: one that gives up soon."""

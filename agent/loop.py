@@ -19,35 +19,35 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agent import beginning, events
-from agent.accounts.books import Books
-from agent.accounts.leaving import obstacles
-from agent.accounts.mail import Mail
-from agent.accounts.register import Register
-from agent.delivery.inquiry import Inquiry
-from agent.delivery.intents import Numbers
-from agent.delivery.outbound import Outbound, Sink
-from agent.delivery.press import AHEAD_MS_MAX
-from agent.delivery.presses import Presses
-from agent.delivery.progress import Progress
-from agent.delivery.refused import Refused
-from agent.delivery.replay import Replay
-from agent.delivery.search import Logs
-from agent.destinations import Cluster, Destination
-from agent.files.handles import Handles
-from agent.files.host import FileKey, Host
-from agent.files.reading import Reader, Taken
-from agent.files.tracked import FileState, TrackedFile
-from agent.files.tracking import Tracker
-from agent.framing import READ_BYTES
-from agent.identity import FINGERPRINT_BYTES
-from agent.rejections import Rejections
-from agent.schedule import Schedule
-from agent.settings import AgentSettings
-from agent.state.changes import Changes
-from agent.state.database import State, StateFull
-from agent.topics import Topics
-from audit.messages import Bounds, Sender, Tier
+from skidway.agent import beginning, events
+from skidway.agent.accounts.books import Books
+from skidway.agent.accounts.leaving import obstacles
+from skidway.agent.accounts.mail import Mail
+from skidway.agent.accounts.register import Register
+from skidway.agent.delivery.inquiry import Inquiry
+from skidway.agent.delivery.intents import Numbers
+from skidway.agent.delivery.outbound import Outbound, Sink
+from skidway.agent.delivery.press import AHEAD_MS_MAX
+from skidway.agent.delivery.presses import Presses
+from skidway.agent.delivery.progress import Progress
+from skidway.agent.delivery.refused import Refused
+from skidway.agent.delivery.replay import Replay
+from skidway.agent.delivery.search import Logs
+from skidway.agent.destinations import Cluster, Destination
+from skidway.agent.files.handles import Handles
+from skidway.agent.files.host import FileKey, Host
+from skidway.agent.files.reading import Reader, Taken
+from skidway.agent.files.tracked import FileState, TrackedFile
+from skidway.agent.files.tracking import Tracker
+from skidway.agent.framing import READ_BYTES
+from skidway.agent.identity import FINGERPRINT_BYTES
+from skidway.agent.rejections import Rejections
+from skidway.agent.schedule import Schedule
+from skidway.agent.settings import AgentSettings
+from skidway.agent.state.changes import Changes
+from skidway.agent.state.database import State, StateFull
+from skidway.agent.topics import Topics
+from skidway.audit.messages import Bounds, Sender, Tier
 from skidway.clock import Clock
 from skidway.kafka.client import Delivery
 from skidway.kafka.compression import Codec

@@ -16,29 +16,29 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from agent import beginning, connection, events, identity, topics
-from agent.destinations import Cluster, Destination
-from agent.files.host import FileKey, Host
-from agent.files.operating_system import OperatingSystem
-from agent.files.patterns import Pattern
-from agent.files.watching import Watch
-from agent.logs import FetchedLogs
-from agent.loop import Loop
-from agent.settings import AgentSettings
-from agent.silences import Silences
-from agent.state.database import State, check_machine, open_state
-from agent.state.renewal import renew
-from audit import topic
-from audit.messages import TOPIC, Tier
-from audit.publisher import Publisher, check_restored, newest_own
-from schemas.client import RegistryClient
 from skidway import log, systemd
+from skidway.agent import beginning, connection, events, identity, topics
+from skidway.agent.destinations import Cluster, Destination
+from skidway.agent.files.host import FileKey, Host
+from skidway.agent.files.operating_system import OperatingSystem
+from skidway.agent.files.patterns import Pattern
+from skidway.agent.files.watching import Watch
+from skidway.agent.logs import FetchedLogs
+from skidway.agent.loop import Loop
+from skidway.agent.settings import AgentSettings
+from skidway.agent.silences import Silences
+from skidway.agent.state.database import State, check_machine, open_state
+from skidway.agent.state.renewal import renew
+from skidway.audit import topic
+from skidway.audit.messages import TOPIC, Tier
+from skidway.audit.publisher import Publisher, check_restored, newest_own
 from skidway.clock import Clock, SystemClock
 from skidway.errors import Unreachable
 from skidway.files import DirectoryLock
 from skidway.kafka.client import Client, Delivery, Fetcher, Producer
 from skidway.kafka.errors import KafkaError
 from skidway.kafka.types import TopicPartition
+from skidway.schemas.client import RegistryClient
 from skidway.service import Shutdown
 from skidway.telemetry import Health, TelemetryServer
 

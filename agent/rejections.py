@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from agent.delivery.rejected import RejectedLine
+from skidway.agent.delivery.rejected import RejectedLine
 
 TELL_EVERY_S: Final = 60.0
 """At most so often the log is told of a topic."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from agent.framing import READ_BYTES
-from schemas.client import RegistrySecuritySettings, check_urls
+from skidway.agent.framing import READ_BYTES
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import check_cluster_name
+from skidway.schemas.client import RegistrySecuritySettings, check_urls
 from skidway.settings import setting
 from skidway.telemetry import host_and_port
 

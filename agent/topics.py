@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from agent.destinations import Cluster, Destination
-from agent.files.tracked import TrackedFile
-from agent.settings import REJECTED_SUFFIX
-from agent.state.changes import Changes
-from agent.state.database import TopicState
+from skidway.agent.destinations import Cluster, Destination
+from skidway.agent.files.tracked import TrackedFile
+from skidway.agent.settings import REJECTED_SUFFIX
+from skidway.agent.state.changes import Changes
+from skidway.agent.state.database import TopicState
 from skidway.kafka.client import Delivery
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition

@@ -11,13 +11,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
-from agent.delivery.intents import Intent, Reading
-from agent.delivery.press import Press
-from agent.delivery.rejected import RejectedLine
-from agent.files.host import Found, Host
-from agent.files.patterns import Pattern
-from agent.framing import READ_BYTES
-from agent.settings import SourceSettings
+from skidway.agent.delivery.intents import Intent, Reading
+from skidway.agent.delivery.press import Press
+from skidway.agent.delivery.rejected import RejectedLine
+from skidway.agent.files.host import Found, Host
+from skidway.agent.files.patterns import Pattern
+from skidway.agent.framing import READ_BYTES
+from skidway.agent.settings import SourceSettings
 from skidway.kafka.source import Source
 
 FILES_MAX: Final = 20

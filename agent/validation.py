@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agent import trial
-from agent.connection import compiled, read_schema_file
-from agent.delivery.recipe import Schema, derived_schema
-from agent.files.host import Host
-from agent.parsing.regex import groups_of
-from agent.parsing.timestamps import TimeFormat
-from agent.settings import AgentSettings, SourceSettings
-from agent.trial import Trial
-from schemas.client import RegistryClient, RegistryRefused
+from skidway.agent import trial
+from skidway.agent.connection import compiled, read_schema_file
+from skidway.agent.delivery.recipe import Schema, derived_schema
+from skidway.agent.files.host import Host
+from skidway.agent.parsing.regex import groups_of
+from skidway.agent.parsing.timestamps import TimeFormat
+from skidway.agent.settings import AgentSettings, SourceSettings
+from skidway.agent.trial import Trial
 from skidway.errors import ConfigurationRefused, SkidwayError, Unreachable
+from skidway.schemas.client import RegistryClient, RegistryRefused
 
 
 def check_settings(settings: AgentSettings) -> None:

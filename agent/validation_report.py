@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from agent.trial import Trial
+from skidway.agent.trial import Trial
 
 REGISTRY_TIMEOUT_S: Final = 2.0
 UNREADABLE_MAX: Final = 5

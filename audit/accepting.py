@@ -12,10 +12,10 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from audit import reasons
-from audit.decisions import Acceptance, Retirement, Revocation
-from audit.retired_places import check, is_same
-from audit.verdict import BucketVerdict, Place, Status
+from skidway.audit import reasons
+from skidway.audit.decisions import Acceptance, Retirement, Revocation
+from skidway.audit.retired_places import check, is_same
+from skidway.audit.verdict import BucketVerdict, Place, Status
 from skidway.errors import ConfigurationRefused, UsageError
 
 ID_BITS = 63

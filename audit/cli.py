@@ -7,21 +7,29 @@ import argparse
 from collections.abc import Collection
 from typing import Any
 
-from audit import clock_report, faults, host_report, manifests, recount, recount_report, report
-from audit.clocks import Clocks, clocks
-from audit.commands import asking, decided, deciding, saying
-from audit.commands import hosts as host_commands
-from audit.evidence import FOREVER
-from audit.hosts import HostState, survey
-from audit.manifests import Committed
-from audit.messages import Tier, encode
-from audit.output import Output, open_output
-from audit.reconcile import verdicts
-from audit.retired_places import retired_by
-from audit.settings import TIERS, AuditSettings, CounterSettings
-from audit.standing import Standing, of_evidence
-from audit.verdict import BucketVerdict, Policy
 from skidway import service
+from skidway.audit import (
+    clock_report,
+    faults,
+    host_report,
+    manifests,
+    recount,
+    recount_report,
+    report,
+)
+from skidway.audit.clocks import Clocks, clocks
+from skidway.audit.commands import asking, decided, deciding, saying
+from skidway.audit.commands import hosts as host_commands
+from skidway.audit.evidence import FOREVER
+from skidway.audit.hosts import HostState, survey
+from skidway.audit.manifests import Committed
+from skidway.audit.messages import Tier, encode
+from skidway.audit.output import Output, open_output
+from skidway.audit.reconcile import verdicts
+from skidway.audit.retired_places import retired_by
+from skidway.audit.settings import TIERS, AuditSettings, CounterSettings
+from skidway.audit.standing import Standing, of_evidence
+from skidway.audit.verdict import BucketVerdict, Policy
 from skidway.cli.moments import parse_moment
 from skidway.cli.options import add_config_options, add_json_option, load_settings
 from skidway.cli.output import print_good, print_json, table
@@ -106,7 +114,7 @@ def _register_recount(verbs: Any) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from audit.collector import run_collector
+    from skidway.audit.collector import run_collector
 
     def body(shutdown: service.Shutdown) -> int:
         return run_collector(load_settings(AuditSettings, args, PROGRAM), SystemClock(), shutdown)
@@ -115,7 +123,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _count(args: argparse.Namespace) -> int:
-    from audit.counter_program import run_counter
+    from skidway.audit.counter_program import run_counter
 
     def body(shutdown: service.Shutdown) -> int:
         settings = load_settings(CounterSettings, args, PROGRAM)

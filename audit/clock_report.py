@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from audit.clocks import Clocks, Difference
+from skidway.audit.clocks import Clocks, Difference
 
 NAMED_MAX = 5
 """In sentences; JSON has all of them."""

@@ -18,11 +18,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median_low
 
-from audit.counts import NO_AGENT
-from audit.evidence import Evidence, agent_named
-from audit.hearing import WINDOW_MS, Reading, SenderName
-from audit.messages import Tier
-from audit.verdict import Policy
+from skidway.audit.counts import NO_AGENT
+from skidway.audit.evidence import Evidence, agent_named
+from skidway.audit.hearing import WINDOW_MS, Reading, SenderName
+from skidway.audit.messages import Tier
+from skidway.audit.verdict import Policy
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from prometheus_client import Counter as Metric
 
-from audit import topic
-from audit.hearing import Heard
-from audit.ledger import Ledger, Position
+from skidway.audit import topic
+from skidway.audit.hearing import Heard
+from skidway.audit.ledger import Ledger, Position
 from skidway.clock import Clock
 from skidway.errors import Unreachable
 from skidway.kafka.client import Client, Fetcher, Topic

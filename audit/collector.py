@@ -16,20 +16,20 @@ from typing import Any
 import uvicorn
 from prometheus_client import Gauge
 
-from audit import clock_report, reasons, report
-from audit.clocks import Clocks, clocks
-from audit.collection import Collection
-from audit.database import failures
-from audit.hosts import HostStatus, survey
-from audit.judging import Judging
-from audit.ledger import DATABASE, Ledger
-from audit.ledger_evidence import NO_BUCKETS
-from audit.roster_file import RosterFile
-from audit.settings import AuditSettings
-from audit.standing import NOTHING_JUDGED
-from audit.verdict import Status
-from audit.web import Dashboard
 from skidway import log, ports, systemd
+from skidway.audit import clock_report, reasons, report
+from skidway.audit.clocks import Clocks, clocks
+from skidway.audit.collection import Collection
+from skidway.audit.database import failures
+from skidway.audit.hosts import HostStatus, survey
+from skidway.audit.judging import Judging
+from skidway.audit.ledger import DATABASE, Ledger
+from skidway.audit.ledger_evidence import NO_BUCKETS
+from skidway.audit.roster_file import RosterFile
+from skidway.audit.settings import AuditSettings
+from skidway.audit.standing import NOTHING_JUDGED
+from skidway.audit.verdict import Status
+from skidway.audit.web import Dashboard
 from skidway.clock import Clock
 from skidway.errors import Unreachable
 from skidway.files import DirectoryLock

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from audit.counter_state import BatchId, Position
+from skidway.audit.counter_state import BatchId, Position
 from skidway.kafka.batch import BatchHeader
 
 

@@ -22,15 +22,15 @@ from dataclasses import dataclass, replace
 from prometheus_client import Counter as Metric
 from prometheus_client import Gauge
 
-from audit import continuity, marks, topics
-from audit.continuity import Following, Step
-from audit.counter_state import CounterState, PartitionId, Progress
-from audit.counts import Counts, identify
-from audit.deltas import number_deltas
-from audit.marks import FileKey
-from audit.messages import Gap, Heartbeat, Range, Sender, Tier, encode
-from audit.settings import CounterSettings
 from skidway import log
+from skidway.audit import continuity, marks, topics
+from skidway.audit.continuity import Following, Step
+from skidway.audit.counter_state import CounterState, PartitionId, Progress
+from skidway.audit.counts import Counts, identify
+from skidway.audit.deltas import number_deltas
+from skidway.audit.marks import FileKey
+from skidway.audit.messages import Gap, Heartbeat, Range, Sender, Tier, encode
+from skidway.audit.settings import CounterSettings
 from skidway.clock import Clock
 from skidway.errors import Unreachable
 from skidway.kafka import gaps

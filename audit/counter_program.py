@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, replace
 
-from audit import topic
-from audit.counter import Counter
-from audit.counter_state import CounterState
-from audit.database import failures
-from audit.messages import TOPIC, Tier
-from audit.publisher import Heartbeats, Publisher, check_restored, newest_own
-from audit.settings import CounterSettings
 from skidway import log, systemd
+from skidway.audit import topic
+from skidway.audit.counter import Counter
+from skidway.audit.counter_state import CounterState
+from skidway.audit.database import failures
+from skidway.audit.messages import TOPIC, Tier
+from skidway.audit.publisher import Heartbeats, Publisher, check_restored, newest_own
+from skidway.audit.settings import CounterSettings
 from skidway.clock import Clock
 from skidway.errors import StateRefused, Unreachable
 from skidway.files import DirectoryLock

@@ -17,10 +17,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from audit.counts import BucketKey
-from audit.database import open_database, transaction
-from audit.marks import FileKey
-from audit.messages import Delta, encode
+from skidway.audit.counts import BucketKey
+from skidway.audit.database import open_database, transaction
+from skidway.audit.marks import FileKey
+from skidway.audit.messages import Delta, encode
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import Source
 

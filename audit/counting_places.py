@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from audit import reasons
-from audit.evidence import Evidence, SenderKey, TopicEvidence
-from audit.messages import Tier
-from audit.retired_places import RetiredPlaces
-from audit.verdict import Finding, Place, Status
+from skidway.audit import reasons
+from skidway.audit.evidence import Evidence, SenderKey, TopicEvidence
+from skidway.audit.messages import Tier
+from skidway.audit.retired_places import RetiredPlaces
+from skidway.audit.verdict import Finding, Place, Status
 from skidway.kafka.source import Source
 
 _SEVERAL_PLACES = (Tier.MIRROR, Tier.HDFS)

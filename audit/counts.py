@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from audit import bucket, checksum
-from audit.messages import Count
+from skidway.audit import bucket, checksum
+from skidway.audit.messages import Count
 from skidway.kafka.columns import Origins
 from skidway.kafka.source import Source
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 
-from audit.counts import BucketKey, Counts
-from audit.messages import Count, Delta, Gap, Loss, Range, Seal, SealedTopic, Sender
+from skidway.audit.counts import BucketKey, Counts
+from skidway.audit.messages import Count, Delta, Gap, Loss, Range, Seal, SealedTopic, Sender
 from skidway.kafka.source import Source
 
 LIMIT_BYTES = 900_000

@@ -25,10 +25,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from audit.evidence import Evidence, SealNote, SenderKey, Tally, TopicEvidence
-from audit.expectation import usable_seals
-from audit.messages import Tier
-from audit.rereading import Rereading
+from skidway.audit.evidence import Evidence, SealNote, SenderKey, Tally, TopicEvidence
+from skidway.audit.expectation import usable_seals
+from skidway.audit.messages import Tier
+from skidway.audit.rereading import Rereading
 
 _BEGIN = (0, 0)
 

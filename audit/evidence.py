@@ -16,11 +16,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from audit import checksum
-from audit.counts import NO_AGENT, Sums
-from audit.decisions import Acceptance, Decision, Retirement, Revocation, not_revoked
-from audit.hearing import Heard, Hearings, Log, Offsets, Reading, SenderName
-from audit.messages import (
+from skidway.audit import checksum
+from skidway.audit.counts import NO_AGENT, Sums
+from skidway.audit.decisions import Acceptance, Decision, Retirement, Revocation, not_revoked
+from skidway.audit.hearing import Heard, Hearings, Log, Offsets, Reading, SenderName
+from skidway.audit.messages import (
     Announcement,
     Bounds,
     Count,
@@ -33,9 +33,9 @@ from audit.messages import (
     Sender,
     Tier,
 )
-from audit.overlaps import Pair
-from audit.recount_result import RecountResult
-from audit.rereading import Rereadings
+from skidway.audit.overlaps import Pair
+from skidway.audit.recount_result import RecountResult
+from skidway.audit.rereading import Rereadings
 from skidway.kafka.source import Source
 
 REJECTED_SUFFIX = ".rejected"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from audit.evidence import REJECTED_SUFFIX, Evidence, SealNote, SenderKey, TopicEvidence
-from audit.messages import NEVER_SEALED, Tier
-from audit.newest_agents import namesakes, newest_agents, unread_until
-from audit.verdict import Policy
+from skidway.audit.evidence import REJECTED_SUFFIX, Evidence, SealNote, SenderKey, TopicEvidence
+from skidway.audit.messages import NEVER_SEALED, Tier
+from skidway.audit.newest_agents import namesakes, newest_agents, unread_until
+from skidway.audit.verdict import Policy
 from skidway.kafka.source import Source
 
 

@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from audit.counts import NO_AGENT
-from audit.messages import Tier
+from skidway.audit.counts import NO_AGENT
+from skidway.audit.messages import Tier
 
 WINDOW_MS = 120_000
 """Two heartbeats: whoever lives is read in each window."""

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from audit import reasons, report
-from audit.hosts import MISSED, HostState, HostStatus
-from audit.verdict import Policy, Status
-from audit.waiting import Proof
+from skidway.audit import reasons, report
+from skidway.audit.hosts import MISSED, HostState, HostStatus
+from skidway.audit.verdict import Policy, Status
+from skidway.audit.waiting import Proof
 
 COLUMNS = ["host", "cluster", "state", "last_heard", "sealed_to", "agent", "topics"]
 

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from audit.clocks import behind_ms, ours_ahead_ms
-from audit.counts import NO_AGENT
-from audit.evidence import REJECTED_SUFFIX, Evidence, agent_named
-from audit.expectation import usable_seals
-from audit.messages import Tier
-from audit.newest_agents import namesakes, newest_agents
-from audit.verdict import Policy
+from skidway.audit.clocks import behind_ms, ours_ahead_ms
+from skidway.audit.counts import NO_AGENT
+from skidway.audit.evidence import REJECTED_SUFFIX, Evidence, agent_named
+from skidway.audit.expectation import usable_seals
+from skidway.audit.messages import Tier
+from skidway.audit.newest_agents import namesakes, newest_agents
+from skidway.audit.verdict import Policy
 from skidway.kafka.source import Source
 
 HostKey = tuple[str | None, str]

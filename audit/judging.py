@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from audit.ledger import Ledger
-from audit.ledger_evidence import NO_BUCKETS
-from audit.standing import Standing, joined, judged
-from audit.verdict import Policy
+from skidway.audit.ledger import Ledger
+from skidway.audit.ledger_evidence import NO_BUCKETS
+from skidway.audit.standing import Standing, joined, judged
+from skidway.audit.verdict import Policy
 from skidway.clock import Clock
 
 BLOCK_MS = 3_600_000

@@ -23,11 +23,12 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from audit import checksum, ledger_evidence, messages
-from audit.counts import Sums
-from audit.database import IN_MEMORY, open_database, transaction
-from audit.decisions import Acceptance, Decision, Retirement, Revocation
-from audit.evidence import (
+from skidway import log
+from skidway.audit import checksum, ledger_evidence, messages
+from skidway.audit.counts import Sums
+from skidway.audit.database import IN_MEMORY, open_database, transaction
+from skidway.audit.decisions import Acceptance, Decision, Retirement, Revocation
+from skidway.audit.evidence import (
     FOREVER,
     Evidence,
     SenderKey,
@@ -39,8 +40,8 @@ from audit.evidence import (
     sender_key,
     sums_of,
 )
-from audit.hearing import Heard, Hearings, Log, Offsets, Reading, Spoken, then
-from audit.messages import (
+from skidway.audit.hearing import Heard, Hearings, Log, Offsets, Reading, Spoken, then
+from skidway.audit.messages import (
     Announcement,
     Bounds,
     Count,
@@ -52,13 +53,12 @@ from audit.messages import (
     Sender,
     Tier,
 )
-from audit.overlaps import overlaps
-from audit.recount_result import RecountResult
-from audit.rereading import identity_of, replaced_by
-from schemas import single_object
-from skidway import log
+from skidway.audit.overlaps import overlaps
+from skidway.audit.recount_result import RecountResult
+from skidway.audit.rereading import identity_of, replaced_by
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
+from skidway.schemas import single_object
 
 FORMAT = 2
 _UPGRADES = {1: "ALTER TABLE positions ADD COLUMN topic_id TEXT NOT NULL DEFAULT ''"}

@@ -10,10 +10,10 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from audit import messages
-from audit.counts import Sums
-from audit.decisions import Acceptance, Retirement
-from audit.evidence import (
+from skidway.audit import messages
+from skidway.audit.counts import Sums
+from skidway.audit.decisions import Acceptance, Retirement
+from skidway.audit.evidence import (
     NEVER_AHEAD_MS,
     REJECTED_SUFFIX,
     Coverage,
@@ -30,10 +30,10 @@ from audit.evidence import (
     loss_note,
     only_claimed,
 )
-from audit.hearing import Log, Offsets, Reading
-from audit.messages import Bounds, Certainty, Gap, Loss, Tier
-from audit.recount_result import RecountResult
-from audit.rereading import FileNote, Rereading, is_untold, rereadings
+from skidway.audit.hearing import Log, Offsets, Reading
+from skidway.audit.messages import Bounds, Certainty, Gap, Loss, Tier
+from skidway.audit.recount_result import RecountResult
+from skidway.audit.rereading import FileNote, Rereading, is_untold, rereadings
 from skidway.kafka.source import Source
 
 NO_BUCKETS: Window = (0, 0)

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from typing import IO, Final
 
-from audit import manifests, row_files
-from audit.faults import Fault, Kind, Whereabouts, by_name
-from audit.manifests import STATE, NamedFiles
-from audit.output import Entry, Output, StoreFailed
+from skidway.audit import manifests, row_files
+from skidway.audit.faults import Fault, Kind, Whereabouts, by_name
+from skidway.audit.manifests import STATE, NamedFiles
+from skidway.audit.output import Entry, Output, StoreFailed
 
 LIKE_MAX: Final = 10
 """Named files of the same length that an unnamed one is compared with."""

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from audit.output import Entry, Output
+from skidway.audit.output import Entry, Output
 from skidway.errors import SkidwayError
 from skidway.kafka.source import Source
 

@@ -16,12 +16,19 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
-from audit import recount_result
-from audit.decisions import Acceptance, Decision, Retirement, Revocation, decision_of, record_of
-from audit.recount_result import RecountResult
-from schemas import single_object
+from skidway.audit import recount_result
+from skidway.audit.decisions import (
+    Acceptance,
+    Decision,
+    Retirement,
+    Revocation,
+    decision_of,
+    record_of,
+)
+from skidway.audit.recount_result import RecountResult
 from skidway.errors import SkidwayError
 from skidway.kafka.source import Source
+from skidway.schemas import single_object
 
 TOPIC = "_skidway_audit"
 """The topic of every cluster that carries these messages; mirrors prefix the cluster's name."""

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from audit.evidence import Evidence
-from audit.hearing import Offsets
-from audit.messages import Tier
+from skidway.audit.evidence import Evidence
+from skidway.audit.hearing import Offsets
+from skidway.audit.messages import Tier
 
 
 def newest_agents(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from audit.hearing import Log, Offsets, Spoken
+from skidway.audit.hearing import Log, Offsets, Spoken
 
 Pair = tuple[int, int]
 """Two agents, the lesser id first."""

@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 from prometheus_client import Counter
 
-from audit import messages, topic
-from audit.messages import Delta, Heartbeat, MessageRefused, Seal, Tier
 from skidway import log
+from skidway.audit import messages, topic
+from skidway.audit.messages import Delta, Heartbeat, MessageRefused, Seal, Tier
 from skidway.clock import Clock
 from skidway.errors import SkidwayError, StateRefused
 from skidway.kafka import columns

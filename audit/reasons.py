@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
-from audit.counts import NO_AGENT, Sums
-from audit.evidence import GapNote, LossNote, SenderKey
-from audit.messages import Certainty, Tier
-from audit.verdict import AgentVerdict, Place
+from skidway.audit.counts import NO_AGENT, Sums
+from skidway.audit.evidence import GapNote, LossNote, SenderKey
+from skidway.audit.messages import Certainty, Tier
+from skidway.audit.verdict import AgentVerdict, Place
 
 _NAMES_MAX = 3  # in one reason; the rest is counted
 

@@ -29,14 +29,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
-from audit import reasons, rejects
-from audit.bucket import DEFAULT_BUCKET_MS
-from audit.clocks import behind_ms, ours_ahead_ms, present_ms
-from audit.counting_places import counting_places, needed_still, place_of
-from audit.counts import NO_AGENT, Sums
-from audit.decisions import Acceptance
-from audit.doublings import Doublings
-from audit.evidence import (
+from skidway.audit import reasons, rejects
+from skidway.audit.bucket import DEFAULT_BUCKET_MS
+from skidway.audit.clocks import behind_ms, ours_ahead_ms, present_ms
+from skidway.audit.counting_places import counting_places, needed_still, place_of
+from skidway.audit.counts import NO_AGENT, Sums
+from skidway.audit.decisions import Acceptance
+from skidway.audit.doublings import Doublings
+from skidway.audit.evidence import (
     BucketId,
     Evidence,
     LossNote,
@@ -45,10 +45,10 @@ from audit.evidence import (
     Tally,
     agent_named,
 )
-from audit.expectation import Expectation, usable_seals
-from audit.messages import NOTHING_SAID, Certainty, Tier
-from audit.retired_places import retired_by
-from audit.verdict import AgentVerdict, BucketVerdict, Finding, Place, Policy, Status
+from skidway.audit.expectation import Expectation, usable_seals
+from skidway.audit.messages import NOTHING_SAID, Certainty, Tier
+from skidway.audit.retired_places import retired_by
+from skidway.audit.verdict import AgentVerdict, BucketVerdict, Finding, Place, Policy, Status
 from skidway.kafka.source import Source
 
 Tallies = dict[SenderKey, Tally]

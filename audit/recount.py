@@ -19,13 +19,13 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import IO
 
-from audit import listing, manifests, row_files
-from audit.counts import BucketKey, Counts, Sums
-from audit.evidence import BucketId, Evidence, SenderKey
-from audit.faults import Fault, Faults, Kind, Whereabouts, by_manifest, is_before
-from audit.manifests import COUNTED, STATE, Committed, NamedFile, NamedFiles
-from audit.messages import Tier
-from audit.output import Output, StoreFailed
+from skidway.audit import listing, manifests, row_files
+from skidway.audit.counts import BucketKey, Counts, Sums
+from skidway.audit.evidence import BucketId, Evidence, SenderKey
+from skidway.audit.faults import Fault, Faults, Kind, Whereabouts, by_manifest, is_before
+from skidway.audit.manifests import COUNTED, STATE, Committed, NamedFile, NamedFiles
+from skidway.audit.messages import Tier
+from skidway.audit.output import Output, StoreFailed
 from skidway.kafka.source import Source
 
 

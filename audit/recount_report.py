@@ -6,10 +6,10 @@ import socket
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from audit.faults import Fault
-from audit.recount import Difference, Recounted
-from audit.recount_result import REASONS_MAX, RecountResult
-from audit.report import reasons_text, time_text
+from skidway.audit.faults import Fault
+from skidway.audit.recount import Difference, Recounted
+from skidway.audit.recount_result import REASONS_MAX, RecountResult
+from skidway.audit.report import reasons_text, time_text
 
 COLUMNS = ("topic", "loads", "files", "rows", "verdict", "why")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from audit import reasons
-from audit.evidence import REJECTED_SUFFIX, SenderKey, TopicEvidence
-from audit.messages import Tier
-from audit.verdict import BucketVerdict, Finding, Status
+from skidway.audit import reasons
+from skidway.audit.evidence import REJECTED_SUFFIX, SenderKey, TopicEvidence
+from skidway.audit.messages import Tier
+from skidway.audit.verdict import BucketVerdict, Finding, Status
 
 
 def warnings(

@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any
 
-from audit.counts import Sums
-from audit.decisions import Acceptance
-from audit.evidence import REJECTED_SUFFIX
-from audit.messages import Tier
-from audit.recount_result import RecountResult
-from audit.standing import Standing, TopicStanding
-from audit.verdict import AgentVerdict, BucketVerdict, Place, Status
+from skidway.audit.counts import Sums
+from skidway.audit.decisions import Acceptance
+from skidway.audit.evidence import REJECTED_SUFFIX
+from skidway.audit.messages import Tier
+from skidway.audit.recount_result import RecountResult
+from skidway.audit.standing import Standing, TopicStanding
+from skidway.audit.verdict import AgentVerdict, BucketVerdict, Place, Status
 from skidway.kafka.source import Source
 
 ID_SHOWN = 8

@@ -41,7 +41,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import NamedTuple
 
-from audit.messages import Announcement
+from skidway.audit.messages import Announcement
 
 
 class FileNote(NamedTuple):

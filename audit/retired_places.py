@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from audit.decisions import Retirement
-from audit.messages import Tier
+from skidway.audit.decisions import Retirement
+from skidway.audit.messages import Tier
 from skidway.errors import ConfigurationRefused
 
 _TIERS = {"broker": Tier.BROKER, "mirror": Tier.MIRROR, "hdfs": Tier.HDFS}

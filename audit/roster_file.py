@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from audit.roster import Entry, read_file
 from skidway import log
+from skidway.audit.roster import Entry, read_file
 from skidway.clock import Clock
 from skidway.errors import ConfigurationRefused
 

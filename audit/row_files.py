@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from audit import checksum
-from audit.counts import Counts
-from audit.faults import AGENTS_MAX, Whereabouts
-from audit.manifests import REJECTS, NamedFile
+from skidway.audit import checksum
+from skidway.audit.counts import Counts
+from skidway.audit.faults import AGENTS_MAX, Whereabouts
+from skidway.audit.manifests import REJECTS, NamedFile
 from skidway.kafka.columns import Origins
 from skidway.kafka.source import Source
 

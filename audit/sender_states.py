@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from audit import reasons
-from audit.clocks import behind_ms
-from audit.counting_places import place_of
-from audit.evidence import Evidence, Numbers, SenderKey
-from audit.messages import Tier
-from audit.retired_places import retired_by
-from audit.verdict import Policy, Status
+from skidway.audit import reasons
+from skidway.audit.clocks import behind_ms
+from skidway.audit.counting_places import place_of
+from skidway.audit.evidence import Evidence, Numbers, SenderKey
+from skidway.audit.messages import Tier
+from skidway.audit.retired_places import retired_by
+from skidway.audit.verdict import Policy, Status
 
 NOBODY_WAITS = "none"
 """In place of a verdict's word: it colours nothing."""

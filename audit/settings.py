@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from audit import retired_places, topics
-from audit.bucket import DEFAULT_BUCKET_MS
-from audit.messages import Tier
-from audit.roster import Entry, Roster
-from audit.verdict import (
+from skidway.audit import retired_places, topics
+from skidway.audit.bucket import DEFAULT_BUCKET_MS
+from skidway.audit.messages import Tier
+from skidway.audit.roster import Entry, Roster
+from skidway.audit.verdict import (
     DEFAULT_CLOCK_DIFFERENCE_MS,
     DEFAULT_LATENESS_MS,
     DEFAULT_REJECTS_SHARE,

@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from audit.evidence import REJECTED_SUFFIX, Evidence, GapNote
-from audit.reconcile import verdicts
-from audit.recount_result import RecountResult
-from audit.verdict import BucketVerdict, Policy, Status
+from skidway.audit.evidence import REJECTED_SUFFIX, Evidence, GapNote
+from skidway.audit.reconcile import verdicts
+from skidway.audit.recount_result import RecountResult
+from skidway.audit.verdict import BucketVerdict, Policy, Status
 from skidway.kafka.source import Source
 
 NEWEST_BUCKETS = 24

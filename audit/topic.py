@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from audit.messages import TOPIC
+from skidway.audit.messages import TOPIC
 from skidway.clock import Clock
 from skidway.errors import Unreachable
 from skidway.kafka import columns

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from audit.evidence import REJECTED_SUFFIX
+from skidway.audit.evidence import REJECTED_SUFFIX
 from skidway.errors import ConfigurationRefused
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")

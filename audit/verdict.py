@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from audit import topics
-from audit.counts import NO_AGENT, Sums
-from audit.decisions import Acceptance, FindingName
-from audit.messages import Tier
-from audit.roster import Roster
+from skidway.audit import topics
+from skidway.audit.counts import NO_AGENT, Sums
+from skidway.audit.decisions import Acceptance, FindingName
+from skidway.audit.messages import Tier
+from skidway.audit.roster import Roster
 from skidway.kafka.source import Source
 
 DEFAULT_LATENESS_MS = 120_000

@@ -21,12 +21,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from audit import bucket, reasons
-from audit.clocks import present_ms
-from audit.evidence import REJECTED_SUFFIX, BucketId, Evidence
-from audit.hosts import AgentState, HostState, HostStatus, survey
-from audit.reconcile import TopicJudgement
-from audit.verdict import AgentVerdict, Policy, Status
+from skidway.audit import bucket, reasons
+from skidway.audit.clocks import present_ms
+from skidway.audit.evidence import REJECTED_SUFFIX, BucketId, Evidence
+from skidway.audit.hosts import AgentState, HostState, HostStatus, survey
+from skidway.audit.reconcile import TopicJudgement
+from skidway.audit.verdict import AgentVerdict, Policy, Status
 from skidway.errors import UsageError
 from skidway.kafka.source import Source
 

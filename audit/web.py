@@ -28,17 +28,17 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from audit import clock_report, host_report, report
-from audit.clocks import Clocks, clocks, present_ms
-from audit.evidence import Evidence, Window
-from audit.hosts import HostState, survey
-from audit.ledger import Ledger
-from audit.ledger_evidence import NO_BUCKETS
-from audit.reconcile import verdicts
-from audit.recount_result import RecountResult
-from audit.sender_states import sender_states
-from audit.standing import Standing, TopicStanding
-from audit.verdict import BucketVerdict, Policy, Status
+from skidway.audit import clock_report, host_report, report
+from skidway.audit.clocks import Clocks, clocks, present_ms
+from skidway.audit.evidence import Evidence, Window
+from skidway.audit.hosts import HostState, survey
+from skidway.audit.ledger import Ledger
+from skidway.audit.ledger_evidence import NO_BUCKETS
+from skidway.audit.reconcile import verdicts
+from skidway.audit.recount_result import RecountResult
+from skidway.audit.sender_states import sender_states
+from skidway.audit.standing import Standing, TopicStanding
+from skidway.audit.verdict import BucketVerdict, Policy, Status
 from skidway.clock import Clock
 from skidway.errors import SkidwayError
 
@@ -61,7 +61,7 @@ MEANINGS = {
     "lost": "an agent declared lines lost",
 }
 
-_STYLE = resources.files("audit").joinpath("pages/style.css").read_text("utf-8")
+_STYLE = resources.files("skidway.audit").joinpath("pages/style.css").read_text("utf-8")
 _KEY = {
     "statuses": list(MEANINGS),
     "glyphs": GLYPHS,
@@ -282,7 +282,7 @@ class Dashboard:
 
 
 def _environment() -> jinja2.Environment:
-    pages = resources.files("audit").joinpath("pages")
+    pages = resources.files("skidway.audit").joinpath("pages")
     templates = {
         entry.name: entry.read_text("utf-8")
         for entry in pages.iterdir()

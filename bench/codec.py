@@ -1,8 +1,8 @@
 """Arrow columns to Avro datums and back, records per second of one core, beside fastavro and avro.
 
 Every side does the same job in one process on one thread: a record batch of `ROWS` rows in, an
-array of datums out, and the reverse. Ours is `schemas.codec.Codec`, with all of its checks. The
-peers are what one would write with them, as well as they allow:
+array of datums out, and the reverse. Ours is `skidway.schemas.codec.Codec`, with all of its checks.
+The peers are what one would write with them, as well as they allow:
 
     fastavro   to_pylist(), schemaless_writer per row (its C extension) into one buffer; back:
                schemaless_reader per datum, the rows to a record batch of the same types
@@ -33,10 +33,10 @@ import pyarrow as pa
 
 from bench.measure import Row, Table, in_turn
 from bench.scale import scaled
-from schemas.avro_schema import parse
-from schemas.codec import Codec
-from schemas.codec.arrow import as_record
-from schemas.codec.rows import Rows
+from skidway.schemas.avro_schema import parse
+from skidway.schemas.codec import Codec
+from skidway.schemas.codec.arrow import as_record
+from skidway.schemas.codec.rows import Rows
 
 ROWS = scaled(16_384, 1_024)
 AVRO_ROWS = 512

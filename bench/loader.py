@@ -24,14 +24,14 @@ from bench.agent import registry
 from bench.measure import Row, Table, in_turn
 from bench.scale import scaled
 from bench.sites import ApacheKafka, ZooKeeper, free_port, running, skidway
-from schemas.client import RegistryClient
-from schemas.codec import Codec
-from schemas.wire import add_prefix
 from skidway.kafka import columns
 from skidway.kafka.batch import Codec as Compression
 from skidway.kafka.client import Client, NewTopic, Producer
 from skidway.kafka.columns import Origins
 from skidway.kafka.types import TopicPartition
+from skidway.schemas.client import RegistryClient
+from skidway.schemas.codec import Codec
+from skidway.schemas.wire import add_prefix
 
 ROWS = scaled(2_000_000, 40_000)
 PARTITIONS = 4
@@ -142,7 +142,7 @@ def fill(address: str, schemas: str) -> str:
 
 def announce(client: Client, producer: Producer, topic: str) -> None:
     """Says which files the origins stand for, as an agent does before its first record."""
-    from audit.messages import Announcement, encode
+    from skidway.audit.messages import Announcement, encode
     from skidway.kafka.source import sources_of
 
     source = sources_of(client, [topic], CLUSTER)[topic]

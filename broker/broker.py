@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from broker.api import registry
-from broker.api.exchange import Exchange
-from broker.api.kept_answers import KeptAnswers
-from broker.api.produce_run import handle_alike
-from broker.coordination.producer_ids import ProducerIds
-from broker.groups.administration import GroupAdministration
-from broker.groups.coordinator import Groups
-from broker.log import names
-from broker.log.files import DamagedLog, StorageFailed
-from broker.log.log_manager import LogManager
-from broker.log.producer_state import OutOfOrderSequence
-from broker.metrics import Counts
-from broker.network.connection import Connection
-from broker.network.loop import Loop
-from broker.partitions.hosted import HostedPartitions
-from broker.purgatory import Purgatory
-from broker.settings import BrokerSettings
-from broker.topics.administration import Topics
 from skidway import log
+from skidway.broker.api import registry
+from skidway.broker.api.exchange import Exchange
+from skidway.broker.api.kept_answers import KeptAnswers
+from skidway.broker.api.produce_run import handle_alike
+from skidway.broker.coordination.producer_ids import ProducerIds
+from skidway.broker.groups.administration import GroupAdministration
+from skidway.broker.groups.coordinator import Groups
+from skidway.broker.log import names
+from skidway.broker.log.files import DamagedLog, StorageFailed
+from skidway.broker.log.log_manager import LogManager
+from skidway.broker.log.producer_state import OutOfOrderSequence
+from skidway.broker.metrics import Counts
+from skidway.broker.network.connection import Connection
+from skidway.broker.network.loop import Loop
+from skidway.broker.partitions.hosted import HostedPartitions
+from skidway.broker.purgatory import Purgatory
+from skidway.broker.settings import BrokerSettings
+from skidway.broker.topics.administration import Topics
 from skidway.clock import Clock
 from skidway.kafka.errors import ErrorCode, ProtocolError, UnsupportedVersion
 from skidway.kafka.protocol.apis import ApiKey

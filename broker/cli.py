@@ -8,12 +8,12 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from broker import program
-from broker.handover import cli as handover
-from broker.log import cli as dump_log
-from broker.mirror.cli import register as register_mirror
-from broker.settings import BrokerSettings
 from skidway import service
+from skidway.broker import program
+from skidway.broker.handover import cli as handover
+from skidway.broker.log import cli as dump_log
+from skidway.broker.mirror.cli import register as register_mirror
+from skidway.broker.settings import BrokerSettings
 from skidway.cli.options import add_config_options, add_json_option, load_settings
 from skidway.cli.output import print_good
 

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Protocol
 
-from broker.coordination import store
-from broker.log.expiration import Cut
-from broker.log.log_manager import LogManager
-from broker.metrics import Counts
-from broker.partitions.hosted import HostedPartitions
 from skidway import log
+from skidway.broker.coordination import store
+from skidway.broker.log.expiration import Cut
+from skidway.broker.log.log_manager import LogManager
+from skidway.broker.metrics import Counts
+from skidway.broker.partitions.hosted import HostedPartitions
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError
 from skidway.kafka.types import TopicPartition

@@ -13,9 +13,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 if TYPE_CHECKING:
-    from broker.broker import Broker
-    from broker.groups.coordinator import Groups
-    from broker.log.log_directory import LogDirectory
+    from skidway.broker.broker import Broker
+    from skidway.broker.groups.coordinator import Groups
+    from skidway.broker.log.log_directory import LogDirectory
 
 Family = TypeVar("Family", CounterMetricFamily, GaugeMetricFamily)
 

@@ -6,29 +6,29 @@ from typing import Any
 
 from prometheus_client import REGISTRY
 
-from broker.broker import Broker
-from broker.coordination import store
-from broker.coordination.documents import Registration
-from broker.coordination.producer_ids import Block, ProducerIds
-from broker.coordination.session import Session
-from broker.expiry import Expiry
-from broker.groups.administration import GroupAdministration
-from broker.groups.coordinator import Groups
-from broker.groups.desk import Desk
-from broker.groups.retention import OffsetRetention
-from broker.log import descriptors
-from broker.log.flusher import Flusher
-from broker.log.log_manager import LogManager
-from broker.metrics import BrokerCollector
-from broker.mirror.mirrors import Mirrors
-from broker.network.listener import Listener
-from broker.network.loop import Limits, Loop
-from broker.partitions.hosted import HostedPartitions
-from broker.purgatory import Purgatory
-from broker.settings import BrokerSettings
-from broker.topics.administration import Topics
-from broker.topics.catalog import BrokerAddress, Catalog
 from skidway import log, systemd
+from skidway.broker.broker import Broker
+from skidway.broker.coordination import store
+from skidway.broker.coordination.documents import Registration
+from skidway.broker.coordination.producer_ids import Block, ProducerIds
+from skidway.broker.coordination.session import Session
+from skidway.broker.expiry import Expiry
+from skidway.broker.groups.administration import GroupAdministration
+from skidway.broker.groups.coordinator import Groups
+from skidway.broker.groups.desk import Desk
+from skidway.broker.groups.retention import OffsetRetention
+from skidway.broker.log import descriptors
+from skidway.broker.log.flusher import Flusher
+from skidway.broker.log.log_manager import LogManager
+from skidway.broker.metrics import BrokerCollector
+from skidway.broker.mirror.mirrors import Mirrors
+from skidway.broker.network.listener import Listener
+from skidway.broker.network.loop import Limits, Loop
+from skidway.broker.partitions.hosted import HostedPartitions
+from skidway.broker.purgatory import Purgatory
+from skidway.broker.settings import BrokerSettings
+from skidway.broker.topics.administration import Topics
+from skidway.broker.topics.catalog import BrokerAddress, Catalog
 from skidway.clock import Clock, SystemClock
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Protocol
 
-from broker.network.timers import Timer, Timers
 from skidway import log
+from skidway.broker.network.timers import Timer, Timers
 from skidway.kafka.types import TopicPartition
 
 

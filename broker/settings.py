@@ -7,8 +7,8 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-from broker.groups.limits import GroupLimits
-from broker.log.config import FOREVER_MS, UNLIMITED, WEEK_MS, LogConfig
+from skidway.broker.groups.limits import GroupLimits
+from skidway.broker.log.config import FOREVER_MS, UNLIMITED, WEEK_MS, LogConfig
 from skidway.coordination import check_connect
 from skidway.errors import ConfigurationRefused, UsageError
 from skidway.kafka.client.cluster import parse_bootstrap

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from loader.plan import Bounds
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.client import EARLIEST, LATEST, Client
 from skidway.kafka.client.cluster import Cluster
 from skidway.kafka.errors import KafkaError
 from skidway.kafka.types import TopicPartition
+from skidway.loader.plan import Bounds
 
 
 @dataclass(slots=True)

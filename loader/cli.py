@@ -9,12 +9,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from loader.settings import LoaderSettings
 from skidway import log
 from skidway.cli.options import add_config_options, add_json_option, load_settings
 from skidway.cli.output import Progress, print_json, print_rows
 from skidway.clock import SystemClock
 from skidway.errors import ConfigurationRefused, SkidwayError
+from skidway.loader.settings import LoaderSettings
 from skidway.settings import peek
 from skidway.telemetry import Health, TelemetryServer
 
@@ -50,8 +50,8 @@ def _settings(args: argparse.Namespace) -> LoaderSettings:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from loader.run import load
-    from loader.textfile import Recorded
+    from skidway.loader.run import load
+    from skidway.loader.textfile import Recorded
 
     try:
         settings = _settings(args)
@@ -85,7 +85,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _plan(args: argparse.Namespace) -> int:
-    from loader.status import planned
+    from skidway.loader.status import planned
 
     settings = _settings(args)
     rows, code = planned(settings)
@@ -95,7 +95,7 @@ def _plan(args: argparse.Namespace) -> int:
 
 
 def _status(args: argparse.Namespace) -> int:
-    from loader.status import status
+    from skidway.loader.status import status
 
     rows = status(_settings(args))
     columns = ("topic", "partition", "load", "loaded", "at", "rows", "rejects", "unfinished")
@@ -104,7 +104,7 @@ def _status(args: argparse.Namespace) -> int:
 
 
 def _validate(args: argparse.Namespace) -> int:
-    from loader.store import open_store
+    from skidway.loader.store import open_store
 
     settings = _settings(args)
     open_store(settings.output)

@@ -27,10 +27,10 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Final, TypeVar
 
-from loader import layout
-from loader.manifest import Manifest
-from loader.store import OutcomeUnclear, Store
 from skidway.errors import StateRefused
+from skidway.loader import layout
+from skidway.loader.manifest import Manifest
+from skidway.loader.store import OutcomeUnclear, Store
 
 CREATE_ATTEMPTS: Final = 10
 LOOKS_MAX: Final = 20

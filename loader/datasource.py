@@ -32,13 +32,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from audit.counts import identify
-from loader import plan
-from loader.columns import OWN, RESERVED, Records, own_columns
-from loader.decode import Decoder, check_reader
-from loader.fetch import batches
-from loader.plan import Planned
-from schemas.client import RegistryClient, Security
+from skidway.audit.counts import identify
 from skidway.errors import SkidwayError, UsageError
 from skidway.kafka import columns
 from skidway.kafka.batch import read_header
@@ -46,6 +40,12 @@ from skidway.kafka.client import EARLIEST, LATEST, Client
 from skidway.kafka.columns import DecodedBatch, Origins
 from skidway.kafka.source import sources_of
 from skidway.kafka.types import TopicPartition
+from skidway.loader import plan
+from skidway.loader.columns import OWN, RESERVED, Records, own_columns
+from skidway.loader.decode import Decoder, check_reader
+from skidway.loader.fetch import batches
+from skidway.loader.plan import Planned
+from skidway.schemas.client import RegistryClient, Security
 
 PLACES: Final = ("_host", "_file")
 """Columns of a load that need announcements, which a query does not read."""

@@ -20,13 +20,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from loader.projection import NotProjectable, Projection
-from schemas import wire
-from schemas.avro_schema import SchemaInvalid
-from schemas.client import SCHEMA_UNKNOWN, RegistryRefused
-from schemas.codec import Codec
-from schemas.codec.arrow import SchemaUnsupported
 from skidway.errors import SkidwayError
+from skidway.loader.projection import NotProjectable, Projection
+from skidway.schemas import wire
+from skidway.schemas.avro_schema import SchemaInvalid
+from skidway.schemas.client import SCHEMA_UNKNOWN, RegistryRefused
+from skidway.schemas.codec import Codec
+from skidway.schemas.codec.arrow import SchemaUnsupported
 
 Bools = npt.NDArray[np.bool_]
 Ids = npt.NDArray[np.int32]

@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from audit.counts import BucketKey, Counts
-from audit.deltas import Numbered, number_deltas
-from audit.messages import Count, Delta, Range, Sender, Tier
-from audit.messages import Gap as NamedGap
-from loader.manifest import Manifest, PartitionRange
+from skidway.audit.counts import BucketKey, Counts
+from skidway.audit.deltas import Numbered, number_deltas
+from skidway.audit.messages import Count, Delta, Range, Sender, Tier
+from skidway.audit.messages import Gap as NamedGap
 from skidway.kafka.source import Source
+from skidway.loader.manifest import Manifest, PartitionRange
 
 COUNTED = ("agent", "bucket", "count", "bytes", "checksum", "rejects", "repeats", "previous")
 

@@ -19,9 +19,10 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
-from audit import topic
-from audit.marks import FileKey
-from audit.messages import (
+from skidway import log
+from skidway.audit import topic
+from skidway.audit.marks import FileKey
+from skidway.audit.messages import (
     TOPIC,
     Announcement,
     Delta,
@@ -31,12 +32,11 @@ from audit.messages import (
     Tier,
     decode,
 )
-from loader.side import Place
-from skidway import log
 from skidway.clock import Clock
 from skidway.kafka.client import Client, Fetcher
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
+from skidway.loader.side import Place
 
 REJECTED_SUFFIX: Final = ".rejected"
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from loader.manifest import Manifest
-from loader.topic_load import Topic
 from skidway import log
 from skidway.errors import SkidwayError
 from skidway.kafka.client import Client
 from skidway.kafka.types import TopicPartition
+from skidway.loader.manifest import Manifest
+from skidway.loader.topic_load import Topic
 
 _log = log.get(__name__)
 

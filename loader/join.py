@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from audit.marks import FileKey, Joined, SliceEnds
-from audit.marks import join as join_marks
-from loader.manifest import BatchMark, Gap
-from loader.plan import Slice
-from loader.slices import SliceResult, Stop
+from skidway.audit.marks import FileKey, Joined, SliceEnds
+from skidway.audit.marks import join as join_marks
+from skidway.loader.manifest import BatchMark, Gap
+from skidway.loader.plan import Slice
+from skidway.loader.slices import SliceResult, Stop
 
 Work = tuple[Slice, Mapping[FileKey, int]]
 """A slice, and the marks it is walked with."""

@@ -42,9 +42,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from loader import layout
 from skidway.errors import StateRefused
 from skidway.kafka.source import Source
+from skidway.loader import layout
 
 FORMAT: Final = 1
 ROWS, REJECTS, MARKS, NAMES, BUCKETS = "rows", "rejects", "marks", "names", "buckets"

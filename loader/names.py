@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from audit.counts import NO_AGENT
-from audit.marks import FileKey
-from loader.side import Place
+from skidway.audit.counts import NO_AGENT
+from skidway.audit.marks import FileKey
 from skidway.kafka.columns import Origins
+from skidway.loader.side import Place
 
 Bools = npt.NDArray[np.bool_]
 

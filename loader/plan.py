@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from loader.manifest import BatchMark, Gap, Manifest, PartitionRange
 from skidway.errors import ConfigurationRefused, StateRefused
 from skidway.kafka.batch import BatchHeader
 from skidway.kafka.source import Source
+from skidway.loader.manifest import BatchMark, Gap, Manifest, PartitionRange
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from schemas.avro_schema import Field, default_fault, parse
-from schemas.codec.arrow import arrow_schema, as_record
-from schemas.codec.rows import DEFAULT_FAULTS, default_value
-from schemas.codec.spreading import repeated
 from skidway.errors import SkidwayError
+from skidway.schemas.avro_schema import Field, default_fault, parse
+from skidway.schemas.codec.arrow import arrow_schema, as_record
+from skidway.schemas.codec.rows import DEFAULT_FAULTS, default_value
+from skidway.schemas.codec.spreading import repeated
 
 Bools = npt.NDArray[np.bool_]
 

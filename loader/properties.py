@@ -7,8 +7,8 @@ import pwd
 import sys
 from pathlib import Path
 
-from loader.settings import LoaderSettings
 from skidway import java
+from skidway.loader.settings import LoaderSettings
 
 BRIEF = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """The driver only hands out slices: rows never pass through it, and most of its life is its start,

@@ -10,17 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from loader import bounds, topics
-from loader.bounds import Asked
-from loader.feed import Feed, audit_topics
-from loader.group_offsets import GroupOffsets
-from loader.manifest import Gap, Manifest
-from loader.settings import LoaderSettings
-from loader.spark import Interrupted, Progress, SparkRunner
-from loader.store import Store, open_store
-from loader.topic_load import Outcome, Parts, Topic
-from loader.topic_run import TopicRun
-from schemas.client import RegistryClient
 from skidway.clock import Clock, SystemClock
 from skidway.errors import ConfigurationRefused, SkidwayError, StateRefused, Unreachable
 from skidway.kafka import gaps
@@ -28,6 +17,17 @@ from skidway.kafka.client import Client
 from skidway.kafka.client.cluster import Cluster
 from skidway.kafka.source import Source, cluster_name_of, sources_of
 from skidway.kafka.types import TopicPartition
+from skidway.loader import bounds, topics
+from skidway.loader.bounds import Asked
+from skidway.loader.feed import Feed, audit_topics
+from skidway.loader.group_offsets import GroupOffsets
+from skidway.loader.manifest import Gap, Manifest
+from skidway.loader.settings import LoaderSettings
+from skidway.loader.spark import Interrupted, Progress, SparkRunner
+from skidway.loader.store import Store, open_store
+from skidway.loader.topic_load import Outcome, Parts, Topic
+from skidway.loader.topic_run import TopicRun
+from skidway.schemas.client import RegistryClient
 
 GRAVEST_FIRST: Final = (
     StateRefused.exit_code,

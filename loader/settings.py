@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from loader import plan, topics
-from schemas.client import RegistrySecuritySettings
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import DEFAULT_CLUSTER, check_cluster_name
+from skidway.loader import plan, topics
+from skidway.schemas.client import RegistrySecuritySettings
 from skidway.settings import setting
 
 

@@ -19,12 +19,12 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from audit.marks import FileKey
-from loader import layout
-from loader.manifest import BUCKETS, MARKS, NAMES, DataFile, Manifest
-from loader.store import Store
-from loader.write import write_table
+from skidway.audit.marks import FileKey
 from skidway.errors import StateRefused
+from skidway.loader import layout
+from skidway.loader.manifest import BUCKETS, MARKS, NAMES, DataFile, Manifest
+from skidway.loader.store import Store
+from skidway.loader.write import write_table
 
 DELTAS_MAX: Final = 16
 

@@ -21,24 +21,24 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from audit.counts import BucketKey, Counts, Sums, identify
-from audit.marks import FileKey, Walked, advance, walk
-from loader import plan
-from loader.columns import OWN, REJECTED, Records, file_schema, own_columns
-from loader.decode import Decoder
-from loader.manifest import REJECTS, ROWS, BatchMark, DataFile, Gap
-from loader.names import Placed, place
-from loader.plan import Slice
-from loader.side import Place
-from loader.store import Store
-from loader.write import HourWriter, Target, has_hour
-from schemas.client import Security
+from skidway.audit.counts import BucketKey, Counts, Sums, identify
+from skidway.audit.marks import FileKey, Walked, advance, walk
 from skidway.errors import Unreachable
 from skidway.kafka import columns
 from skidway.kafka.batch import BatchHeader, CorruptBatch, read_header
 from skidway.kafka.columns import DecodedBatch, Origins
 from skidway.kafka.errors import KafkaError
 from skidway.kafka.source import Source
+from skidway.loader import plan
+from skidway.loader.columns import OWN, REJECTED, Records, file_schema, own_columns
+from skidway.loader.decode import Decoder
+from skidway.loader.manifest import REJECTS, ROWS, BatchMark, DataFile, Gap
+from skidway.loader.names import Placed, place
+from skidway.loader.plan import Slice
+from skidway.loader.side import Place
+from skidway.loader.store import Store
+from skidway.loader.write import HourWriter, Target, has_hour
+from skidway.schemas.client import Security
 
 Bools = npt.NDArray[np.bool_]
 

@@ -21,21 +21,21 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from audit.marks import FileKey
-from loader.decode import Decoder
-from loader.fetch import batches
-from loader.join import Work
-from loader.plan import Slice
-from loader.properties import properties, workers_python
-from loader.scratch import Scratch
-from loader.settings import LoaderSettings
-from loader.slices import Job, SliceLoad, SliceResult
-from loader.store import Store, open_store
-from schemas.client import RegistryClient, Security
 from skidway import java, log
+from skidway.audit.marks import FileKey
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.client import Client
 from skidway.kafka.types import TopicPartition
+from skidway.loader.decode import Decoder
+from skidway.loader.fetch import batches
+from skidway.loader.join import Work
+from skidway.loader.plan import Slice
+from skidway.loader.properties import properties, workers_python
+from skidway.loader.scratch import Scratch
+from skidway.loader.settings import LoaderSettings
+from skidway.loader.slices import Job, SliceLoad, SliceResult
+from skidway.loader.store import Store, open_store
+from skidway.schemas.client import RegistryClient, Security
 
 RESULT_SCHEMA: Final = "slice long, result binary"
 POLL_S: Final = 0.1
@@ -182,7 +182,7 @@ def _warm(session: Any) -> None:
     cores = session.sparkContext.defaultParallelism
 
     def idle(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import loader.spark  # noqa: F401 - for the import itself
+        import skidway.loader.spark  # noqa: F401 - for the import itself
 
         yield from numbers
 

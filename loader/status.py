@@ -5,15 +5,15 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from loader import commit, layout, plan
-from loader.manifest import Manifest
-from loader.plan import Planned
-from loader.run import look
-from loader.settings import LoaderSettings
-from loader.store import Store, open_store
-from loader.topics import choose
 from skidway.errors import SkidwayError
 from skidway.kafka.client import Client
+from skidway.loader import commit, layout, plan
+from skidway.loader.manifest import Manifest
+from skidway.loader.plan import Planned
+from skidway.loader.run import look
+from skidway.loader.settings import LoaderSettings
+from skidway.loader.store import Store, open_store
+from skidway.loader.topics import choose
 
 Row = dict[str, Any]
 

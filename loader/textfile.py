@@ -20,10 +20,10 @@ from types import TracebackType
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from loader.run import Report
 from skidway import files, log
 from skidway.clock import Clock
 from skidway.errors import SkidwayError
+from skidway.loader.run import Report
 
 PREFIX = "skidway_loader_last_"
 UNEXPECTED = 1

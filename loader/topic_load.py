@@ -16,24 +16,9 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from uuid import uuid4
 
-from audit.counts import Counts
-from audit.messages import Sender, Tier
-from loader import commit, delta, layout, plan
-from loader.columns import RESERVED
-from loader.decode import NOT_FOUND, check_reader
-from loader.feed import Feed, read_on
-from loader.fetch import header_at
-from loader.join import PartitionResult, run_all
-from loader.manifest import Gap, Manifest, PartitionRange, SchemaChoice
-from loader.plan import Bounds, Planned
-from loader.settings import LoaderSettings
-from loader.side import Changes, SideState, apply, read_state, write_side
-from loader.slices import Job, SliceResult, Stop
-from loader.spark import Interrupted, Progress, SparkRunner
-from loader.store import Store
-from loader.waiting import WaitingNotes
-from schemas.client import Registered, RegistryClient, RegistryRefused
 from skidway import log
+from skidway.audit.counts import Counts
+from skidway.audit.messages import Sender, Tier
 from skidway.clock import Clock
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.batch import CorruptBatch
@@ -41,6 +26,21 @@ from skidway.kafka.client import Client
 from skidway.kafka.errors import KafkaError
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
+from skidway.loader import commit, delta, layout, plan
+from skidway.loader.columns import RESERVED
+from skidway.loader.decode import NOT_FOUND, check_reader
+from skidway.loader.feed import Feed, read_on
+from skidway.loader.fetch import header_at
+from skidway.loader.join import PartitionResult, run_all
+from skidway.loader.manifest import Gap, Manifest, PartitionRange, SchemaChoice
+from skidway.loader.plan import Bounds, Planned
+from skidway.loader.settings import LoaderSettings
+from skidway.loader.side import Changes, SideState, apply, read_state, write_side
+from skidway.loader.slices import Job, SliceResult, Stop
+from skidway.loader.spark import Interrupted, Progress, SparkRunner
+from skidway.loader.store import Store
+from skidway.loader.waiting import WaitingNotes
+from skidway.schemas.client import Registered, RegistryClient, RegistryRefused
 
 _log = log.get(__name__)
 

@@ -12,16 +12,16 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import Final
 
-from loader import commit, delta, plan
-from loader.group_offsets import GroupOffsets
-from loader.manifest import Manifest
-from loader.plan import Planned
-from loader.publish import publish
-from loader.spark import Progress
-from loader.topic_load import LostRace, Outcome, Parts, Topic, TopicLoad, note
-from loader.waiting import WaitingNotes
 from skidway import log
 from skidway.errors import SkidwayError, StateRefused
+from skidway.loader import commit, delta, plan
+from skidway.loader.group_offsets import GroupOffsets
+from skidway.loader.manifest import Manifest
+from skidway.loader.plan import Planned
+from skidway.loader.publish import publish
+from skidway.loader.spark import Progress
+from skidway.loader.topic_load import LostRace, Outcome, Parts, Topic, TopicLoad, note
+from skidway.loader.waiting import WaitingNotes
 
 RACES_MAX: Final = 5
 """Loads of one topic that a run may lose to another loader; then it gives up what is left."""

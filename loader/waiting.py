@@ -12,9 +12,9 @@ import re
 from collections.abc import Container
 from typing import Final
 
-from audit.marks import FileKey
-from loader import layout
-from loader.store import Store
+from skidway.audit.marks import FileKey
+from skidway.loader import layout
+from skidway.loader.store import Store
 
 _NAME: Final = re.compile(r"(\d+)-(\d+)")
 

@@ -20,11 +20,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import types
 
-from audit import checksum
-from loader import layout
-from loader.columns import Records
-from loader.manifest import REJECTS, ROWS, DataFile
-from loader.store import Store, StoreWriter
+from skidway.audit import checksum
+from skidway.loader import layout
+from skidway.loader.columns import Records
+from skidway.loader.manifest import REJECTS, ROWS, DataFile
+from skidway.loader.store import Store, StoreWriter
 
 FLUSH_BYTES: Final = 128 << 20
 ROW_GROUP_ROWS: Final = 512 * 1024

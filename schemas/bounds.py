@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.avro_schema import Array, AvroType, Fixed, Map, Record, Union
+from skidway.schemas.avro_schema import Array, AvroType, Fixed, Map, Record, Union
 
 EMPTY_ITEMS_MAX: Final = 1024
 """Items without bytes in one datum."""

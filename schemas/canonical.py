@@ -18,7 +18,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
-from schemas.avro_schema import (
+from skidway.schemas.avro_schema import (
     TYPES,
     Array,
     AvroType,

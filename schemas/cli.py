@@ -1,4 +1,4 @@
-"""The nouns `registry` (the service) and `schemas` (see `schemas.commands`)."""
+"""The nouns `registry` (the service) and `schemas` (see `skidway.schemas.commands`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skidway.errors import UsageError
 
 def register_registry(subparsers: Any) -> None:
     """Adds the noun `registry`."""
-    from schemas.registry.program import RegistrySettings
+    from skidway.schemas.registry.program import RegistrySettings
 
     parser = subparsers.add_parser("registry", help="the schema registry")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")
@@ -34,14 +34,14 @@ def register_registry(subparsers: Any) -> None:
 
 def register_schemas(subparsers: Any) -> None:
     """Adds the noun `schemas`."""
-    from schemas import commands
+    from skidway.schemas import commands
 
     parser = subparsers.add_parser("schemas", help="schemas in a registry")
     commands.register(parser.add_subparsers(dest="verb", metavar="VERB"))
 
 
 def _run(args: argparse.Namespace) -> int:
-    from schemas.registry import program
+    from skidway.schemas.registry import program
 
     def body(shutdown: service.Shutdown) -> int:
         return program.run(load_settings(program.RegistrySettings, args, "registry"), shutdown)
@@ -50,7 +50,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _validate(args: argparse.Namespace) -> int:
-    from schemas.registry.program import RegistrySettings
+    from skidway.schemas.registry.program import RegistrySettings
 
     settings = load_settings(RegistrySettings, args, "registry")
     words = f"{', '.join(settings.listeners)}, ZooKeeper {settings.zookeeper_connect}"
@@ -58,7 +58,7 @@ def _validate(args: argparse.Namespace) -> int:
 
 
 def _hash_password(args: argparse.Namespace) -> int:
-    from schemas.registry.passwords import Hash
+    from skidway.schemas.registry.passwords import Hash
 
     if not args.user or ":" in args.user or not args.user.isprintable():
         raise UsageError("A user's name has no colon and no control characters.")

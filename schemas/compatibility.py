@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from enum import Enum as Enumeration
 from typing import Final
 
-from schemas.avro_schema import (
+from skidway.schemas.avro_schema import (
     Array,
     AvroType,
     Enum,

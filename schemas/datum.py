@@ -2,7 +2,8 @@
 
 fastavro reads faster than it checks: it takes negative branches and symbols, booleans of 2 and
 numbers of more than 64 bits. What it read is therefore written again; only where that gives other
-bytes does `schemas.strict` walk over the datum and decide (padding and several blocks are legal).
+bytes does `skidway.schemas.strict` walk over the datum and decide (padding and several blocks are
+legal).
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import Any, Final
 
 import fastavro
 
-from schemas.avro_schema import Array, AvroType, Enum, Field, Fixed, Map, Primitive, Union
-from schemas.strict import check_datum
+from skidway.schemas.avro_schema import Array, AvroType, Enum, Field, Fixed, Map, Primitive, Union
+from skidway.schemas.strict import check_datum
 
 MALFORMED: Final = (
     EOFError,

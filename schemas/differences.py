@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum as Enumeration
 from typing import Any, Final
 
-from schemas.avro_schema import (
+from skidway.schemas.avro_schema import (
     Array,
     AvroType,
     Enum,
@@ -25,7 +25,7 @@ from schemas.avro_schema import (
     Union,
     logical_type,
 )
-from schemas.avro_schema.model import shown
+from skidway.schemas.avro_schema.model import shown
 
 DIFFERENCES_MAX: Final = 10_000
 

@@ -3,7 +3,7 @@
 Which is used for what:
 
 - Whether a schema is kept, and may follow another, our own parser and checker decide
-  (`schemas.avro_schema`, `schemas.compatibility`). They are held equal to Apache Avro's Java
+  (`avro_schema`, `compatibility`). They are held equal to Apache Avro's Java
   library; the Python one (avro 1.12) differs from that: it takes invalid defaults and names of
   fields such as `a-b`, compares aliases without their namespace, and says neither where nor in
   which order things do not fit.

@@ -14,11 +14,11 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from schemas import wire
-from schemas.topic_reading import Range, read_ranges
 from skidway.kafka.client import EARLIEST, LATEST, Client
 from skidway.kafka.columns import DecodedBatch
 from skidway.kafka.types import TopicPartition
+from skidway.schemas import wire
+from skidway.schemas.topic_reading import Range, read_ranges
 
 AGENTS_MAX: Final = 1000
 """Agents that are remembered for one place; a company's topic may have more."""

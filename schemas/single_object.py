@@ -23,9 +23,9 @@ from typing import Any, Final
 import fastavro
 from fastavro.schema import fingerprint, to_parsing_canonical_form
 
-from schemas.avro_schema import AvroType, parse
-from schemas.datum import MALFORMED, malformed_reason, plain_schema, read_datum, write_datum
 from skidway.errors import SkidwayError
+from skidway.schemas.avro_schema import AvroType, parse
+from skidway.schemas.datum import MALFORMED, malformed_reason, plain_schema, read_datum, write_datum
 
 MARKER: Final = b"\xc3\x01"
 HEADER_BYTES: Final = 10
@@ -158,7 +158,7 @@ def shipped() -> Messages:
 
 
 def _texts(folder: str) -> list[str]:
-    root = resources.files("schemas").joinpath(folder)
+    root = resources.files("skidway.schemas").joinpath(folder)
     if not root.is_dir():
         return []
     files = sorted(root.iterdir(), key=lambda each: each.name)

@@ -3,7 +3,7 @@
 The slow path asks it about datums whose values, encoded again, give other bytes: that is right for
 an array in several blocks or a varint with padding, and wrong for what lenient readers let pass (a
 negative branch or symbol, a boolean of 2, a number of more than 64 bits). And about datums whose
-items could claim more than their bytes say (`schemas.bounds`), before anybody reads them.
+items could claim more than their bytes say (`skidway.schemas.bounds`), before anybody reads them.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from schemas.avro_schema import Array, AvroType, Enum, Fixed, Map, Primitive, Record, Union
-from schemas.bounds import CLAIM_MAX, EMPTY_ITEMS_MAX, least_bytes
+from skidway.schemas.avro_schema import Array, AvroType, Enum, Fixed, Map, Primitive, Record, Union
+from skidway.schemas.bounds import CLAIM_MAX, EMPTY_ITEMS_MAX, least_bytes
 
 _FIXED_SIZES: Final = {"null": 0, "float": 4, "double": 8}
 _VARINT_BYTES_MAX: Final = 10

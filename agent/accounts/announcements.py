@@ -7,9 +7,9 @@ file is announced once more when it has as many bytes as a fingerprint is of.
 
 from __future__ import annotations
 
-from agent.files.tracked import TrackedFile
-from agent.identity import Fingerprint
-from audit.messages import Announcement
+from skidway.agent.files.tracked import TrackedFile
+from skidway.agent.identity import Fingerprint
+from skidway.audit.messages import Announcement
 from skidway.kafka.source import Source
 
 REPEAT_AFTER_MS = 86_400_000

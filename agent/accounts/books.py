@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from agent import events
-from agent.accounts import sealing
-from agent.accounts.deltas import Deltas
-from agent.accounts.leaving import Leaving
-from agent.accounts.mail import Mail
-from agent.accounts.sealing import Noted
-from agent.accounts.set_backs import SetBacks
-from agent.files.host import shown
-from agent.files.news import SetApart
-from agent.files.reading import Reader
-from agent.files.rotations import Unseen
-from agent.files.tracking import Tracker
-from agent.identity import new_id
-from agent.settings import AgentSettings
-from agent.state.changes import Changes, LastWord
-from agent.state.database import State
-from agent.topics import Topics
-from audit import bucket
-from audit.counts import Counts
-from audit.messages import NEVER_SEALED, Certainty, Loss, SealedTopic, Sender
+from skidway.agent import events
+from skidway.agent.accounts import sealing
+from skidway.agent.accounts.deltas import Deltas
+from skidway.agent.accounts.leaving import Leaving
+from skidway.agent.accounts.mail import Mail
+from skidway.agent.accounts.sealing import Noted
+from skidway.agent.accounts.set_backs import SetBacks
+from skidway.agent.files.host import shown
+from skidway.agent.files.news import SetApart
+from skidway.agent.files.reading import Reader
+from skidway.agent.files.rotations import Unseen
+from skidway.agent.files.tracking import Tracker
+from skidway.agent.identity import new_id
+from skidway.agent.settings import AgentSettings
+from skidway.agent.state.changes import Changes, LastWord
+from skidway.agent.state.database import State
+from skidway.agent.topics import Topics
+from skidway.audit import bucket
+from skidway.audit.counts import Counts
+from skidway.audit.messages import NEVER_SEALED, Certainty, Loss, SealedTopic, Sender
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 

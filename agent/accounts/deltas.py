@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from agent.accounts.mail import Mail
-from agent.state.changes import Changes
-from audit.counts import BucketKey, Counts, Sums
-from audit.deltas import number_deltas, number_seals
-from audit.messages import Heartbeat, Loss, SealedTopic, Sender
+from skidway.agent.accounts.mail import Mail
+from skidway.agent.state.changes import Changes
+from skidway.audit.counts import BucketKey, Counts, Sums
+from skidway.audit.deltas import number_deltas, number_seals
+from skidway.audit.messages import Heartbeat, Loss, SealedTopic, Sender
 
 Previous = Callable[[Iterable[BucketKey]], Mapping[BucketKey, int]]
 

@@ -22,11 +22,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from agent.accounts import sealing
-from agent.accounts.sealing import Noted
-from agent.files.host import shown
-from agent.files.tracked import FileState, TrackedFile
-from agent.state.changes import LastWord
+from skidway.agent.accounts import sealing
+from skidway.agent.accounts.sealing import Noted
+from skidway.agent.files.host import shown
+from skidway.agent.files.tracked import FileState, TrackedFile
+from skidway.agent.state.changes import LastWord
 
 
 class Leaving:

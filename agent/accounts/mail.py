@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from agent.state.changes import Changes
-from agent.state.database import Message
-from audit.messages import Announcement, Delta, Heartbeat, Seal, encode
+from skidway.agent.state.changes import Changes
+from skidway.agent.state.database import Message
+from skidway.audit.messages import Announcement, Delta, Heartbeat, Seal, encode
 
 
 class Mail:
-    """Implements `audit.publisher.Outbox`: only what is durable is pending."""
+    """Implements `skidway.audit.publisher.Outbox`: only what is durable is pending."""
 
     def __init__(self, waiting: Iterable[Message], last_id: int = 0) -> None:
         self._durable = deque(waiting)

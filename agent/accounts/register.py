@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from agent import events
-from agent.accounts import announcements
-from agent.accounts.mail import Mail
-from agent.files.handles import Handles
-from agent.files.reading import Reader
-from agent.files.tracked import FileState, TrackedFile
-from agent.files.tracking import Tracker
-from agent.identity import FINGERPRINT_BYTES, fingerprint_of
-from agent.topics import Topics
+from skidway.agent import events
+from skidway.agent.accounts import announcements
+from skidway.agent.accounts.mail import Mail
+from skidway.agent.files.handles import Handles
+from skidway.agent.files.reading import Reader
+from skidway.agent.files.tracked import FileState, TrackedFile
+from skidway.agent.files.tracking import Tracker
+from skidway.agent.identity import FINGERPRINT_BYTES, fingerprint_of
+from skidway.agent.topics import Topics
 
 REPEAT_S = 600.0
 """How often it is looked which announcements are a day old."""

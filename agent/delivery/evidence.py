@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent.delivery.intents import Intent, crc_of
-from agent.files.handles import Handles
-from agent.files.host import Handle
-from agent.files.tracked import TrackedFile
-from agent.framing import READ_BYTES
-from agent.identity import GUARD_BYTES
+from skidway.agent.delivery.intents import Intent, crc_of
+from skidway.agent.files.handles import Handles
+from skidway.agent.files.host import Handle
+from skidway.agent.files.tracked import TrackedFile
+from skidway.agent.framing import READ_BYTES
+from skidway.agent.identity import GUARD_BYTES
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,12 +29,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from agent.delivery.evidence import Evidence, proven_bytes
-from agent.delivery.intents import Intent, Numbers, Reading, crc_of
-from agent.delivery.press import Outcome
-from agent.delivery.presses import Presses
-from agent.delivery.progress import Progress
-from agent.delivery.read_back import (
+from skidway.agent.delivery.evidence import Evidence, proven_bytes
+from skidway.agent.delivery.intents import Intent, Numbers, Reading, crc_of
+from skidway.agent.delivery.press import Outcome
+from skidway.agent.delivery.presses import Presses
+from skidway.agent.delivery.progress import Progress
+from skidway.agent.delivery.read_back import (
     Fate,
     Found,
     Int64s,
@@ -46,18 +46,18 @@ from agent.delivery.read_back import (
     reach_of_any,
     split,
 )
-from agent.delivery.recipe import Recipe, at_present
-from agent.delivery.search import Logs, Search
-from agent.files.handles import Handles, Moved
-from agent.files.news import SetApart
-from agent.files.reading import TURN_BYTES, Taken
-from agent.files.tracked import Checkpoint, Flight, TrackedFile
-from agent.files.tracking import Tracker
-from agent.framing import READ_BYTES, frame
-from agent.identity import GUARD_BYTES
-from agent.state.changes import Changes
-from audit.counts import Counts
-from audit.messages import Certainty
+from skidway.agent.delivery.recipe import Recipe, at_present
+from skidway.agent.delivery.search import Logs, Search
+from skidway.agent.files.handles import Handles, Moved
+from skidway.agent.files.news import SetApart
+from skidway.agent.files.reading import TURN_BYTES, Taken
+from skidway.agent.files.tracked import Checkpoint, Flight, TrackedFile
+from skidway.agent.files.tracking import Tracker
+from skidway.agent.framing import READ_BYTES, frame
+from skidway.agent.identity import GUARD_BYTES
+from skidway.agent.state.changes import Changes
+from skidway.audit.counts import Counts
+from skidway.audit.messages import Certainty
 from skidway.kafka.types import TopicPartition
 
 AGAIN_AFTER_S = 2.0

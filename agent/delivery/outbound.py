@@ -17,10 +17,10 @@ from typing import Protocol
 
 import numpy as np
 
-from agent.delivery.press import Pressed
-from agent.files.tracked import Flight
-from audit.counts import Counts
-from audit.messages import Certainty
+from skidway.agent.delivery.press import Pressed
+from skidway.agent.files.tracked import Flight
+from skidway.audit.counts import Counts
+from skidway.audit.messages import Certainty
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.batch import EncodedBatch, seal
 from skidway.kafka.client import BufferFull, Delivery, Drained

@@ -18,23 +18,23 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types
 
-from agent.delivery import rejected, routing
-from agent.delivery.intents import Reading
-from agent.delivery.recipe import Recipe, Topic, build_parser
-from agent.delivery.rejected import RejectedLine
-from agent.framing import Frames, frame
-from agent.parsing import ENCODING, NO_TIME, SCHEMA, TOO_LONG, Parsed, Reject
-from agent.parsing import lines as line_columns
-from agent.parsing.replacing import MARK
-from audit.counts import Counts
-from schemas.codec import NOT_UTF8, Codec
-from schemas.wire import add_prefix
+from skidway.agent.delivery import rejected, routing
+from skidway.agent.delivery.intents import Reading
+from skidway.agent.delivery.recipe import Recipe, Topic, build_parser
+from skidway.agent.delivery.rejected import RejectedLine
+from skidway.agent.framing import Frames, frame
+from skidway.agent.parsing import ENCODING, NO_TIME, SCHEMA, TOO_LONG, Parsed, Reject
+from skidway.agent.parsing import lines as line_columns
+from skidway.agent.parsing.replacing import MARK
+from skidway.audit.counts import Counts
 from skidway.errors import ConfigurationRefused
 from skidway.kafka import compression, partitioning
 from skidway.kafka.batch import HEADER_BYTES, EncodedBatch
 from skidway.kafka.columns import RECORD_OVERHEAD_MAX, Origins, cuts, encode
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
+from skidway.schemas.codec import NOT_UTF8, Codec
+from skidway.schemas.wire import add_prefix
 
 Int64s = npt.NDArray[np.int64]
 Partitions = int | Int64s

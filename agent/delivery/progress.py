@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from agent import events
-from agent.delivery.outbound import Departure
-from agent.files.tracked import TrackedFile
-from agent.files.tracking import Tracker
-from agent.state.changes import Changes
-from audit.counts import Counts
+from skidway.agent import events
+from skidway.agent.delivery.outbound import Departure
+from skidway.agent.files.tracked import TrackedFile
+from skidway.agent.files.tracking import Tracker
+from skidway.agent.state.changes import Changes
+from skidway.audit.counts import Counts
 from skidway.kafka.types import TopicPartition
 
 

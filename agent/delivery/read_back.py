@@ -21,11 +21,11 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from agent.delivery import routing
-from agent.delivery.intents import Intent
-from agent.delivery.press import Outcome
-from agent.delivery.recipe import Recipe
-from audit.counts import Counts
+from skidway.agent.delivery import routing
+from skidway.agent.delivery.intents import Intent
+from skidway.agent.delivery.press import Outcome
+from skidway.agent.delivery.recipe import Recipe
+from skidway.audit.counts import Counts
 from skidway.kafka.columns import Origins
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition

@@ -20,17 +20,17 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from agent.delivery.intents import crc_of
-from agent.framing import FRAMING_VERSION
-from agent.parsing import Parser, derived
-from agent.parsing.json_lines import JsonParser
-from agent.parsing.raw import RawParser
-from agent.parsing.regex import RegexParser, groups_of
-from agent.parsing.replacing import ReplacingParser, check_groups, without_mark
-from agent.parsing.timestamps import TimeFormat
-from agent.settings import SourceSettings
-from schemas.codec import Codec
+from skidway.agent.delivery.intents import crc_of
+from skidway.agent.framing import FRAMING_VERSION
+from skidway.agent.parsing import Parser, derived
+from skidway.agent.parsing.json_lines import JsonParser
+from skidway.agent.parsing.raw import RawParser
+from skidway.agent.parsing.regex import RegexParser, groups_of
+from skidway.agent.parsing.replacing import ReplacingParser, check_groups, without_mark
+from skidway.agent.parsing.timestamps import TimeFormat
+from skidway.agent.settings import SourceSettings
 from skidway.errors import ConfigurationRefused
+from skidway.schemas.codec import Codec
 
 PRESS_VERSION: Final = 1
 """Rises with every change of Skidway's own code that makes another record of the same line under

@@ -23,16 +23,16 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from agent.delivery.intents import Intent
-from agent.delivery.outbound import Refusal
-from agent.delivery.presses import Presses
-from agent.delivery.progress import Progress
-from agent.delivery.read_back import Marks, Rows
-from agent.delivery.search import Logs, Search
-from agent.files.news import SetApart
-from agent.files.tracking import Tracker
-from agent.state.changes import Changes
-from audit.messages import Certainty
+from skidway.agent.delivery.intents import Intent
+from skidway.agent.delivery.outbound import Refusal
+from skidway.agent.delivery.presses import Presses
+from skidway.agent.delivery.progress import Progress
+from skidway.agent.delivery.read_back import Marks, Rows
+from skidway.agent.delivery.search import Logs, Search
+from skidway.agent.files.news import SetApart
+from skidway.agent.files.tracking import Tracker
+from skidway.agent.state.changes import Changes
+from skidway.audit.messages import Certainty
 from skidway.kafka.types import TopicPartition
 
 RECORDS_MAX = 10_000

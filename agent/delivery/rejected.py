@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from agent.delivery.recipe import Recipe
-from agent.parsing import DETAIL_CHARACTERS_MAX
+from skidway.agent.delivery.recipe import Recipe
+from skidway.agent.parsing import DETAIL_CHARACTERS_MAX
 from skidway.kafka.batch import HEADER_BYTES
 from skidway.kafka.columns import RECORD_OVERHEAD_MAX
 

@@ -27,8 +27,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from agent.delivery.read_back import Rows
-from audit.messages import Certainty
+from skidway.agent.delivery.read_back import Rows
+from skidway.audit.messages import Certainty
 from skidway.kafka.types import TopicPartition
 
 

@@ -11,17 +11,17 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from agent.files.births import Births
-from agent.files.copies import origins
-from agent.files.decompressed import is_decompressed
-from agent.files.generations import copied_from
-from agent.files.host import DAMAGED, UNMEASURED, Found, Host, shown
-from agent.files.known import KnownFiles
-from agent.files.likeness import has_bytes_of
-from agent.files.same_file import Answer, compressed, is_time_of
-from agent.files.sighting import Sighting
-from agent.files.tracked import TrackedFile
-from agent.files.unopened import UnopenedFile
+from skidway.agent.files.births import Births
+from skidway.agent.files.copies import origins
+from skidway.agent.files.decompressed import is_decompressed
+from skidway.agent.files.generations import copied_from
+from skidway.agent.files.host import DAMAGED, UNMEASURED, Found, Host, shown
+from skidway.agent.files.known import KnownFiles
+from skidway.agent.files.likeness import has_bytes_of
+from skidway.agent.files.same_file import Answer, compressed, is_time_of
+from skidway.agent.files.sighting import Sighting
+from skidway.agent.files.tracked import TrackedFile
+from skidway.agent.files.unopened import UnopenedFile
 
 DAMAGED_MS: Final = 60_000
 """A file that cannot be decompressed so long after its last change never can."""

@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from agent.files.host import Handle, Status
+from skidway.agent.files.host import Handle, Status
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from agent.files.host import FileKey, Host
+from skidway.agent.files.host import FileKey, Host
 
 
 class Directories:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from agent.files.handles import Handles
-from agent.files.host import FileKey
-from agent.files.known import KnownFiles
-from agent.files.news import News
-from agent.files.tracked import FileState, TrackedFile
+from skidway.agent.files.handles import Handles
+from skidway.agent.files.host import FileKey
+from skidway.agent.files.known import KnownFiles
+from skidway.agent.files.news import News
+from skidway.agent.files.tracked import FileState, TrackedFile
 
 STILL_S: Final = 60.0
 STILL_FACTOR: Final = 10

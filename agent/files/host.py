@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
-from agent.files.patterns import Pattern
+from skidway.agent.files.patterns import Pattern
 
 UNMEASURED: Final = -1
 """The size of a compressed file, as long as nobody knows how much it holds."""

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from agent.files.generations import generation
-from agent.files.tracked import TailedSource, TrackedFile
+from skidway.agent.files.generations import generation
+from skidway.agent.files.tracked import TailedSource, TrackedFile
 
 _DIGITS: Final = re.compile(r"\d+")
 

@@ -6,12 +6,12 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from agent.files.copies import Copies
-from agent.files.directories import Directories
-from agent.files.handles import Handles
-from agent.files.host import FileKey, Found, Host, Status, shown
-from agent.files.likeness import begins_like
-from agent.files.tracked import TrackedFile
+from skidway.agent.files.copies import Copies
+from skidway.agent.files.directories import Directories
+from skidway.agent.files.handles import Handles
+from skidway.agent.files.host import FileKey, Found, Host, Status, shown
+from skidway.agent.files.likeness import begins_like
+from skidway.agent.files.tracked import TrackedFile
 
 
 class KnownFiles:

@@ -12,10 +12,10 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from agent.files.directories import Directories
-from agent.files.generations import generation
-from agent.files.host import Found
-from agent.files.kin import shape
+from skidway.agent.files.directories import Directories
+from skidway.agent.files.generations import generation
+from skidway.agent.files.host import Found
+from skidway.agent.files.kin import shape
 
 LEVELS: Final = 3
 PLACES_MAX: Final = 5_000

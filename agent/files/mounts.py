@@ -12,9 +12,9 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from agent.files.host import Host
-from agent.files.likeness import renumbered
-from agent.files.tracked import TrackedFile
+from skidway.agent.files.host import Host
+from skidway.agent.files.likeness import renumbered
+from skidway.agent.files.tracked import TrackedFile
 
 MOUNT_WAIT_S: Final = 3_600.0
 """How long a start waits for a file system: it may be checked before it is mounted."""

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from agent.files.rotations import Unseen
-from agent.files.tracked import TrackedFile
-from audit.messages import Certainty
+from skidway.agent.files.rotations import Unseen
+from skidway.agent.files.tracked import TrackedFile
+from skidway.audit.messages import Certainty
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import queue
 import threading
 from typing import Final, NamedTuple
 
-from agent.files.decompressed import Decompressor
+from skidway.agent.files.decompressed import Decompressor
 
 PLAIN_BYTES_MAX: Final = 1 << 40
 _KNOWN_MAX: Final = 10_000

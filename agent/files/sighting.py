@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from agent.files.generations import copied_from
-from agent.files.host import Found
-from agent.files.tracked import TailedSource
+from skidway.agent.files.generations import copied_from
+from skidway.agent.files.host import Found
+from skidway.agent.files.tracked import TailedSource
 
 
 class Sighting(NamedTuple):

@@ -13,11 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from agent.delivery.intents import Intent
-from agent.delivery.press import Outcome
-from agent.files.host import FileKey
-from agent.files.patterns import Pattern
-from agent.identity import GUARD_BYTES, Fingerprint, Guard, Mark, guard_of, with_mark
+from skidway.agent.delivery.intents import Intent
+from skidway.agent.delivery.press import Outcome
+from skidway.agent.files.host import FileKey
+from skidway.agent.files.patterns import Pattern
+from skidway.agent.identity import GUARD_BYTES, Fingerprint, Guard, Mark, guard_of, with_mark
 
 
 @dataclass(frozen=True, slots=True)

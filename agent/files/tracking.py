@@ -23,26 +23,26 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
-from agent import identity
-from agent.files.births import Births
-from agent.files.compression import Compression, is_hopeless, may_hold
-from agent.files.decompressed import is_decompressed
-from agent.files.directories import Directories
-from agent.files.endings import Endings
-from agent.files.generations import generation
-from agent.files.handles import Handles, Moved
-from agent.files.host import UNMEASURED, FileKey, Found, Host, Status, shown
-from agent.files.kin import index_of, is_meant, source_of
-from agent.files.known import KnownFiles
-from agent.files.likeness import begins_like, compare, renumbered
-from agent.files.mounts import UNMOUNTED, Mounts
-from agent.files.news import News
-from agent.files.rotations import Rotations, Unseen
-from agent.files.same_file import Answer
-from agent.files.sighting import Sighting
-from agent.files.tracked import FileState, Flight, TailedSource, TrackedFile, Written
-from agent.files.unopened import Unopened, UnopenedFile
-from agent.files.unreadable import Unreadable
+from skidway.agent import identity
+from skidway.agent.files.births import Births
+from skidway.agent.files.compression import Compression, is_hopeless, may_hold
+from skidway.agent.files.decompressed import is_decompressed
+from skidway.agent.files.directories import Directories
+from skidway.agent.files.endings import Endings
+from skidway.agent.files.generations import generation
+from skidway.agent.files.handles import Handles, Moved
+from skidway.agent.files.host import UNMEASURED, FileKey, Found, Host, Status, shown
+from skidway.agent.files.kin import index_of, is_meant, source_of
+from skidway.agent.files.known import KnownFiles
+from skidway.agent.files.likeness import begins_like, compare, renumbered
+from skidway.agent.files.mounts import UNMOUNTED, Mounts
+from skidway.agent.files.news import News
+from skidway.agent.files.rotations import Rotations, Unseen
+from skidway.agent.files.same_file import Answer
+from skidway.agent.files.sighting import Sighting
+from skidway.agent.files.tracked import FileState, Flight, TailedSource, TrackedFile, Written
+from skidway.agent.files.unopened import Unopened, UnopenedFile
+from skidway.agent.files.unreadable import Unreadable
 
 VANISHED = "it vanished while it was not held open"
 CHANGED = "the bytes before the position are others than were read"

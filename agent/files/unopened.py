@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from agent.files.host import FileKey, Found
+from skidway.agent.files.host import FileKey, Found
 
 
 class UnopenedFile(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 
-from agent.files.host import Scan
+from skidway.agent.files.host import Scan
 
 
 class Unreadable:

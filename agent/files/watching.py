@@ -27,8 +27,8 @@ from watchdog.events import (
 from watchdog.observers import Observer
 from watchdog.observers.api import ObservedWatch
 
-from agent.files.patterns import Pattern
 from skidway import log
+from skidway.agent.files.patterns import Pattern
 
 PATHS_MAX = 10_000
 """Paths handed over at a time; more of them mean: look through everything."""

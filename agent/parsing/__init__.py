@@ -11,7 +11,7 @@ not fit is a Reject with a reason of a closed set, never an error and never sile
 
 Reading order: lines (bytes to Arrow), timestamps (event times), then raw, regex, json_lines;
 replacing (around one of them: lines that are not UTF-8), derived (a schema for sources that name
-none). `agent.delivery.recipe` picks one.
+none). `skidway.agent.delivery.recipe` picks one.
 """
 
 from __future__ import annotations

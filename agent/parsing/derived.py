@@ -15,7 +15,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from agent.parsing.replacing import MARK, check_groups
+from skidway.agent.parsing.replacing import MARK, check_groups
 from skidway.errors import ConfigurationRefused
 
 LINE_FIELD: Final = "line"

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from agent.parsing import (
+from skidway.agent.parsing import (
     ENCODING,
     NO_TIME,
     NOT_JSON,
@@ -28,10 +28,10 @@ from agent.parsing import (
     Parsed,
     Reject,
 )
-from agent.parsing import (
+from skidway.agent.parsing import (
     lines as line_columns,
 )
-from agent.parsing.timestamps import TimeFormat
+from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused
 
 DEPTH_MAX = 200

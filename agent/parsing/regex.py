@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from agent.parsing import (
+from skidway.agent.parsing import (
     ENCODING,
     NO_MATCH,
     NO_TIME,
@@ -24,11 +24,11 @@ from agent.parsing import (
     Parsed,
     Reject,
 )
-from agent.parsing import (
+from skidway.agent.parsing import (
     lines as line_columns,
 )
-from agent.parsing.derived import TIME_FIELDS
-from agent.parsing.timestamps import TimeFormat
+from skidway.agent.parsing.derived import TIME_FIELDS
+from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused
 
 _CONVERTIBLE = (types.is_integer, types.is_floating, types.is_boolean)

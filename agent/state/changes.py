@@ -10,13 +10,13 @@ from typing import Any, Final, NamedTuple
 
 import google_crc32c
 
-from agent.delivery.intents import Intent
-from agent.delivery.recipe import Recipe
-from agent.files.tracked import TrackedFile
-from agent.files.unopened import UnopenedFile
-from agent.identity import Mark
-from audit.counts import BucketKey, Sums
-from audit.messages import Loss
+from skidway.agent.delivery.intents import Intent
+from skidway.agent.delivery.recipe import Recipe
+from skidway.agent.files.tracked import TrackedFile
+from skidway.agent.files.unopened import UnopenedFile
+from skidway.agent.identity import Mark
+from skidway.audit.counts import BucketKey, Sums
+from skidway.audit.messages import Loss
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 

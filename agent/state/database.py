@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent import identity
-from agent.delivery.intents import Intent
-from agent.delivery.recipe import Recipe, from_json
-from agent.files.host import FileKey, Found
-from agent.files.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
-from agent.files.unopened import UnopenedFile
-from agent.identity import Fingerprint, Guard
-from agent.state.changes import (
+from skidway.agent import identity
+from skidway.agent.delivery.intents import Intent
+from skidway.agent.delivery.recipe import Recipe, from_json
+from skidway.agent.files.host import FileKey, Found
+from skidway.agent.files.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
+from skidway.agent.files.unopened import UnopenedFile
+from skidway.agent.identity import Fingerprint, Guard
+from skidway.agent.state.changes import (
     ADOPTED,
     LEFT,
     SINCE,
@@ -28,9 +28,9 @@ from agent.state.changes import (
     marks_of,
     source_row,
 )
-from agent.state.tables import APPLICATION_ID, FORMAT, TABLES
-from audit.counts import BucketKey, Sums
-from audit.messages import Certainty, Loss
+from skidway.agent.state.tables import APPLICATION_ID, FORMAT, TABLES
+from skidway.audit.counts import BucketKey, Sums
+from skidway.audit.messages import Certainty, Loss
 from skidway.errors import SkidwayError, StateRefused
 from skidway.files import fsync_directory
 from skidway.kafka.source import Source

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agent import identity
-from agent.files.tracked import FileState, Tally, TrackedFile
-from agent.state.changes import Changes
-from agent.state.database import State
-from audit.publisher import Newest
 from skidway import log
+from skidway.agent import identity
+from skidway.agent.files.tracked import FileState, Tally, TrackedFile
+from skidway.agent.state.changes import Changes
+from skidway.agent.state.database import State
+from skidway.audit.publisher import Newest
 
 _log = log.get(__name__)
 

@@ -14,14 +14,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from audit import roster
-from audit.collection import collect_all
-from audit.evidence import REJECTED_SUFFIX
-from audit.ledger import DATABASE, Ledger
-from audit.messages import Tier
-from audit.settings import AuditSettings, check_tiers
-from audit.verdict import Policy
 from skidway import settings
+from skidway.audit import roster
+from skidway.audit.collection import collect_all
+from skidway.audit.evidence import REJECTED_SUFFIX
+from skidway.audit.ledger import DATABASE, Ledger
+from skidway.audit.messages import Tier
+from skidway.audit.settings import AuditSettings, check_tiers
+from skidway.audit.verdict import Policy
 from skidway.cli.options import bootstrap_server
 from skidway.cli.topics import REFUSED_TIMEOUT_MS
 from skidway.clock import Clock

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from audit import reasons
-from audit.commands import asking
-from audit.decisions import Acceptance, Retirement
+from skidway.audit import reasons
+from skidway.audit.commands import asking
+from skidway.audit.decisions import Acceptance, Retirement
 from skidway.cli.options import add_config_options, add_json_option
 from skidway.cli.output import print_json, table
 from skidway.clock import SystemClock

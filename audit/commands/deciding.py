@@ -13,20 +13,20 @@ import pwd
 from collections.abc import Sequence
 from typing import Any
 
-from audit import accepting, reasons, report
-from audit.accepting import Signature
-from audit.bucket import DEFAULT_BUCKET_MS
-from audit.commands import asking, saying
-from audit.counting_places import place_of
-from audit.decisions import Acceptance, Decision
-from audit.evidence import Evidence
-from audit.ledger_evidence import NO_BUCKETS
-from audit.messages import Tier, encode
-from audit.publisher import LIMIT_BYTES
-from audit.reconcile import verdicts
-from audit.retired_places import RetiredPlaces
-from audit.settings import AuditSettings
-from audit.verdict import BucketVerdict, Place
+from skidway.audit import accepting, reasons, report
+from skidway.audit.accepting import Signature
+from skidway.audit.bucket import DEFAULT_BUCKET_MS
+from skidway.audit.commands import asking, saying
+from skidway.audit.counting_places import place_of
+from skidway.audit.decisions import Acceptance, Decision
+from skidway.audit.evidence import Evidence
+from skidway.audit.ledger_evidence import NO_BUCKETS
+from skidway.audit.messages import Tier, encode
+from skidway.audit.publisher import LIMIT_BYTES
+from skidway.audit.reconcile import verdicts
+from skidway.audit.retired_places import RetiredPlaces
+from skidway.audit.settings import AuditSettings
+from skidway.audit.verdict import BucketVerdict, Place
 from skidway.cli.moments import parse_moment
 from skidway.cli.options import add_config_options, add_json_option
 from skidway.cli.output import print_json

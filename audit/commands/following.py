@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from types import TracebackType
 
-from audit.collection import Collection
-from audit.commands import asking
-from audit.ledger import DATABASE, Ledger
-from audit.settings import AuditSettings
+from skidway.audit.collection import Collection
+from skidway.audit.commands import asking
+from skidway.audit.ledger import DATABASE, Ledger
+from skidway.audit.settings import AuditSettings
 from skidway.clock import Clock
 from skidway.kafka.client import Client, Fetcher
 

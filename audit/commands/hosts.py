@@ -8,19 +8,19 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from audit import clock_report, host_report, reasons
-from audit.bucket import DEFAULT_BUCKET_MS
-from audit.clocks import clocks
-from audit.commands import asking
-from audit.commands.following import Following
-from audit.commands.patience import patiently
-from audit.evidence import FOREVER
-from audit.hosts import survey
-from audit.ledger_evidence import NO_BUCKETS
-from audit.messages import Tier
-from audit.settings import TIERS, AuditSettings
-from audit.verdict import Policy
-from audit.waiting import Proof, proofs
+from skidway.audit import clock_report, host_report, reasons
+from skidway.audit.bucket import DEFAULT_BUCKET_MS
+from skidway.audit.clocks import clocks
+from skidway.audit.commands import asking
+from skidway.audit.commands.following import Following
+from skidway.audit.commands.patience import patiently
+from skidway.audit.evidence import FOREVER
+from skidway.audit.hosts import survey
+from skidway.audit.ledger_evidence import NO_BUCKETS
+from skidway.audit.messages import Tier
+from skidway.audit.settings import TIERS, AuditSettings
+from skidway.audit.verdict import Policy
+from skidway.audit.waiting import Proof, proofs
 from skidway.cli.moments import parse_since
 from skidway.cli.options import add_config_options, add_json_option, add_timeout_option
 from skidway.cli.output import Progress, print_json, table

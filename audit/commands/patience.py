@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from audit.waiting import Proof
+from skidway.audit.waiting import Proof
 from skidway.cli.output import Progress
 from skidway.clock import Clock
 from skidway.errors import Unreachable

@@ -6,11 +6,11 @@ import argparse
 import time
 from collections.abc import Sequence
 
-from audit import topic
-from audit.commands import asking
-from audit.messages import TOPIC
-from audit.publisher import Publisher
-from audit.settings import AuditSettings
+from skidway.audit import topic
+from skidway.audit.commands import asking
+from skidway.audit.messages import TOPIC
+from skidway.audit.publisher import Publisher
+from skidway.audit.settings import AuditSettings
 from skidway.clock import Clock
 from skidway.errors import Unreachable
 from skidway.kafka.client import Client, Producer

@@ -63,10 +63,10 @@ class Output(Protocol):
 def open_output(url: str) -> Output:
     """The output at `hdfs://host:port/folder` or in a directory. Raises ConfigurationRefused."""
     if url.startswith(HDFS_SCHEME):
-        from audit.output.hdfs import HdfsOutput
+        from skidway.audit.output.hdfs import HdfsOutput
 
         return HdfsOutput(url)
-    from audit.output.local import LocalOutput
+    from skidway.audit.output.local import LocalOutput
 
     if not url:
         raise ConfigurationRefused("--output: it has to name a directory, or hdfs://HOST:PORT/DIR")

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from hdfs_native import Client
 
-from audit.output import HDFS_SCHEME, Entry, StoreFailed, StoreUnreachable
+from skidway.audit.output import HDFS_SCHEME, Entry, StoreFailed, StoreUnreachable
 from skidway.errors import ConfigurationRefused, SkidwayError
 
 RETRIES: Final = {

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from audit.output import Entry, StoreFailed
+from skidway.audit.output import Entry, StoreFailed
 
 NOT_THERE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 

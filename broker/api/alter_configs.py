@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from broker.api.errors import code_of
-from broker.api.exchange import Exchange
-from broker.api.gathering import Gathering
-from broker.api.registration import Api
-from broker.topics.alteration import ChangeRefused, ConfigRefused, replaced
-from broker.topics.catalog import Topic
+from skidway.broker.api.errors import code_of
+from skidway.broker.api.exchange import Exchange
+from skidway.broker.api.gathering import Gathering
+from skidway.broker.api.registration import Api
+from skidway.broker.topics.alteration import ChangeRefused, ConfigRefused, replaced
+from skidway.broker.topics.catalog import Topic
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.alter_configs import (
@@ -30,7 +30,7 @@ from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.describe_configs import ResourceType
 
 if TYPE_CHECKING:
-    from broker.broker import Broker
+    from skidway.broker.broker import Broker
 
 Key = tuple[int, str]
 """Type and name of a resource."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from broker.api.create_topics import (
+from skidway.broker.api.create_topics import (
     PARTITIONS_MAX,
     Assignment,
     Refused,
@@ -13,11 +13,11 @@ from broker.api.create_topics import (
     check_partition_count,
     check_room,
 )
-from broker.api.errors import code_of
-from broker.api.exchange import Exchange
-from broker.api.registration import Api
-from broker.topics.assignment import assign
-from broker.topics.catalog import Topic
+from skidway.broker.api.errors import code_of
+from skidway.broker.api.exchange import Exchange
+from skidway.broker.api.registration import Api
+from skidway.broker.topics.assignment import assign
+from skidway.broker.topics.catalog import Topic
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
@@ -29,7 +29,7 @@ from skidway.kafka.protocol.create_partitions import (
 )
 
 if TYPE_CHECKING:
-    from broker.broker import Broker
+    from skidway.broker.broker import Broker
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:

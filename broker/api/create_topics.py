@@ -15,13 +15,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from broker.api.describe import describe_topic
-from broker.api.errors import code_of
-from broker.api.exchange import Exchange
-from broker.api.registration import Api
-from broker.log import names
-from broker.topics import configs
-from broker.topics.assignment import assign
+from skidway.broker.api.describe import describe_topic
+from skidway.broker.api.errors import code_of
+from skidway.broker.api.exchange import Exchange
+from skidway.broker.api.registration import Api
+from skidway.broker.log import names
+from skidway.broker.topics import configs
+from skidway.broker.topics.assignment import assign
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
@@ -37,7 +37,7 @@ from skidway.kafka.protocol.create_topics import (
 from skidway.kafka.protocol.messages import NO_ID
 
 if TYPE_CHECKING:
-    from broker.broker import Broker
+    from skidway.broker.broker import Broker
 
 PARTITIONS_MAX = 10_000
 """Of one topic, and of all that one request creates; each is a directory and open files."""

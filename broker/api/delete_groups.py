@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from broker.api.exchange import Exchange
-from broker.api.registration import Api
+from skidway.broker.api.exchange import Exchange
+from skidway.broker.api.registration import Api
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.delete_groups import (
@@ -16,7 +16,7 @@ from skidway.kafka.protocol.delete_groups import (
 )
 
 if TYPE_CHECKING:
-    from broker.broker import Broker
+    from skidway.broker.broker import Broker
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:

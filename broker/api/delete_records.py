@@ -10,10 +10,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from broker.api.exchange import Exchange
-from broker.api.registration import Api
-from broker.partitions.replica import Replica
 from skidway import log
+from skidway.broker.api.exchange import Exchange
+from skidway.broker.api.registration import Api
+from skidway.broker.partitions.replica import Replica
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.delete_records import (
@@ -27,7 +27,7 @@ from skidway.kafka.protocol.delete_records import (
 from skidway.kafka.types import TopicPartition
 
 if TYPE_CHECKING:
-    from broker.broker import Broker
+    from skidway.broker.broker import Broker
 
 _log = log.get(__name__)
 Raised = Replica | ErrorCode

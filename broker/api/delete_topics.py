@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from broker.api.errors import code_of
-from broker.api.exchange import Exchange
-from broker.api.registration import Api
-from broker.topics.catalog import Topic
+from skidway.broker.api.errors import code_of
+from skidway.broker.api.exchange import Exchange
+from skidway.broker.api.registration import Api
+from skidway.broker.topics.catalog import Topic
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
@@ -24,7 +24,7 @@ from skidway.kafka.protocol.delete_topics import (
 )
 
 if TYPE_CHECKING:
-    from broker.broker import Broker
+    from skidway.broker.broker import Broker
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:

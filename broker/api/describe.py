@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from broker.log.config import LogConfig
-from broker.settings import BrokerSettings
-from broker.topics.config_table import MIRROR, TOPIC_CONFIGS, TopicConfig
-from broker.topics.configs import VALUE_BYTES_MAX, log_value
+from skidway.broker.log.config import LogConfig
+from skidway.broker.settings import BrokerSettings
+from skidway.broker.topics.config_table import MIRROR, TOPIC_CONFIGS, TopicConfig
+from skidway.broker.topics.configs import VALUE_BYTES_MAX, log_value
 from skidway.kafka import gaps
 from skidway.kafka.protocol.describe_configs import (
     ConfigSource,

@@ -15,9 +15,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from broker.api.describe import describe_broker, describe_topic
-from broker.api.exchange import Exchange
-from broker.api.registration import Api
+from skidway.broker.api.describe import describe_broker, describe_topic
+from skidway.broker.api.exchange import Exchange
+from skidway.broker.api.registration import Api
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.describe_configs import (
@@ -30,7 +30,7 @@ from skidway.kafka.protocol.describe_configs import (
 )
 
 if TYPE_CHECKING:
-    from broker.broker import Broker
+    from skidway.broker.broker import Broker
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:

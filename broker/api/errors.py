@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from broker.coordination.store import TopicExists, TopicGone
-from broker.log.files import DamagedLog, StorageFailed
-from broker.log.offset_lookup import OffsetOutside
-from broker.log.producer_state import InvalidProducerEpoch, OutOfOrderSequence
-from broker.log.validation import (
+from skidway.broker.coordination.store import TopicExists, TopicGone
+from skidway.broker.log.files import DamagedLog, StorageFailed
+from skidway.broker.log.offset_lookup import OffsetOutside
+from skidway.broker.log.producer_state import InvalidProducerEpoch, OutOfOrderSequence
+from skidway.broker.log.validation import (
     BatchCorrupt,
     BatchInvalid,
     BatchTooLarge,
@@ -18,8 +18,8 @@ from broker.log.validation import (
     UnsupportedCompression,
     UnsupportedFormat,
 )
-from broker.partitions.replica import NotEnoughReplicas
-from broker.topics.alteration import ChangeRefused, ConfigRefused
+from skidway.broker.partitions.replica import NotEnoughReplicas
+from skidway.broker.topics.alteration import ChangeRefused, ConfigRefused
 from skidway.errors import Unreachable
 from skidway.kafka.errors import ErrorCode
 

@@ -6,9 +6,9 @@ import struct
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
-from broker.network.connection import Connection, Slot
-from broker.network.loop import Loop
 from skidway import log
+from skidway.broker.network.connection import Connection, Slot
+from skidway.broker.network.loop import Loop
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.frames import response_head
 from skidway.kafka.protocol.messages import Request, Response, decode, encode

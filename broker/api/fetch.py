@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from broker.api.exchange import Exchange
-from broker.api.registration import Api
-from broker.log.files import DamagedLog, StorageFailed
-from broker.log.offset_lookup import OffsetOutside
-from broker.partitions.replica import Replica
+from skidway.broker.api.exchange import Exchange
+from skidway.broker.api.registration import Api
+from skidway.broker.log.files import DamagedLog, StorageFailed
+from skidway.broker.log.offset_lookup import OffsetOutside
+from skidway.broker.partitions.replica import Replica
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.fetch import SESSIONLESS
@@ -31,7 +31,7 @@ from skidway.kafka.protocol.pieces import FileSlice
 from skidway.kafka.types import TopicPartition
 
 if TYPE_CHECKING:
-    from broker.broker import Broker
+    from skidway.broker.broker import Broker
 
 READ_COMMITTED = 1
 WAIT_MS_MAX = 60_000

@@ -9,11 +9,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from broker.api.alter_configs import Alteration, Key, Responses, alter_all
-from broker.api.describe import inherited
-from broker.api.exchange import Exchange
-from broker.api.registration import Api
-from broker.topics.alteration import Change, altered
+from skidway.broker.api.alter_configs import Alteration, Key, Responses, alter_all
+from skidway.broker.api.describe import inherited
+from skidway.broker.api.exchange import Exchange
+from skidway.broker.api.registration import Api
+from skidway.broker.topics.alteration import Change, altered
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
@@ -21,7 +21,7 @@ from skidway.kafka.protocol.incremental_alter_configs import (
 )
 
 if TYPE_CHECKING:
-    from broker.broker import Broker
+    from skidway.broker.broker import Broker
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:

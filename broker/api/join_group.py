@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.api.exchange import Exchange
-from broker.api.registration import Api
-from broker.groups.member import Joining, Protocol
-from broker.groups.outcomes import Joined
+from skidway.broker.api.exchange import Exchange
+from skidway.broker.api.registration import Api
+from skidway.broker.groups.member import Joining, Protocol
+from skidway.broker.groups.outcomes import Joined
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.frames import read_request_header
 from skidway.kafka.protocol.join_group import (
@@ -17,7 +17,7 @@ from skidway.kafka.protocol.join_group import (
 )
 
 if TYPE_CHECKING:
-    from broker.broker import Broker
+    from skidway.broker.broker import Broker
 
 KNOWN_ID_SINCE = 4
 """Versions whose clients come back with the id that they are given (KIP-394)."""

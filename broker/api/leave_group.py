@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.api.exchange import Exchange
-from broker.api.registration import Api
+from skidway.broker.api.exchange import Exchange
+from skidway.broker.api.registration import Api
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.leave_group import (
@@ -15,7 +15,7 @@ from skidway.kafka.protocol.leave_group import (
 )
 
 if TYPE_CHECKING:
-    from broker.broker import Broker
+    from skidway.broker.broker import Broker
 
 SEVERAL_SINCE = 3
 

@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from broker.api.errors import code_of
-from broker.api.exchange import Exchange
-from broker.api.registration import Api
-from broker.log.files import DamagedLog, StorageFailed
-from broker.log.timestamps import TimestampOffset, at_or_after, with_max_timestamp
-from broker.partitions.replica import Replica
+from skidway.broker.api.errors import code_of
+from skidway.broker.api.exchange import Exchange
+from skidway.broker.api.registration import Api
+from skidway.broker.log.files import DamagedLog, StorageFailed
+from skidway.broker.log.timestamps import TimestampOffset, at_or_after, with_max_timestamp
+from skidway.broker.partitions.replica import Replica
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.list_offsets import (
@@ -38,7 +38,7 @@ from skidway.kafka.protocol.list_offsets import (
 from skidway.kafka.types import TopicPartition
 
 if TYPE_CHECKING:
-    from broker.broker import Broker
+    from skidway.broker.broker import Broker
 
 
 _KNOWN = frozenset({LATEST, EARLIEST, MAX_TIMESTAMP})

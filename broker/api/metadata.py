@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.api.exchange import Exchange
-from broker.api.registration import Api
-from broker.log import names
-from broker.topics.assignment import assign
-from broker.topics.catalog import NO_LEADER, Topic, TopicPartitionInfo
 from skidway import log
+from skidway.broker.api.exchange import Exchange
+from skidway.broker.api.registration import Api
+from skidway.broker.log import names
+from skidway.broker.topics.assignment import assign
+from skidway.broker.topics.catalog import NO_LEADER, Topic, TopicPartitionInfo
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
@@ -33,7 +33,7 @@ from skidway.kafka.protocol.metadata import (
 from skidway.kafka.types import TopicPartition
 
 if TYPE_CHECKING:
-    from broker.broker import Broker
+    from skidway.broker.broker import Broker
 
 _log = log.get(__name__)
 

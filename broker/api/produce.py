@@ -9,7 +9,7 @@ passed that: before, a crash could still take the original back. Offered from 0,
 before 2.11.1 sends uncompressed otherwise (KAFKA-18659).
 
 This is the general way. Requests that are good and like one before take a shorter one,
-`broker.api.produce_run`.
+`skidway.broker.api.produce_run`.
 
 A topic with LogAppendTime has its batches stamped with the time of appending, which the answer
 says; the CRC is computed again for it.
@@ -22,21 +22,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from broker.api.errors import code_of
-from broker.api.exchange import Exchange
-from broker.api.produce_run import ALL, Alike
-from broker.api.produce_shape import learn
-from broker.api.registration import Api
-from broker.log.files import StorageFailed
-from broker.log.producer_state import SequenceRefused
-from broker.log.validation import (
+from skidway.broker.api.errors import code_of
+from skidway.broker.api.exchange import Exchange
+from skidway.broker.api.produce_run import ALL, Alike
+from skidway.broker.api.produce_shape import learn
+from skidway.broker.api.registration import Api
+from skidway.broker.log.files import StorageFailed
+from skidway.broker.log.producer_state import SequenceRefused
+from skidway.broker.log.validation import (
     BatchInvalid,
     BatchRefused,
     ReadOnlyTopic,
     check_timestamps,
     validate,
 )
-from broker.partitions.replica import NotEnoughReplicas, Replica
+from skidway.broker.partitions.replica import NotEnoughReplicas, Replica
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import PRODUCE_SERVED_SINCE, ApiKey
 from skidway.kafka.protocol.produce import (
@@ -49,7 +49,7 @@ from skidway.kafka.protocol.produce import (
 from skidway.kafka.types import TopicPartition
 
 if TYPE_CHECKING:
-    from broker.broker import Broker
+    from skidway.broker.broker import Broker
 
 Appended = tuple[Replica, int, int, bool]
 """Replica, base offset, the offset behind the last record, whether a duplicate."""

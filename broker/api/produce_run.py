@@ -6,24 +6,24 @@ queue, ends at the first request that is not alike, and is one thing to answer a
 with acks=all, at the watermark: a turn's batches are flushed together. What is not good (a batch to
 be refused, a duplicate, a log that cannot be written) is no part of a run, nor what has an answer
 of its own (the time of appending, too few replicas): it takes the general way of
-`broker.api.produce`, which knows every answer.
+`skidway.broker.api.produce`, which knows every answer.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from broker.api.produce_shape import Shape, Shapes
-from broker.log.files import StorageFailed
-from broker.log.producer_state import SequenceRefused
-from broker.log.validation import BatchRefused, check_timestamps, validate
-from broker.network.connection import Connection
+from skidway.broker.api.produce_shape import Shape, Shapes
+from skidway.broker.log.files import StorageFailed
+from skidway.broker.log.producer_state import SequenceRefused
+from skidway.broker.log.validation import BatchRefused, check_timestamps, validate
+from skidway.broker.network.connection import Connection
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.produce import ProduceResult, write_response
 from skidway.kafka.types import TopicPartition
 
 if TYPE_CHECKING:
-    from broker.broker import Broker
+    from skidway.broker.broker import Broker
 
 ALL: Final = -1
 _UNKNOWN_OFFSET: Final = -1

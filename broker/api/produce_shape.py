@@ -14,7 +14,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final
 
-from broker.partitions.replica import Replica
+from skidway.broker.partitions.replica import Replica
 from skidway.kafka.protocol.apis import APIS, ApiKey
 from skidway.kafka.protocol.produce import Produce, ProduceResult, write_response
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from broker.api.exchange import Exchange
+from skidway.broker.api.exchange import Exchange
 from skidway.kafka.protocol.apis import APIS, ApiKey, VersionRange
 
 if TYPE_CHECKING:
-    from broker.broker import Broker
+    from skidway.broker.broker import Broker
 
 Handler = Callable[["Broker", Exchange], None]
 

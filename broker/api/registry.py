@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from broker.api import (
+from skidway.broker.api import (
     alter_configs,
     api_versions,
     create_partitions,
@@ -34,7 +34,7 @@ from broker.api import (
     produce,
     sync_group,
 )
-from broker.api.registration import Api
+from skidway.broker.api.registration import Api
 from skidway.kafka.protocol.apis import ApiKey, VersionRange
 
 SERVED: Final[Mapping[ApiKey, Api]] = {

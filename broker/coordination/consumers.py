@@ -9,7 +9,7 @@ import uuid
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from broker.coordination.documents import DocumentRefused
+from skidway.broker.coordination.documents import DocumentRefused
 from skidway.kafka.group_nodes import split_offset
 
 NO_EPOCH = -1

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from kazoo.exceptions import NodeExistsError, NoNodeError, RolledBackError
 
-from broker.coordination import consumers, stored_groups
-from broker.coordination.answers import answered, each_answer, one_answer, require
-from broker.coordination.consumers import Committed
-from broker.coordination.stored_groups import Offsets
+from skidway.broker.coordination import consumers, stored_groups
+from skidway.broker.coordination.answers import answered, each_answer, one_answer, require
+from skidway.broker.coordination.consumers import Committed
+from skidway.broker.coordination.stored_groups import Offsets
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka import group_nodes

@@ -14,12 +14,12 @@ from typing import Any
 
 from kazoo.exceptions import NoNodeError
 
-from broker.coordination import documents, store
-from broker.coordination.answers import answered
-from broker.coordination.documents import DocumentRefused
-from broker.log import names
-from broker.topics.catalog import BrokerAddress, Catalog, Topic, TopicPartitionInfo
 from skidway import log
+from skidway.broker.coordination import documents, store
+from skidway.broker.coordination.answers import answered
+from skidway.broker.coordination.documents import DocumentRefused
+from skidway.broker.log import names
+from skidway.broker.topics.catalog import BrokerAddress, Catalog, Topic, TopicPartitionInfo
 from skidway.coordination import Coordinator
 
 _BROKERS = "/"  # no topic is called so

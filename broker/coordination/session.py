@@ -19,12 +19,12 @@ from typing import Generic, TypeVar
 
 from kazoo.exceptions import KazooException
 
-from broker.coordination import store
-from broker.coordination.documents import Registration
-from broker.coordination.reader import CatalogReader
-from broker.log.flusher import Post
-from broker.topics.catalog import Catalog, PartitionState
 from skidway import log
+from skidway.broker.coordination import store
+from skidway.broker.coordination.documents import Registration
+from skidway.broker.coordination.reader import CatalogReader
+from skidway.broker.log.flusher import Post
+from skidway.broker.topics.catalog import Catalog, PartitionState
 from skidway.clock import Clock
 from skidway.coordination import Coordinator, State
 from skidway.errors import SkidwayError, Unreachable

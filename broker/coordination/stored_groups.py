@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from kazoo.exceptions import BadVersionError, NoNodeError, NotEmptyError
 
-from broker.coordination import consumers
-from broker.coordination.answers import answered, each_answer, one_answer, require
-from broker.coordination.consumers import Committed
-from broker.coordination.documents import DocumentRefused
 from skidway import log
+from skidway.broker.coordination import consumers
+from skidway.broker.coordination.answers import answered, each_answer, one_answer, require
+from skidway.broker.coordination.consumers import Committed
+from skidway.broker.coordination.documents import DocumentRefused
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka import group_nodes

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from broker.coordination import stored_groups
-from broker.coordination.session import Session
-from broker.coordination.stored_groups import GroupGone, GroupInUse, Offsets
-from broker.groups import subscription
-from broker.groups.coordinator import Groups
-from broker.groups.group import Group, State
-from broker.groups.record import RecordRefused, decode
+from skidway.broker.coordination import stored_groups
+from skidway.broker.coordination.session import Session
+from skidway.broker.coordination.stored_groups import GroupGone, GroupInUse, Offsets
+from skidway.broker.groups import subscription
+from skidway.broker.groups.coordinator import Groups
+from skidway.broker.groups.group import Group, State
+from skidway.broker.groups.record import RecordRefused, decode
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from broker.groups.limits import (
+from skidway.broker.groups.limits import (
     GROUP_BYTES_MAX,
     MEMBER_BYTES_MAX,
     NAME_BYTES_MAX,
     GroupLimits,
 )
-from broker.groups.member import Joining
-from broker.groups.roster import Roster
+from skidway.broker.groups.member import Joining
+from skidway.broker.groups.roster import Roster
 from skidway.kafka.errors import ErrorCode
 
 _GIVEN_MAX = 10_000

@@ -12,8 +12,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from broker.coordination.consumers import TopicOffset
-from broker.coordination.stored_groups import Offsets
+from skidway.broker.coordination.consumers import TopicOffset
+from skidway.broker.coordination.stored_groups import Offsets
 from skidway.kafka.types import TopicPartition
 
 BYTES_MAX: Final = 64 << 20

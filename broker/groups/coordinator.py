@@ -8,15 +8,15 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable
 
-from broker.groups.desk import Desk
-from broker.groups.group import Group
-from broker.groups.hosting import HostedGroups
-from broker.groups.limits import GroupLimits
-from broker.groups.member import Joining
-from broker.groups.offsets import GroupOffsets
-from broker.groups.outcomes import Joined, Synced
-from broker.network.timers import Timers
 from skidway import log
+from skidway.broker.groups.desk import Desk
+from skidway.broker.groups.group import Group
+from skidway.broker.groups.hosting import HostedGroups
+from skidway.broker.groups.limits import GroupLimits
+from skidway.broker.groups.member import Joining
+from skidway.broker.groups.offsets import GroupOffsets
+from skidway.broker.groups.outcomes import Joined, Synced
+from skidway.broker.network.timers import Timers
 from skidway.clock import Clock
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode

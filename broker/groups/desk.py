@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Protocol
 
-from broker.coordination.consumers import TopicOffset
-from broker.coordination.ledger import Errand, Ledger, Offset, Record, Report
-from broker.coordination.stored_groups import Offsets
+from skidway.broker.coordination.consumers import TopicOffset
+from skidway.broker.coordination.ledger import Errand, Ledger, Offset, Record, Report
+from skidway.broker.coordination.stored_groups import Offsets
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.types import TopicPartition

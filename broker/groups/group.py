@@ -15,13 +15,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
 
-from broker.groups import admission
-from broker.groups.join_window import JoinWindow
-from broker.groups.limits import GROUP_BYTES_MAX, NEW_MEMBER_JOIN_TIMEOUT_S, GroupLimits
-from broker.groups.member import Joining, Member, Token, choose_protocol
-from broker.groups.outcomes import Answer, Joined, Output, Store, Synced, ToldMember
-from broker.groups.record import GroupRecord
-from broker.groups.roster import Roster
+from skidway.broker.groups import admission
+from skidway.broker.groups.join_window import JoinWindow
+from skidway.broker.groups.limits import GROUP_BYTES_MAX, NEW_MEMBER_JOIN_TIMEOUT_S, GroupLimits
+from skidway.broker.groups.member import Joining, Member, Token, choose_protocol
+from skidway.broker.groups.outcomes import Answer, Joined, Output, Store, Synced, ToldMember
+from skidway.broker.groups.record import GroupRecord
+from skidway.broker.groups.roster import Roster
 from skidway.kafka.errors import ErrorCode
 
 _GENERATION_MAX = (1 << 31) - 1

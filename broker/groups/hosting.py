@@ -12,21 +12,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from broker.coordination.ledger import Record
-from broker.coordination.stored_groups import GroupInUse
-from broker.groups.cache import OffsetCache
-from broker.groups.desk import Desk
-from broker.groups.group import Group, State
-from broker.groups.limits import (
+from skidway import log
+from skidway.broker.coordination.ledger import Record
+from skidway.broker.coordination.stored_groups import GroupInUse
+from skidway.broker.groups.cache import OffsetCache
+from skidway.broker.groups.desk import Desk
+from skidway.broker.groups.group import Group, State
+from skidway.broker.groups.limits import (
     CLIENT_WORDS_MAX,
     GROUP_ID_BYTES_MAX,
     GROUPS_MAX,
     GroupLimits,
 )
-from broker.groups.outcomes import Answer, Joined, Synced
-from broker.groups.record import RecordRefused, decode, encode
-from broker.network.timers import Timer, Timers
-from skidway import log
+from skidway.broker.groups.outcomes import Answer, Joined, Synced
+from skidway.broker.groups.record import RecordRefused, decode, encode
+from skidway.broker.network.timers import Timer, Timers
 from skidway.clock import Clock
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode

@@ -5,10 +5,10 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping
 
-from broker.coordination.consumers import Committed, TopicOffset
-from broker.coordination.stored_groups import Offsets
-from broker.groups.group import Group, State
-from broker.groups.hosting import HostedGroups
+from skidway.broker.coordination.consumers import Committed, TopicOffset
+from skidway.broker.coordination.stored_groups import Offsets
+from skidway.broker.groups.group import Group, State
+from skidway.broker.groups.hosting import HostedGroups
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.types import TopicPartition

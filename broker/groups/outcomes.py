@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from broker.groups.member import Token
+from skidway.broker.groups.member import Token
 from skidway.kafka.errors import ErrorCode
 
 

@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from broker.coordination import stored_groups
-from broker.coordination.session import Session
-from broker.coordination.stored_groups import GroupInUse, Looked
-from broker.groups.coordinator import Groups
-from broker.groups.record import GroupRecord, RecordRefused, decode, encode
-from broker.log.retention_clock import RetentionClock
 from skidway import log
+from skidway.broker.coordination import stored_groups
+from skidway.broker.coordination.session import Session
+from skidway.broker.coordination.stored_groups import GroupInUse, Looked
+from skidway.broker.groups.coordinator import Groups
+from skidway.broker.groups.record import GroupRecord, RecordRefused, decode, encode
+from skidway.broker.log.retention_clock import RetentionClock
 from skidway.clock import Clock
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError, Unreachable

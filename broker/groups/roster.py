@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from broker.groups.member import Joining, Member
+from skidway.broker.groups.member import Joining, Member
 from skidway.kafka.errors import ErrorCode
 
 

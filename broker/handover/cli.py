@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from broker.coordination import store
-from broker.handover.hand_over import HandOver
-from broker.handover.take_over import TakeOver
-from broker.log import names
-from broker.log.log_directory import LogDirectory, open_directories
-from broker.settings import BrokerSettings
 from skidway import log
+from skidway.broker.coordination import store
+from skidway.broker.handover.hand_over import HandOver
+from skidway.broker.handover.take_over import TakeOver
+from skidway.broker.log import names
+from skidway.broker.log.log_directory import LogDirectory, open_directories
+from skidway.broker.settings import BrokerSettings
 from skidway.cli.options import add_config_options, load_settings
 from skidway.clock import SystemClock
 from skidway.coordination import Coordinator

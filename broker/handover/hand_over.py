@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from broker.coordination import reassignment, store
-from broker.coordination.reassignment import Assigned
-from broker.handover import waybill
-from broker.handover.waybill import Waybill
-from broker.log import dump, names
-from broker.log.config import LogConfig
-from broker.log.dump import NoBatch
-from broker.log.log_directory import LogDirectory
-from broker.log.opening import Opening
-from broker.log.partition_log import PartitionLog
-from broker.log.recovery import open_log
-from broker.topics.configs import log_config
+from skidway.broker.coordination import reassignment, store
+from skidway.broker.coordination.reassignment import Assigned
+from skidway.broker.handover import waybill
+from skidway.broker.handover.waybill import Waybill
+from skidway.broker.log import dump, names
+from skidway.broker.log.config import LogConfig
+from skidway.broker.log.dump import NoBatch
+from skidway.broker.log.log_directory import LogDirectory
+from skidway.broker.log.opening import Opening
+from skidway.broker.log.partition_log import PartitionLog
+from skidway.broker.log.recovery import open_log
+from skidway.broker.topics.configs import log_config
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError, StateRefused
 from skidway.files import fsync_directory

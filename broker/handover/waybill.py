@@ -15,7 +15,7 @@ from typing import Any
 
 import google_crc32c
 
-from broker.log.checkpoints import decode_id, encode_id
+from skidway.broker.log.checkpoints import decode_id, encode_id
 from skidway.errors import StateRefused
 from skidway.files import fsync_directory, write_atomically
 from skidway.kafka.types import TopicPartition

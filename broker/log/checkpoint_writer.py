@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from broker.log.files import StorageFailed
-from broker.log.flusher import DiskWorker, Outcome
-from broker.log.log_directory import LogDirectory, Offsets, write_checkpoints
 from skidway import log
+from skidway.broker.log.files import StorageFailed
+from skidway.broker.log.flusher import DiskWorker, Outcome
+from skidway.broker.log.log_directory import LogDirectory, Offsets, write_checkpoints
 
 Contents = Callable[[], Sequence[tuple[LogDirectory, Offsets, Offsets]]]
 Done = Callable[[frozenset[Path]], None]

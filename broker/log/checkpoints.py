@@ -21,8 +21,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from broker.log import names
 from skidway import log
+from skidway.broker.log import names
 from skidway.errors import StateRefused
 from skidway.files import write_atomically
 from skidway.kafka.types import TopicPartition

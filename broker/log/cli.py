@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from broker.log import dump
-from broker.log.dump import DumpedBatch, DumpedRecord, NoBatch
+from skidway.broker.log import dump
+from skidway.broker.log.dump import DumpedBatch, DumpedRecord, NoBatch
 from skidway.cli.options import add_json_option
 from skidway.errors import SkidwayError
 from skidway.kafka.batch import CorruptBatch

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from broker.log import names, scan
-from broker.log.files import OpenFile
-from broker.log.timestamps import RECORDS_BYTES_MAX
+from skidway.broker.log import names, scan
+from skidway.broker.log.files import OpenFile
+from skidway.broker.log.timestamps import RECORDS_BYTES_MAX
 from skidway.errors import UsageError
 from skidway.kafka.batch import HEADER_BYTES, BatchHeader, CorruptBatch
 from skidway.kafka.compression import decompress

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from broker.log import retention
-from broker.log.files import StorageFailed
-from broker.log.partition_log import PartitionLog
-from broker.log.segment import Segment
 from skidway import log
+from skidway.broker.log import retention
+from skidway.broker.log.files import StorageFailed
+from skidway.broker.log.partition_log import PartitionLog
+from skidway.broker.log.segment import Segment
 from skidway.kafka.types import TopicPartition
 
 HeldFrom = Callable[[TopicPartition], int | None]

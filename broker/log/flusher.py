@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from broker.log.partition_log import Flush
+from skidway.broker.log.partition_log import Flush
 from skidway.files import fsync_directory, write_atomically
 
 Post = Callable[[Callable[[], None]], None]

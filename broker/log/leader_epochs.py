@@ -21,8 +21,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from broker.log import names
 from skidway import log
+from skidway.broker.log import names
 
 UNDEFINED = -1
 _VERSION = "0"

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from broker.log import checkpoints, names
-from broker.log.checkpoints import MetaProperties
 from skidway import log
+from skidway.broker.log import checkpoints, names
+from skidway.broker.log.checkpoints import MetaProperties
 from skidway.errors import SkidwayError, StateRefused
 from skidway.files import DirectoryLock, make_directory
 from skidway.kafka.types import TopicPartition

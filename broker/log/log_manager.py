@@ -17,24 +17,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from broker.log import checkpoints, expiration, names
-from broker.log.checkpoint_writer import Checkpoints
-from broker.log.config import LogConfig
-from broker.log.expiration import Expiration, HeldFrom
-from broker.log.files import DEVICE_ERRORS, DamagedLog, StorageFailed
-from broker.log.flusher import DiskWorker, Outcome
-from broker.log.log_directory import (
+from skidway import log
+from skidway.broker.log import checkpoints, expiration, names
+from skidway.broker.log.checkpoint_writer import Checkpoints
+from skidway.broker.log.config import LogConfig
+from skidway.broker.log.expiration import Expiration, HeldFrom
+from skidway.broker.log.files import DEVICE_ERRORS, DamagedLog, StorageFailed
+from skidway.broker.log.flusher import DiskWorker, Outcome
+from skidway.broker.log.log_directory import (
     LogDirectory,
     Offsets,
     open_directories,
     without,
     write_checkpoints,
 )
-from broker.log.opening import Opening
-from broker.log.partition_log import PartitionLog
-from broker.log.recovery import Recovered, open_log
-from broker.log.retention_clock import RetentionClock
-from skidway import log
+from skidway.broker.log.opening import Opening
+from skidway.broker.log.partition_log import PartitionLog
+from skidway.broker.log.recovery import Recovered, open_log
+from skidway.broker.log.retention_clock import RetentionClock
 from skidway.clock import Clock
 from skidway.errors import SkidwayError, StateRefused
 from skidway.files import fsync_directory, write_atomically

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from broker.log.sparse_file import TAIL_MAX, Entry, SparseFile
+from skidway.broker.log.sparse_file import TAIL_MAX, Entry, SparseFile
 
 ENTRY_BYTES = 8
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from broker.log.files import DamagedLog, StorageFailed
-from broker.log.scan import InvalidBatch
-from broker.log.segment import Boundary, LogPosition, Segment
+from skidway.broker.log.files import DamagedLog, StorageFailed
+from skidway.broker.log.scan import InvalidBatch
+from skidway.broker.log.segment import Boundary, LogPosition, Segment
 from skidway.kafka.protocol.pieces import FileSlice
 
 POSITIONS_REMEMBERED = 16

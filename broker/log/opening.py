@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from broker.log.config import LogConfig
-from broker.log.leader_epochs import EpochStart
-from broker.log.producer_state import ProducerState
-from broker.log.segment import Segment
+from skidway.broker.log.config import LogConfig
+from skidway.broker.log.leader_epochs import EpochStart
+from skidway.broker.log.producer_state import ProducerState
+from skidway.broker.log.segment import Segment
 from skidway.kafka.batch import BatchHeader
 from skidway.kafka.types import TopicPartition
 

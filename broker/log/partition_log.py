@@ -21,14 +21,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from broker.log import names
-from broker.log.config import LogConfig
-from broker.log.files import OpenFile, StorageFailed, write_all_at
-from broker.log.leader_epochs import LeaderEpochs
-from broker.log.offset_lookup import OffsetLookup, OffsetOutside
-from broker.log.producer_state import ProducerState, encode_snapshot
-from broker.log.segment import RELATIVE_OFFSET_MAX, LogPosition, Segment
-from broker.log.undo import Undo
+from skidway.broker.log import names
+from skidway.broker.log.config import LogConfig
+from skidway.broker.log.files import OpenFile, StorageFailed, write_all_at
+from skidway.broker.log.leader_epochs import LeaderEpochs
+from skidway.broker.log.offset_lookup import OffsetLookup, OffsetOutside
+from skidway.broker.log.producer_state import ProducerState, encode_snapshot
+from skidway.broker.log.segment import RELATIVE_OFFSET_MAX, LogPosition, Segment
+from skidway.broker.log.undo import Undo
 from skidway.files import write_atomically
 from skidway.kafka.batch import BatchHeader, stamp, stamp_append_time
 from skidway.kafka.protocol.pieces import FileSlice

@@ -34,14 +34,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from broker.log import names, scan
-from broker.log.files import DamagedLog, StorageFailed, write_all_at
-from broker.log.opening import Account, Opening
-from broker.log.partition_log import PartitionLog
-from broker.log.producer_state import ProducerState
-from broker.log.segment import Segment
-from broker.log.state_recovery import epochs_of, producers_of, read_snapshot
 from skidway import log
+from skidway.broker.log import names, scan
+from skidway.broker.log.files import DamagedLog, StorageFailed, write_all_at
+from skidway.broker.log.opening import Account, Opening
+from skidway.broker.log.partition_log import PartitionLog
+from skidway.broker.log.producer_state import ProducerState
+from skidway.broker.log.segment import Segment
+from skidway.broker.log.state_recovery import epochs_of, producers_of, read_snapshot
 from skidway.files import fsync_directory
 from skidway.kafka.types import TopicPartition
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from broker.log.config import UNLIMITED, LogConfig
+from skidway.broker.log.config import UNLIMITED, LogConfig
 
 
 class SegmentAge(NamedTuple):

@@ -11,10 +11,10 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from broker.log import descriptors, names, scan, time_index
-from broker.log.files import OpenFile
-from broker.log.offset_index import OffsetIndex
-from broker.log.time_index import NO_TIMESTAMP, TimeIndex
+from skidway.broker.log import descriptors, names, scan, time_index
+from skidway.broker.log.files import OpenFile
+from skidway.broker.log.offset_index import OffsetIndex
+from skidway.broker.log.time_index import NO_TIMESTAMP, TimeIndex
 from skidway.kafka.batch import HEADER_BYTES, BatchHeader
 
 RELATIVE_OFFSET_MAX = (1 << 31) - 1

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from broker.log import leader_epochs, names, scan
-from broker.log.files import DamagedLog
-from broker.log.leader_epochs import EpochStart, LeaderEpochs
-from broker.log.opening import Account, Opening, note_epoch
-from broker.log.producer_state import (
+from skidway import log
+from skidway.broker.log import leader_epochs, names, scan
+from skidway.broker.log.files import DamagedLog
+from skidway.broker.log.leader_epochs import EpochStart, LeaderEpochs
+from skidway.broker.log.opening import Account, Opening, note_epoch
+from skidway.broker.log.producer_state import (
     ProducerState,
     Snapshot,
     SnapshotDamaged,
     decode_snapshot,
 )
-from broker.log.segment import Segment
-from skidway import log
+from skidway.broker.log.segment import Segment
 
 _log = log.get(__name__)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from broker.log.sparse_file import Entry, SparseFile
+from skidway.broker.log.sparse_file import Entry, SparseFile
 
 ENTRY_BYTES = 12
 NO_TIMESTAMP = -1

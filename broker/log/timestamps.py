@@ -14,10 +14,10 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from broker.log.files import DamagedLog, StorageFailed
-from broker.log.partition_log import PartitionLog
-from broker.log.scan import InvalidBatch, Window
-from broker.log.segment import LogPosition, Segment
+from skidway.broker.log.files import DamagedLog, StorageFailed
+from skidway.broker.log.partition_log import PartitionLog
+from skidway.broker.log.scan import InvalidBatch, Window
+from skidway.broker.log.segment import LogPosition, Segment
 from skidway.kafka.batch import HEADER_BYTES, BatchHeader, CorruptBatch
 from skidway.kafka.compression import decompress
 from skidway.kafka.errors import ProtocolError

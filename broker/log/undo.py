@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from broker.log.leader_epochs import LeaderEpochs
-from broker.log.producer_state import Producer, ProducerState
-from broker.log.segment import LogPosition, Segment
+from skidway.broker.log.leader_epochs import LeaderEpochs
+from skidway.broker.log.producer_state import Producer, ProducerState
+from skidway.broker.log.segment import LogPosition, Segment
 
 
 class Undo:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from broker.mirror.surroundings import Ask
+from skidway.broker.mirror.surroundings import Ask
 from skidway.kafka.client.cluster import EARLIEST, LATEST, Address, ListedOffset
 from skidway.kafka.client.connection import Answer
 from skidway.kafka.client.requests import list_offsets_call, listed_offsets

@@ -15,7 +15,7 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from broker.settings import BrokerSettings
+from skidway.broker.settings import BrokerSettings
 from skidway.cli.options import add_config_options, add_json_option, load_settings
 from skidway.cli.output import print_json, table
 from skidway.errors import ConfigurationRefused, Unreachable, UsageError

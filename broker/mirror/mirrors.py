@@ -6,19 +6,19 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from broker.broker import Broker
-from broker.coordination import store
-from broker.log.files import DamagedLog, StorageFailed
-from broker.mirror.resolver import Resolver
-from broker.mirror.rounds import Creation, Mirroring
-from broker.mirror.source import MirrorSource
-from broker.mirror.status import status_of
-from broker.mirror.surroundings import Done
-from broker.network.timers import Timer
-from broker.partitions.replica import Replica
-from broker.settings import MirrorSettings
-from broker.topics.catalog import Topic
 from skidway import log
+from skidway.broker.broker import Broker
+from skidway.broker.coordination import store
+from skidway.broker.log.files import DamagedLog, StorageFailed
+from skidway.broker.mirror.resolver import Resolver
+from skidway.broker.mirror.rounds import Creation, Mirroring
+from skidway.broker.mirror.source import MirrorSource
+from skidway.broker.mirror.status import status_of
+from skidway.broker.mirror.surroundings import Done
+from skidway.broker.network.timers import Timer
+from skidway.broker.partitions.replica import Replica
+from skidway.broker.settings import MirrorSettings
+from skidway.broker.topics.catalog import Topic
 from skidway.clock import Clock
 from skidway.errors import SkidwayError
 from skidway.kafka.batch import BatchHeader

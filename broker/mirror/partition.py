@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterable
 from typing import Final
 
-from broker.log.files import DamagedLog, StorageFailed
-from broker.log.partition_log import PartitionLog
-from broker.mirror.follower import Below, Follower, Phase
-from broker.partitions.replica import Replica
+from skidway.broker.log.files import DamagedLog, StorageFailed
+from skidway.broker.log.partition_log import PartitionLog
+from skidway.broker.mirror.follower import Below, Follower, Phase
+from skidway.broker.partitions.replica import Replica
 from skidway.kafka.batch import HEADER_BYTES, BatchHeader, CorruptBatch, read_header
 from skidway.kafka.client.backoff import Backoff
 from skidway.kafka.types import TopicPartition

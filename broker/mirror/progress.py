@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any, Final
 
-from broker.mirror.surroundings import Ask
 from skidway import log
+from skidway.broker.mirror.surroundings import Ask
 from skidway.errors import SkidwayError
 from skidway.kafka.client.cluster import Address
 from skidway.kafka.client.connection import Answer

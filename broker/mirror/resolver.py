@@ -12,7 +12,7 @@ import socket
 import threading
 from collections.abc import Callable, Sequence
 
-from broker.log.flusher import Post
+from skidway.broker.log.flusher import Post
 from skidway.kafka.client.network import AddressInfo, resolve
 
 Found = Sequence[AddressInfo] | OSError

@@ -12,18 +12,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from random import random
 
-from broker.coordination.store import TooManyGaps
-from broker.log.files import DamagedLog, StorageFailed
-from broker.mirror import rounds
-from broker.mirror.bounds import Bounds, ask_bounds
-from broker.mirror.follower import Append, LookAgain, NameGap, Phase, Stop, Unverifiable
-from broker.mirror.partition import UNKNOWN, MirrorPartition
-from broker.mirror.progress import Progress
-from broker.mirror.rounds import Mirroring, Plan
-from broker.mirror.surroundings import Local, SourceClient
-from broker.mirror.topics import SourceTopics
-from broker.partitions.replica import Replica
 from skidway import log
+from skidway.broker.coordination.store import TooManyGaps
+from skidway.broker.log.files import DamagedLog, StorageFailed
+from skidway.broker.mirror import rounds
+from skidway.broker.mirror.bounds import Bounds, ask_bounds
+from skidway.broker.mirror.follower import Append, LookAgain, NameGap, Phase, Stop, Unverifiable
+from skidway.broker.mirror.partition import UNKNOWN, MirrorPartition
+from skidway.broker.mirror.progress import Progress
+from skidway.broker.mirror.rounds import Mirroring, Plan
+from skidway.broker.mirror.surroundings import Local, SourceClient
+from skidway.broker.mirror.topics import SourceTopics
+from skidway.broker.partitions.replica import Replica
 from skidway.clock import Clock
 from skidway.errors import SkidwayError
 from skidway.kafka.batch import BatchHeader, CorruptBatch, check, read_header

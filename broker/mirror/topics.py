@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from broker.mirror import rounds
-from broker.mirror.rounds import Mirroring, Plan, TopicKey, topic_key
-from broker.mirror.surroundings import Ask, Done, Local
 from skidway import log
+from skidway.broker.mirror import rounds
+from skidway.broker.mirror.rounds import Mirroring, Plan, TopicKey, topic_key
+from skidway.broker.mirror.surroundings import Ask, Done, Local
 from skidway.errors import SkidwayError
 from skidway.kafka.client.cluster import Cluster, Topic, cluster_of
 from skidway.kafka.client.connection import Answer

@@ -12,8 +12,8 @@ import socket
 from collections import deque
 from collections.abc import Sequence
 
-from broker.log.files import DEVICE_ERRORS, DamagedLog, StorageFailed
-from broker.network.inbound import Inbound
+from skidway.broker.log.files import DEVICE_ERRORS, DamagedLog, StorageFailed
+from skidway.broker.network.inbound import Inbound
 from skidway.kafka.protocol.pieces import FileSlice, Piece
 
 OUTBOX_BYTES_MAX = 1 << 20

@@ -20,13 +20,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from broker.log.files import DamagedLog, StorageFailed
-from broker.network.connection import Connection, Slot
-from broker.network.inbound import RECEIVE_BYTES_MAX, RECEIVE_BYTES_MIN, Arena
-from broker.network.listener import Listener
-from broker.network.shares import Shares
-from broker.network.timers import Timers
 from skidway import log
+from skidway.broker.log.files import DamagedLog, StorageFailed
+from skidway.broker.network.connection import Connection, Slot
+from skidway.broker.network.inbound import RECEIVE_BYTES_MAX, RECEIVE_BYTES_MIN, Arena
+from skidway.broker.network.listener import Listener
+from skidway.broker.network.shares import Shares
+from skidway.broker.network.timers import Timers
 from skidway.clock import Clock
 from skidway.kafka.errors import ProtocolError
 from skidway.kafka.protocol.pieces import Piece

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from broker.log.config import LogConfig
+from skidway.broker.log.config import LogConfig
 
 
 @dataclass(frozen=True, slots=True)

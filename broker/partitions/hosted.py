@@ -10,15 +10,15 @@ import errno
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from broker.log.files import PASSING, DamagedLog, StorageFailed
-from broker.log.flusher import DiskWorker, NothingSynced, Outcome, sync
-from broker.log.log_manager import LogManager
-from broker.log.partition_log import Flush
-from broker.network.timers import Timers
-from broker.partitions.flush_policy import Flushing, must_flush
-from broker.partitions.replica import Replica
-from broker.purgatory import Purgatory
 from skidway import log
+from skidway.broker.log.files import PASSING, DamagedLog, StorageFailed
+from skidway.broker.log.flusher import DiskWorker, NothingSynced, Outcome, sync
+from skidway.broker.log.log_manager import LogManager
+from skidway.broker.log.partition_log import Flush
+from skidway.broker.network.timers import Timers
+from skidway.broker.partitions.flush_policy import Flushing, must_flush
+from skidway.broker.partitions.replica import Replica
+from skidway.broker.purgatory import Purgatory
 from skidway.clock import Clock
 from skidway.kafka.types import TopicPartition
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass, field
 
-from broker.log.partition_log import PartitionLog
-from broker.log.segment import LogPosition
+from skidway.broker.log.partition_log import PartitionLog
+from skidway.broker.log.segment import LogPosition
 from skidway.kafka.types import TopicPartition
 
 

@@ -10,7 +10,7 @@ The order is what makes a crash harmless:
              by name rather than begun again at offset 0
 
 A directory that belongs to no topic known, or whose partition is assigned to another broker (see
-`broker.handover`), is set aside, never deleted.
+`skidway.broker.handover`), is set aside, never deleted.
 
 A topic may be deleted, and made again under its name, while its partitions are still being made:
 whatever comes late is matched by topic id. What we deleted ourselves never comes back by a picture
@@ -24,19 +24,25 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from broker.coordination import store
-from broker.coordination.session import Session
-from broker.log import names
-from broker.log.config import UNLIMITED, LogConfig
-from broker.log.files import DEVICE_ERRORS, StorageFailed
-from broker.log.log_manager import Found, LogManager, NewLog
-from broker.network.loop import Loop
-from broker.partitions.hosted import HostedPartitions
-from broker.partitions.replica import Replica
-from broker.topics import configs
-from broker.topics.catalog import BrokerAddress, Catalog, PartitionState, Topic, TopicPartitionInfo
-from broker.topics.config_table import RETENTION_HOLD
 from skidway import log
+from skidway.broker.coordination import store
+from skidway.broker.coordination.session import Session
+from skidway.broker.log import names
+from skidway.broker.log.config import UNLIMITED, LogConfig
+from skidway.broker.log.files import DEVICE_ERRORS, StorageFailed
+from skidway.broker.log.log_manager import Found, LogManager, NewLog
+from skidway.broker.network.loop import Loop
+from skidway.broker.partitions.hosted import HostedPartitions
+from skidway.broker.partitions.replica import Replica
+from skidway.broker.topics import configs
+from skidway.broker.topics.catalog import (
+    BrokerAddress,
+    Catalog,
+    PartitionState,
+    Topic,
+    TopicPartitionInfo,
+)
+from skidway.broker.topics.config_table import RETENTION_HOLD
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError, StateRefused
 from skidway.kafka.types import TopicPartition

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from broker.topics.config_table import MIRROR, TOPIC_CONFIGS, elements
-from broker.topics.configs import refusal
+from skidway.broker.topics.config_table import MIRROR, TOPIC_CONFIGS, elements
+from skidway.broker.topics.configs import refusal
 from skidway.errors import SkidwayError
 from skidway.kafka.protocol.describe_configs import ConfigType
 from skidway.kafka.protocol.incremental_alter_configs import ConfigOperation

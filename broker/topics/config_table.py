@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from broker.log.config import FOREVER_MS, UNLIMITED
+from skidway.broker.log.config import FOREVER_MS, UNLIMITED
 from skidway.kafka import gaps
 from skidway.kafka.protocol.describe_configs import ConfigType
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from broker.log.config import LogConfig
-from broker.topics.config_table import (
+from skidway.broker.log.config import LogConfig
+from skidway.broker.topics.config_table import (
     CREATE_TIME,
     LOG_APPEND_TIME,
     MIRROR_SOURCE,

@@ -73,6 +73,8 @@ def _copy_sources(target: Path) -> None:
         *about["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"],
     ]
     for file in _files(parts):
+        if (ROOT / file).is_symlink():  # of a folder that comes by its own name
+            continue
         place = target / file
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / file, place)

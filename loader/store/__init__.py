@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from audit.output import Output
+from skidway.audit.output import Output
 from skidway.errors import ConfigurationRefused, SkidwayError
 
 PARTIAL_SUFFIX: Final = ".partial"
@@ -67,11 +67,11 @@ def open_store(url: str) -> Store:
     """The store behind `output`. ConfigurationRefused for a scheme on which no commit is sound."""
     scheme, separator, _ = url.partition("://")
     if not separator or scheme == "file":
-        from loader.store.local import LocalStore
+        from skidway.loader.store.local import LocalStore
 
         return LocalStore(url.removeprefix("file://"))
     if scheme == "hdfs":
-        from loader.store.hdfs import HdfsStore
+        from skidway.loader.store.hdfs import HdfsStore
 
         return HdfsStore(url)
     raise ConfigurationRefused(

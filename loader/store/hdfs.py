@@ -12,8 +12,8 @@ from uuid import uuid4
 
 from hdfs_native import FileWriter, WriteOptions
 
-from audit.output.hdfs import HdfsOutput, failures
-from loader.store import PARTIAL_SUFFIX, OutcomeUnclear, StoreWriter
+from skidway.audit.output.hdfs import HdfsOutput, failures
+from skidway.loader.store import PARTIAL_SUFFIX, OutcomeUnclear, StoreWriter
 
 WRITE_BYTES = 4 << 20
 """Bytes handed to the client at once; one call per Parquet page would cost a crossing each."""

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-from audit.output.local import LocalOutput, failures
-from loader.store import PARTIAL_SUFFIX, StoreWriter
+from skidway.audit.output.local import LocalOutput, failures
 from skidway.files import fsync_directory
+from skidway.loader.store import PARTIAL_SUFFIX, StoreWriter
 
 REMOVALS_MAX: Final = 10
 """Each further one needs another process to have made a file meanwhile."""

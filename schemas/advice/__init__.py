@@ -6,11 +6,11 @@
 - `repair`: tries them until the checker takes the result
 - `report`: `advise`, which puts it all together for people
 
-Everything here is pure. A schema is suggested only once `schemas.compatibility.check` has taken it
-in place of the author's own, from its text, under the same level and versions.
+Everything here is pure. A schema is suggested only once `compatibility.check` has taken it in place
+of the author's own, from its text, under the same level and versions.
 """
 
-from schemas.advice.repair import Suggestion
-from schemas.advice.report import Advice, Fault, advise
+from skidway.schemas.advice.repair import Suggestion
+from skidway.schemas.advice.report import Advice, Fault, advise
 
 __all__ = ["Advice", "Fault", "Suggestion", "advise"]

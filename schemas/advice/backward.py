@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from schemas.advice.draft import Draft, place_name
-from schemas.advice.edit import Edit, keep_name, keep_type, named_at
-from schemas.advice.pieces import NOTHING, or_null, union, zeros
-from schemas.avro_schema import AvroType, Enum, Field, Named, Primitive, Union
-from schemas.compatibility import Incompatibility, incompatibilities
-from schemas.differences import type_name
+from skidway.schemas.advice.draft import Draft, place_name
+from skidway.schemas.advice.edit import Edit, keep_name, keep_type, named_at
+from skidway.schemas.advice.pieces import NOTHING, or_null, union, zeros
+from skidway.schemas.avro_schema import AvroType, Enum, Field, Named, Primitive, Union
+from skidway.schemas.compatibility import Incompatibility, incompatibilities
+from skidway.schemas.differences import type_name
 
 
 def add_default(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from schemas.avro_schema import Array, AvroType, Field, Map, Named, Record, Union
+from skidway.schemas.avro_schema import Array, AvroType, Field, Map, Named, Record, Union
 
 
 class PlaceMissing(LookupError):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from schemas.advice.draft import Draft
-from schemas.avro_schema import AvroType, Fixed, Named
-from schemas.differences import type_name
+from skidway.schemas.advice.draft import Draft
+from skidway.schemas.avro_schema import AvroType, Fixed, Named
+from skidway.schemas.differences import type_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from schemas.advice.backward import (
+from skidway.schemas.advice.backward import (
     add_default,
     alias_type,
     drop_aliases,
     keep_symbols,
     widen,
 )
-from schemas.advice.draft import Draft, PlaceMissing
-from schemas.advice.edit import Edit, keep_size
-from schemas.advice.forward import drop_symbols, former_name, leave_out, narrow, put_back
-from schemas.avro_schema import AvroType
-from schemas.compatibility import Incompatibility
+from skidway.schemas.advice.draft import Draft, PlaceMissing
+from skidway.schemas.advice.edit import Edit, keep_size
+from skidway.schemas.advice.forward import drop_symbols, former_name, leave_out, narrow, put_back
+from skidway.schemas.avro_schema import AvroType
+from skidway.schemas.compatibility import Incompatibility
 
 
 def edits(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from schemas.advice.draft import Draft, place_name
-from schemas.advice.edit import Edit, keep_name, keep_type, named_at
-from schemas.advice.pieces import branches, union
-from schemas.avro_schema import AvroType, Enum, Named, Record, Union
-from schemas.compatibility import Incompatibility
-from schemas.differences import type_name
+from skidway.schemas.advice.draft import Draft, place_name
+from skidway.schemas.advice.edit import Edit, keep_name, keep_type, named_at
+from skidway.schemas.advice.pieces import branches, union
+from skidway.schemas.avro_schema import AvroType, Enum, Named, Record, Union
+from skidway.schemas.compatibility import Incompatibility
+from skidway.schemas.differences import type_name
 
 
 def put_back(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:

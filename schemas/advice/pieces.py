@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from schemas.avro_schema import Array, AvroType, Enum, Fixed, Map, Named, Primitive, Union
+from skidway.schemas.avro_schema import Array, AvroType, Enum, Fixed, Map, Named, Primitive, Union
 
 NOTHING: Final = Primitive("null")
 FIXED_ZERO_MAX: Final = 64

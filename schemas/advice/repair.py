@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from schemas.advice.draft import Draft, PlaceMissing
-from schemas.advice.edit import Edit
-from schemas.advice.edits import edits
-from schemas.avro_schema import AvroType, Named, SchemaInvalid, parse
-from schemas.canonical import canonical
-from schemas.compatibility import Incompatibility, Level, check
+from skidway.schemas.advice.draft import Draft, PlaceMissing
+from skidway.schemas.advice.edit import Edit
+from skidway.schemas.advice.edits import edits
+from skidway.schemas.avro_schema import AvroType, Named, SchemaInvalid, parse
+from skidway.schemas.canonical import canonical
+from skidway.schemas.compatibility import Incompatibility, Level, check
 
 TRIES_MAX: Final = 200
 """Edits that are tried: a schema that needs more is another schema."""

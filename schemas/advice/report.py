@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from schemas.advice.draft import Draft, place_name
-from schemas.advice.repair import Suggestion, repair
-from schemas.avro_schema import AvroType, Named
-from schemas.compatibility import Incompatibility, Level, check
-from schemas.differences import type_name
+from skidway.schemas.advice.draft import Draft, place_name
+from skidway.schemas.advice.repair import Suggestion, repair
+from skidway.schemas.avro_schema import AvroType, Named
+from skidway.schemas.compatibility import Incompatibility, Level, check
+from skidway.schemas.differences import type_name
 
 
 @dataclass(frozen=True, slots=True)

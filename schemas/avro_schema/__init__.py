@@ -12,8 +12,8 @@ Apache Avro's Java parser is the measure: tests/conformance/avro holds verdicts 
 its own, and lists where ours is stricter and why.
 """
 
-from schemas.avro_schema.defaults import DefaultCheck, default_fault
-from schemas.avro_schema.model import (
+from skidway.schemas.avro_schema.defaults import DefaultCheck, default_fault
+from skidway.schemas.avro_schema.model import (
     PRIMITIVES,
     TYPES,
     Array,
@@ -32,7 +32,7 @@ from schemas.avro_schema.model import (
     named_types,
     namespace_of,
 )
-from schemas.avro_schema.parser import CHARACTERS_MAX, NESTING_MAX, parse
+from skidway.schemas.avro_schema.parser import CHARACTERS_MAX, NESTING_MAX, parse
 
 __all__ = [
     "CHARACTERS_MAX",

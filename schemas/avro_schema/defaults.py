@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from schemas.avro_schema.model import (
+from skidway.schemas.avro_schema.model import (
     Array,
     AvroType,
     Enum,

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NoReturn
 
-from schemas.avro_schema.defaults import DefaultCheck, is_integer
-from schemas.avro_schema.model import (
+from skidway.schemas.avro_schema.defaults import DefaultCheck, is_integer
+from skidway.schemas.avro_schema.model import (
     PRIMITIVES,
     Array,
     AvroType,

@@ -14,12 +14,12 @@ import).
 
 from __future__ import annotations
 
-from schemas.client.administration import PAGE_SCHEMAS, RegistryAdministration
-from schemas.client.answers import Compatibility, Reference, Registered
-from schemas.client.registry_client import CACHED_MAX, RegistryClient, subject_of
-from schemas.client.security import Security
-from schemas.client.settings import RegistrySecuritySettings
-from schemas.client.transport import (
+from skidway.schemas.client.administration import PAGE_SCHEMAS, RegistryAdministration
+from skidway.schemas.client.answers import Compatibility, Reference, Registered
+from skidway.schemas.client.registry_client import CACHED_MAX, RegistryClient, subject_of
+from skidway.schemas.client.security import Security
+from skidway.schemas.client.settings import RegistrySecuritySettings
+from skidway.schemas.client.transport import (
     LEVEL_UNSET,
     MODE_UNSET,
     RETRIABLE,

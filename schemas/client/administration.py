@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from schemas.client.answers import Registered, registered, submission
-from schemas.client.registry_client import RegistryClient, quoted, versions_of
-from schemas.client.transport import LEVEL_UNSET, MODE_UNSET, RegistryRefused
+from skidway.schemas.client.answers import Registered, registered, submission
+from skidway.schemas.client.registry_client import RegistryClient, quoted, versions_of
+from skidway.schemas.client.transport import LEVEL_UNSET, MODE_UNSET, RegistryRefused
 
 PAGE_SCHEMAS: Final = 200
 """Versions asked for at once: a page of large schemas still fits the answer's limit."""

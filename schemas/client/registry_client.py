@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import quote
 
-from schemas.client.answers import (
+from skidway.schemas.client.answers import (
     Compatibility,
     Reference,
     Registered,
@@ -19,9 +19,9 @@ from schemas.client.answers import (
     registered,
     submission,
 )
-from schemas.client.resolution import Resolver
-from schemas.client.security import Security
-from schemas.client.transport import (
+from skidway.schemas.client.resolution import Resolver
+from skidway.schemas.client.security import Security
+from skidway.schemas.client.transport import (
     SCHEMA_UNKNOWN,
     SUBJECT_UNKNOWN,
     HttpTransport,

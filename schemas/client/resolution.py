@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
-from schemas.avro_schema import AvroType, Named, SchemaInvalid, named_types, parse
-from schemas.canonical import canonical
-from schemas.client.answers import Reference, Registered
+from skidway.schemas.avro_schema import AvroType, Named, SchemaInvalid, named_types, parse
+from skidway.schemas.canonical import canonical
+from skidway.schemas.client.answers import Reference, Registered
 
 KEPT_MAX: Final = 1000
 """Referenced versions that are remembered."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from schemas.client.security import Security
+from skidway.schemas.client.security import Security
 from skidway.settings import setting
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
-from schemas.client.security import Security
 from skidway.errors import ConfigurationRefused, SkidwayError, Unreachable
+from skidway.schemas.client.security import Security
 
 CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 ROUNDS_MAX: Final = 4

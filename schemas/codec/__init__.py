@@ -10,7 +10,7 @@ does not vouch for. All give the same answers (property tests hold them equal):
     fastavro   a datum at a time (`rows`): the last word on datums that are bad or of rare form
 
 A bad row or datum is set apart with its index and reason; the rest goes on. Whatever bytes come in,
-nothing panics, hangs or takes memory out of proportion to them (`schemas.bounds`).
+nothing panics, hangs or takes memory out of proportion to them (`skidway.schemas.bounds`).
 
 Reading order:
 
@@ -29,11 +29,11 @@ Reading order:
     metrics     what is counted
 """
 
-from schemas.codec.codec import Codec, Decoded, EncodeRefused
-from schemas.codec.conform import ColumnsRefused
-from schemas.codec.datum_reader import DatumReader
-from schemas.codec.faults import NOT_UTF8
-from schemas.codec.resolution import Unresolvable
+from skidway.schemas.codec.codec import Codec, Decoded, EncodeRefused
+from skidway.schemas.codec.conform import ColumnsRefused
+from skidway.schemas.codec.datum_reader import DatumReader
+from skidway.schemas.codec.faults import NOT_UTF8
+from skidway.schemas.codec.resolution import Unresolvable
 
 __all__ = [
     "NOT_UTF8",

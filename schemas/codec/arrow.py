@@ -33,7 +33,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from schemas.avro_schema import (
+from skidway.errors import SkidwayError
+from skidway.schemas.avro_schema import (
     NESTING_MAX,
     Array,
     AvroType,
@@ -46,7 +47,6 @@ from schemas.avro_schema import (
     Union,
     logical_type,
 )
-from skidway.errors import SkidwayError
 
 COLUMNS_MAX: Final = 10_000
 """Fields of a record and of the records in it: names that refer to names could multiply them."""

@@ -9,18 +9,18 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from schemas.avro_schema import parse
-from schemas.bounds import ITEMS_BYTES_MAX, item_types
-from schemas.canonical import canonical
-from schemas.codec import metrics
-from schemas.codec.arrow import arrow_schema, as_record
-from schemas.codec.conform import ColumnsRefused, conform
-from schemas.codec.fast_path import FastPath, NotProven, wire_columns
-from schemas.codec.reading import read_columns, reader_of
-from schemas.codec.rows import Rows
-from schemas.codec.spreading import spread
-from schemas.codec.writing import TooLong, joined, writer_of
 from skidway.errors import SkidwayError
+from skidway.schemas.avro_schema import parse
+from skidway.schemas.bounds import ITEMS_BYTES_MAX, item_types
+from skidway.schemas.canonical import canonical
+from skidway.schemas.codec import metrics
+from skidway.schemas.codec.arrow import arrow_schema, as_record
+from skidway.schemas.codec.conform import ColumnsRefused, conform
+from skidway.schemas.codec.fast_path import FastPath, NotProven, wire_columns
+from skidway.schemas.codec.reading import read_columns, reader_of
+from skidway.schemas.codec.rows import Rows
+from skidway.schemas.codec.spreading import spread
+from skidway.schemas.codec.writing import TooLong, joined, writer_of
 
 BATCH_BYTES_MAX: Final = 1 << 30
 """Largest batch in memory, so that no array of datums passes Arrow's 2 GiB."""

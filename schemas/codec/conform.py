@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from schemas.avro_schema import Field, Record, default_fault
-from schemas.codec.faults import value_faults
-from schemas.codec.rows import DEFAULT_FAULTS, default_value
 from skidway.errors import SkidwayError
+from skidway.schemas.avro_schema import Field, Record, default_fault
+from skidway.schemas.codec.faults import value_faults
+from skidway.schemas.codec.rows import DEFAULT_FAULTS, default_value
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Faults = dict[int, str]

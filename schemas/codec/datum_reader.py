@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from schemas.avro_schema import Record, parse
-from schemas.canonical import canonical
-from schemas.codec import metrics
-from schemas.codec.arrow import arrow_schema
-from schemas.codec.codec import Codec, Decoded
-from schemas.codec.resolution import Unresolvable, resolution
+from skidway.schemas.avro_schema import Record, parse
+from skidway.schemas.canonical import canonical
+from skidway.schemas.codec import metrics
+from skidway.schemas.codec.arrow import arrow_schema
+from skidway.schemas.codec.codec import Codec, Decoded
+from skidway.schemas.codec.resolution import Unresolvable, resolution
 
 Schema = str | dict[str, Any] | list[Any]
 

@@ -5,7 +5,7 @@ perhaps nullable: the subset in which it is proven equal to the slow path. What 
 brought down to these where the bytes are the same: int, date, times and timestamps are longs (so
 that an int out of range is seen and not cut), bytes are strings that nobody looks into, an enum is
 the number of its symbol, a record inside a record is its fields. Everything outside (arrays, maps,
-fixed, nullable records, null) belongs to `schemas.codec.rows`.
+fixed, nullable records, null) belongs to `skidway.schemas.codec.rows`.
 
 What pyruhvro does not notice is noticed here, for whole columns: a string that is not UTF-8, an int
 out of range, a symbol that the enum has not, and bytes left over behind a datum. The last one
@@ -25,10 +25,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyruhvro
 
-from schemas.avro_schema import AvroType, Enum, Primitive, Record, Union
-from schemas.codec.arrow import decimal_type, unwrapped
-from schemas.codec.text import utf8_faults
-from schemas.codec.times import time_faults
+from skidway.schemas.avro_schema import AvroType, Enum, Primitive, Record, Union
+from skidway.schemas.codec.arrow import decimal_type, unwrapped
+from skidway.schemas.codec.text import utf8_faults
+from skidway.schemas.codec.times import time_faults
 
 _PHYSICAL: Final = {
     "boolean": "boolean",

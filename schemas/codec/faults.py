@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from schemas.avro_schema import Array, AvroType, Enum, Fixed, Map, Primitive, Record, Union
-from schemas.codec.arrow import branches_of, unwrapped
-from schemas.codec.text import repeated_keys, utf8_faults
-from schemas.codec.times import NO_TIME_OF_DAY, time_faults
+from skidway.schemas.avro_schema import Array, AvroType, Enum, Fixed, Map, Primitive, Record, Union
+from skidway.schemas.codec.arrow import branches_of, unwrapped
+from skidway.schemas.codec.text import repeated_keys, utf8_faults
+from skidway.schemas.codec.times import NO_TIME_OF_DAY, time_faults
 
 NOT_UTF8: Final = "not UTF-8"
 """How the reason of a row with a string that is not UTF-8 ends."""

@@ -7,7 +7,7 @@ likewise. That pays while many rows take part: rows with so many items or blocks
 `ROWS_MIN` are left go to the reader of single datums.
 
 No count is believed: a row's items need at least as many bytes as they are times the least that
-one takes, and may claim no more memory than `schemas.bounds` allows.
+one takes, and may claim no more memory than `skidway.schemas.bounds` allows.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from schemas.avro_schema import Array, AvroType, Fixed, Map, Record, Union
-from schemas.bounds import CLAIM_MAX, least_bytes
-from schemas.codec.arrow import column_bytes
-from schemas.codec.cursor import Cursor, Ints, Mask
+from skidway.schemas.avro_schema import Array, AvroType, Fixed, Map, Record, Union
+from skidway.schemas.bounds import CLAIM_MAX, least_bytes
+from skidway.schemas.codec.arrow import column_bytes
+from skidway.schemas.codec.cursor import Cursor, Ints, Mask
 
 ROWS_MIN: Final = 32
 """Rows for which one more round of items costs less than reading their datums one by one."""

@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from schemas.avro_schema import AvroType, Fixed
-from schemas.codec import decimals
-from schemas.codec.arrow import arrow_type
-from schemas.codec.conform import checked_cast
-from schemas.codec.spreading import spread
-from schemas.codec.text import utf8_faults
-from schemas.codec.times import NO_TIME_OF_DAY, time_faults
+from skidway.schemas.avro_schema import AvroType, Fixed
+from skidway.schemas.codec import decimals
+from skidway.schemas.codec.arrow import arrow_type
+from skidway.schemas.codec.conform import checked_cast
+from skidway.schemas.codec.spreading import spread
+from skidway.schemas.codec.text import utf8_faults
+from skidway.schemas.codec.times import NO_TIME_OF_DAY, time_faults
 
 Unfit = list[tuple[Any, str]]
 Step = Callable[[pa.Array], tuple[pa.Array, Unfit]]

@@ -3,11 +3,11 @@
 The schema is compiled into readers once. A reader moves a cursor over one type and gives that
 type's column. Where rows part ways (the branches of a union, arrays that are empty or not) a
 selection of them goes on by itself and is merged again. Items of arrays and maps are first located
-(`schemas.codec.items`), then read like rows of their own.
+(`skidway.schemas.codec.items`), then read like rows of their own.
 
 A row is marked bad when its bytes are no datum, and also when they are of a rare form that is left
-to `schemas.codec.rows`: many more items or blocks than most rows have, decimals with padding.
-`rows` decides about every one that is marked, so nothing is refused here for good.
+to `rows`: many more items or blocks than most rows have, decimals with padding. `rows`
+decides about every one that is marked, so nothing is refused here for good.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from schemas.avro_schema import Array, AvroType, Enum, Fixed, Map, Record, Union
-from schemas.codec import decimals
-from schemas.codec.arrow import branches_of, decimal_type, is_nullable
-from schemas.codec.cursor import Chunk, Cursor, Ints, Mask
-from schemas.codec.items import Located, locator
-from schemas.codec.spreading import spread
-from schemas.codec.text import repeated_keys, utf8_faults
-from schemas.codec.times import time_faults
+from skidway.schemas.avro_schema import Array, AvroType, Enum, Fixed, Map, Record, Union
+from skidway.schemas.codec import decimals
+from skidway.schemas.codec.arrow import branches_of, decimal_type, is_nullable
+from skidway.schemas.codec.cursor import Chunk, Cursor, Ints, Mask
+from skidway.schemas.codec.items import Located, locator
+from skidway.schemas.codec.spreading import spread
+from skidway.schemas.codec.text import repeated_keys, utf8_faults
+from skidway.schemas.codec.times import time_faults
 
 Reader = Callable[[Cursor], pa.Array]
 

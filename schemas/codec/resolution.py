@@ -23,7 +23,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.avro_schema import (
+from skidway.errors import SkidwayError
+from skidway.schemas.avro_schema import (
     Array,
     AvroType,
     Enum,
@@ -35,11 +36,10 @@ from schemas.avro_schema import (
     Union,
     default_fault,
 )
-from schemas.codec.arrow import arrow_type, branches_of, is_nullable
-from schemas.codec.promotion import NotPromotable, promotion
-from schemas.codec.rows import DEFAULT_FAULTS, default_value
-from schemas.codec.spreading import merged, null_of, repeated
-from skidway.errors import SkidwayError
+from skidway.schemas.codec.arrow import arrow_type, branches_of, is_nullable
+from skidway.schemas.codec.promotion import NotPromotable, promotion
+from skidway.schemas.codec.rows import DEFAULT_FAULTS, default_value
+from skidway.schemas.codec.spreading import merged, null_of, repeated
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Unfit = list[tuple[Mask, str]]

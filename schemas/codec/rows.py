@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from schemas.avro_schema import Array, AvroType, Map, Record, Union, default_fault
-from schemas.bounds import CLAIM_MAX, ROWS_BYTES_MAX, item_types, least_bytes
-from schemas.codec.arrow import (
+from skidway.schemas.avro_schema import Array, AvroType, Map, Record, Union, default_fault
+from skidway.schemas.bounds import CLAIM_MAX, ROWS_BYTES_MAX, item_types, least_bytes
+from skidway.schemas.codec.arrow import (
     arrow_type,
     branches_of,
     column_bytes,
@@ -24,9 +24,9 @@ from schemas.codec.arrow import (
     member,
     unwrapped,
 )
-from schemas.codec.times import checked_time, is_time
-from schemas.datum import MALFORMED, malformed_reason, plain_schema, read_datum
-from schemas.strict import check_datum
+from skidway.schemas.codec.times import checked_time, is_time
+from skidway.schemas.datum import MALFORMED, malformed_reason, plain_schema, read_datum
+from skidway.schemas.strict import check_datum
 
 Convert = Callable[[Any], Any]
 Faults = dict[int, str]

@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from schemas.avro_schema import AvroType
-from schemas.codec.arrow import arrow_type
+from skidway.schemas.avro_schema import AvroType
+from skidway.schemas.codec.arrow import arrow_type
 
 NO_TIME_OF_DAY: Final = "no time of a day"
 _DAY: Final = {"ms": 86_400_000, "us": 86_400_000_000}

@@ -5,8 +5,8 @@ is the concatenation of its fields' fragments, which Arrow joins row by row. Wha
 encoded like rows of its own; as the bytes of neighbouring items are neighbours, a list is a
 fragment over the same bytes with wider slices, a column with nulls one with empty slices between.
 
-Writers take arrays of exactly the schema's types that hold what `schemas.codec.conform` lets
-through, and nothing else: no null in a required place, no unknown symbol, no key twice.
+Writers take arrays of exactly the schema's types that hold what `conform` lets through, and nothing
+else: no null in a required place, no unknown symbol, no key twice.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.avro_schema import Array, AvroType, Enum, Fixed, Map, Record, Union
-from schemas.codec import decimals
-from schemas.codec.arrow import branches_of, decimal_type, is_nullable
-from schemas.codec.cursor import Ints, Mask, Words
+from skidway.schemas.avro_schema import Array, AvroType, Enum, Fixed, Map, Record, Union
+from skidway.schemas.codec import decimals
+from skidway.schemas.codec.arrow import branches_of, decimal_type, is_nullable
+from skidway.schemas.codec.cursor import Ints, Mask, Words
 
 Fragment: TypeAlias = "pa.BinaryArray | pa.BinaryScalar"
 """Bytes for every row; a scalar: the same for all of them."""

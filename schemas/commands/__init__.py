@@ -13,7 +13,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from schemas.commands import backup, browse, compare, configuration, evolve, retire, who_uses
+from skidway.schemas.commands import (
+    backup,
+    browse,
+    compare,
+    configuration,
+    evolve,
+    retire,
+    who_uses,
+)
 
 VERBS = (browse, evolve, configuration, compare, who_uses, retire, backup)
 

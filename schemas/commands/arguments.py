@@ -7,9 +7,9 @@ import json
 import sys
 from pathlib import Path
 
-from schemas.avro_schema import SchemaInvalid, parse
-from schemas.client import Reference
 from skidway.errors import SkidwayError, UsageError
+from skidway.schemas.avro_schema import SchemaInvalid, parse
+from skidway.schemas.client import Reference
 
 LATEST = "latest"
 SUFFIX = ".avsc"

@@ -10,18 +10,18 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from schemas.client import RegistryAdministration
-from schemas.commands.connection import add_verb, connect
-from schemas.dump import contents as dumped
-from schemas.dump import registry
-from schemas.dump.contents import Contents, only, replay
-from schemas.dump.records import DumpRefused, Record, console_line, line, read_lines
-from schemas.dump.restoring import Steps, live_losses, steps, supported, unsupported
 from skidway.cli.options import add_bootstrap_option, bootstrap_server
 from skidway.cli.output import Progress, print_json
 from skidway.errors import UsageError
 from skidway.files import write_atomically
 from skidway.kafka.client import Client
+from skidway.schemas.client import RegistryAdministration
+from skidway.schemas.commands.connection import add_verb, connect
+from skidway.schemas.dump import contents as dumped
+from skidway.schemas.dump import registry
+from skidway.schemas.dump.contents import Contents, only, replay
+from skidway.schemas.dump.records import DumpRefused, Record, console_line, line, read_lines
+from skidway.schemas.dump.restoring import Steps, live_losses, steps, supported, unsupported
 
 TOPIC = "_schemas"
 NAMED_MAX = 5
@@ -69,7 +69,7 @@ def _dump(args: argparse.Namespace) -> int:
     found = _chosen(_contents(connect(args)), args)
     records = list(dumped.records(found))
     if args.topic is not None:
-        from schemas.dump.topic import write_topic
+        from skidway.schemas.dump.topic import write_topic
 
         servers = bootstrap_server(args)
         with Client(servers) as client:
@@ -149,7 +149,7 @@ def _supported(wanted: Contents, types: list[str], args: argparse.Namespace) -> 
 
 def _records(args: argparse.Namespace) -> Iterable[Record]:
     if args.topic is not None:
-        from schemas.dump.topic import read_topic
+        from skidway.schemas.dump.topic import read_topic
 
         with Client(bootstrap_server(args)) as client:
             return list(read_topic(client, args.topic))

@@ -6,16 +6,16 @@ import argparse
 import json
 from typing import Any
 
-from schemas.client import (
+from skidway.cli.output import print_json, print_rows
+from skidway.errors import UsageError
+from skidway.schemas.client import (
     SUBJECT_UNKNOWN,
     Registered,
     RegistryAdministration,
     RegistryRefused,
 )
-from schemas.commands.arguments import LATEST, add_subject, version_number
-from schemas.commands.connection import add_verb, connect
-from skidway.cli.output import print_json, print_rows
-from skidway.errors import UsageError
+from skidway.schemas.commands.arguments import LATEST, add_subject, version_number
+from skidway.schemas.commands.connection import add_verb, connect
 
 COLUMNS = ["subject", "version", "id"]
 

@@ -10,17 +10,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from schemas.avro_schema import AvroType, parse
-from schemas.client import Registered, RegistryAdministration
-from schemas.client.resolution import Resolver
-from schemas.commands.arguments import add_subject, checked_text, references
-from schemas.commands.connection import add_verb, connect
-from schemas.compatibility import incompatibilities
-from schemas.differences import differences
-from schemas.inference import Format, Inference, infer, read_lines
 from skidway.cli.options import add_json_option
 from skidway.cli.output import print_json, render_table
 from skidway.errors import UsageError
+from skidway.schemas.avro_schema import AvroType, parse
+from skidway.schemas.client import Registered, RegistryAdministration
+from skidway.schemas.client.resolution import Resolver
+from skidway.schemas.commands.arguments import add_subject, checked_text, references
+from skidway.schemas.commands.connection import add_verb, connect
+from skidway.schemas.compatibility import incompatibilities
+from skidway.schemas.differences import differences
+from skidway.schemas.inference import Format, Inference, infer, read_lines
 
 
 def register(verbs: Any) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from schemas.client import RegistryAdministration
-from schemas.commands.connection import add_verb, connect
-from schemas.compatibility import Level
-from schemas.registry.modes import Mode
 from skidway.cli.output import print_rows
 from skidway.errors import UsageError
+from skidway.schemas.client import RegistryAdministration
+from skidway.schemas.commands.connection import add_verb, connect
+from skidway.schemas.compatibility import Level
+from skidway.schemas.registry.modes import Mode
 
 LEVEL = "compatibilityLevel"
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from schemas.client import RegistryAdministration, RegistrySecuritySettings
-from schemas.consuming.asking import security_of
 from skidway import settings
 from skidway.cli import profile
 from skidway.cli.options import add_json_option
+from skidway.schemas.client import RegistryAdministration, RegistrySecuritySettings
+from skidway.schemas.consuming.asking import security_of
 from skidway.settings import setting
 
 

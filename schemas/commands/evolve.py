@@ -7,21 +7,21 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from schemas.avro_schema import parse
-from schemas.client import SUBJECT_UNKNOWN, RegistryAdministration, RegistryRefused
-from schemas.commands.arguments import (
+from skidway.cli.output import print_json
+from skidway.errors import SkidwayError, Unreachable, UsageError
+from skidway.schemas.avro_schema import parse
+from skidway.schemas.client import SUBJECT_UNKNOWN, RegistryAdministration, RegistryRefused
+from skidway.schemas.commands.arguments import (
     add_schemas,
     checked_text,
     references,
     subjects_and_files,
     version_number,
 )
-from schemas.commands.connection import add_verb, connect
-from schemas.commands.verdict import Asked, Verdict, local_verdict, verdict
-from schemas.compatibility import Level
-from schemas.second_opinion import second_opinion
-from skidway.cli.output import print_json
-from skidway.errors import SkidwayError, Unreachable, UsageError
+from skidway.schemas.commands.connection import add_verb, connect
+from skidway.schemas.commands.verdict import Asked, Verdict, local_verdict, verdict
+from skidway.schemas.compatibility import Level
+from skidway.schemas.second_opinion import second_opinion
 
 INCOMPATIBLE = 409
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from schemas.client import Registered, RegistryAdministration
-from schemas.commands.arguments import add_subject
-from schemas.commands.browse import live_numbers
-from schemas.commands.connection import add_verb, connect
 from skidway.cli.output import print_json, print_rows
 from skidway.cli.plan import add_plan_options, agreed
 from skidway.errors import SkidwayError
+from skidway.schemas.client import Registered, RegistryAdministration
+from skidway.schemas.commands.arguments import add_subject
+from skidway.schemas.commands.browse import live_numbers
+from skidway.schemas.commands.connection import add_verb, connect
 
 PLAN = ["subject", "version", "id", "now", "then", "referenced_by"]
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from schemas.advice import Advice, advise
-from schemas.avro_schema import AvroType, SchemaInvalid
-from schemas.client import Reference, RegistryAdministration
-from schemas.client.resolution import Resolver
-from schemas.compatibility import Level
+from skidway.schemas.advice import Advice, advise
+from skidway.schemas.avro_schema import AvroType, SchemaInvalid
+from skidway.schemas.client import Reference, RegistryAdministration
+from skidway.schemas.client.resolution import Resolver
+from skidway.schemas.compatibility import Level
 
 Version = int | str | None
 """A number; `latest`; None: all that the level compares, as a registration is measured."""

@@ -6,12 +6,12 @@ import argparse
 from datetime import UTC, datetime
 from typing import Any
 
-from schemas.client import RegistryAdministration
-from schemas.commands.connection import add_verb, connect
 from skidway.cli.output import print_json, print_rows
 from skidway.errors import UsageError
 from skidway.kafka.client import Client
 from skidway.kafka.types import TopicPartition
+from skidway.schemas.client import RegistryAdministration
+from skidway.schemas.commands.connection import add_verb, connect
 
 RECORDS = 1000
 COLUMNS = ["topic", "part", "id", "records", "partitions", "newest", "agents"]
@@ -89,7 +89,7 @@ def _topics(
         if args.topic:
             raise UsageError("--topic needs --bootstrap-server.")
         return [], None
-    from schemas.sightings import look
+    from skidway.schemas.sightings import look
 
     with Client(args.bootstrap_server) as cluster:
         partitions = _partitions(cluster, args.topic)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from schemas.client import RegistryClient, Security
 from skidway.cli import profile
 from skidway.cli.profile import Profile
+from skidway.schemas.client import RegistryClient, Security
 
 REGISTRY: Final = "http://127.0.0.1:8081"
 TIMEOUT_S: Final = 5.0

@@ -11,8 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from schemas.consuming.asking import add_registry_option, registry
-from schemas.consuming.values import Value, Values, plain, text_of
 from skidway.cli.moments import parse_since
 from skidway.cli.options import (
     add_bootstrap_option,
@@ -29,6 +27,8 @@ from skidway.kafka.client import EARLIEST, LATEST, Client, Fetcher
 from skidway.kafka.columns import DecodedBatch, decode
 from skidway.kafka.consumer import Consumer, Record
 from skidway.kafka.types import TopicPartition
+from skidway.schemas.consuming.asking import add_registry_option, registry
+from skidway.schemas.consuming.values import Value, Values, plain, text_of
 
 LOOK_EVERY_MS = 500
 

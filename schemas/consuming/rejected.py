@@ -9,12 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from schemas import wire
-from schemas.codec import Codec
-from schemas.consuming.consume import offsets_at
-from schemas.consuming.values import plain
-from schemas.single_object import schema_text
-from schemas.topic_reading import read_ranges
 from skidway.cli.moments import parse_since, shown
 from skidway.cli.options import add_bootstrap_option, add_json_option
 from skidway.cli.output import print_json, print_rows
@@ -24,6 +18,12 @@ from skidway.errors import UsageError
 from skidway.kafka.client import EARLIEST, LATEST, Client
 from skidway.kafka.columns import DecodedBatch
 from skidway.kafka.types import TopicPartition
+from skidway.schemas import wire
+from skidway.schemas.codec import Codec
+from skidway.schemas.consuming.consume import offsets_at
+from skidway.schemas.consuming.values import plain
+from skidway.schemas.single_object import schema_text
+from skidway.schemas.topic_reading import read_ranges
 
 SUFFIX = ".rejected"
 LINES = 20

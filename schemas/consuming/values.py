@@ -12,12 +12,12 @@ from typing import Any, Final, Protocol
 import numpy as np
 import pyarrow as pa
 
-from schemas import wire
-from schemas.avro_schema import SchemaInvalid
-from schemas.client import RegistryRefused
-from schemas.codec import Codec
-from schemas.codec.arrow import SchemaUnsupported
 from skidway.errors import Unreachable
+from skidway.schemas import wire
+from skidway.schemas.avro_schema import SchemaInvalid
+from skidway.schemas.client import RegistryRefused
+from skidway.schemas.codec import Codec
+from skidway.schemas.codec.arrow import SchemaUnsupported
 
 CODECS_MAX: Final = 1_000
 """Schemas kept; beyond it the values of further ones are printed as they are."""

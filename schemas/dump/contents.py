@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from schemas.client.answers import EXTRA, Reference, references_of
-from schemas.dump.records import DumpRefused, Record
+from skidway.schemas.client.answers import EXTRA, Reference, references_of
+from skidway.schemas.dump.records import DumpRefused, Record
 
 Key = tuple[str, int]
 """Subject and version."""

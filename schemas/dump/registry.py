@@ -6,15 +6,15 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from schemas.client import (
+from skidway.schemas.client import (
     MODE_UNSET,
     SUBJECT_UNKNOWN,
     Registered,
     RegistryAdministration,
     RegistryRefused,
 )
-from schemas.dump.contents import Contents, StoredVersion
-from schemas.dump.restoring import LEVEL, Steps
+from skidway.schemas.dump.contents import Contents, StoredVersion
+from skidway.schemas.dump.restoring import LEVEL, Steps
 
 IMPORT: Final = "IMPORT"
 READWRITE: Final = "READWRITE"

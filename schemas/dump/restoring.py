@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from schemas.avro_schema import SchemaInvalid, parse
-from schemas.canonical import canonical
-from schemas.dump.contents import Contents, Key, StoredVersion, in_order
-from schemas.dump.records import DumpRefused
+from skidway.schemas.avro_schema import SchemaInvalid, parse
+from skidway.schemas.canonical import canonical
+from skidway.schemas.dump.contents import Contents, Key, StoredVersion, in_order
+from skidway.schemas.dump.records import DumpRefused
 
 NAMED_MAX: Final = 5
 """Conflicts that a refusal names; it counts the others."""

@@ -13,8 +13,8 @@ and told, never silently taken for absent. A proposal is a draft for a person to
 cannot know (that a field may be missing tomorrow) it does not claim.
 """
 
-from schemas.inference.formats import Format, FormatUnknown
-from schemas.inference.inference import FieldFound, Inference, infer
-from schemas.inference.lines import read_lines
+from skidway.schemas.inference.formats import Format, FormatUnknown
+from skidway.schemas.inference.inference import FieldFound, Inference, infer
+from skidway.schemas.inference.lines import read_lines
 
 __all__ = ["FieldFound", "Format", "FormatUnknown", "Inference", "infer", "read_lines"]

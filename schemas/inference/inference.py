@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, Final
 
-from schemas.avro_schema import Array, AvroType, Map, Record, Union, parse
-from schemas.canonical import canonical
-from schemas.differences import type_name
-from schemas.inference.formats import Format, Reader, Unfit, detect, reader
-from schemas.inference.lines import LINE_BYTES_MAX
-from schemas.inference.proposal import Proposal
-from schemas.inference.shapes import Budget, Shape
+from skidway.schemas.avro_schema import Array, AvroType, Map, Record, Union, parse
+from skidway.schemas.canonical import canonical
+from skidway.schemas.differences import type_name
+from skidway.schemas.inference.formats import Format, Reader, Unfit, detect, reader
+from skidway.schemas.inference.lines import LINE_BYTES_MAX
+from skidway.schemas.inference.proposal import Proposal
+from skidway.schemas.inference.shapes import Budget, Shape
 
 SAMPLE_LINES: Final = 100
 """Lines by which the format is told."""

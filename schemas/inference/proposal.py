@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from schemas.inference.naming import avro_name, avro_names
-from schemas.inference.shapes import INSTANTS, NUMBERS, Shape
+from skidway.schemas.inference.naming import avro_name, avro_names
+from skidway.schemas.inference.shapes import INSTANTS, NUMBERS, Shape
 
 _ORDER: Final = ("boolean", *NUMBERS, *INSTANTS, "string", "array", "record")
 

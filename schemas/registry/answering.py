@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from schemas.registry.decisions import Decision
-from schemas.registry.state import State
+from skidway.schemas.registry.decisions import Decision
+from skidway.schemas.registry.state import State
 
 Answer = TypeVar("Answer")
 

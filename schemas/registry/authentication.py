@@ -11,9 +11,9 @@ from typing import Final
 from prometheus_client import Counter
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from schemas.registry.passwords import Users
-from schemas.registry.refusals import too_busy, unauthorized
-from schemas.registry.rest.answers import refused
+from skidway.schemas.registry.passwords import Users
+from skidway.schemas.registry.refusals import too_busy, unauthorized
+from skidway.schemas.registry.rest.answers import refused
 
 CHECK_THREADS: Final = 2
 CHECKS_MAX: Final = 64

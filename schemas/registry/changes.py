@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from schemas.compatibility import Level
-from schemas.registry.kept import Reference
-from schemas.registry.modes import Mode
 from skidway.errors import StateRefused
+from skidway.schemas.compatibility import Level
+from skidway.schemas.registry.kept import Reference
+from skidway.schemas.registry.modes import Mode
 
 ENTRY_BYTES_MAX: Final = 1_000_000
 """ZooKeeper refuses requests of 1 MiB (jute.maxbuffer); path and header need some of it."""

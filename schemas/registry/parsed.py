@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from schemas.avro_schema import AvroType, Named, SchemaInvalid, named_types, parse
-from schemas.canonical import canonical
-from schemas.registry.kept import Kept, everything_needed
+from skidway.schemas.avro_schema import AvroType, Named, SchemaInvalid, named_types, parse
+from skidway.schemas.canonical import canonical
+from skidway.schemas.registry.kept import Kept, everything_needed
 
 CHARACTERS_MAX: Final = 4_000_000
 """Texts that are remembered as types, together; as types they take some twenty times as much."""

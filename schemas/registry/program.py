@@ -10,16 +10,16 @@ from prometheus_client import REGISTRY
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from schemas.compatibility import Level
-from schemas.registry import server
-from schemas.registry.authentication import BasicAuthentication
-from schemas.registry.rest import application
-from schemas.registry.settings import RegistrySettings
-from schemas.registry.store import Store
-from schemas.registry.zookeeper_log import ZookeeperLog
 from skidway import log, systemd
 from skidway.clock import SystemClock
 from skidway.coordination import Coordinator
+from skidway.schemas.compatibility import Level
+from skidway.schemas.registry import server
+from skidway.schemas.registry.authentication import BasicAuthentication
+from skidway.schemas.registry.rest import application
+from skidway.schemas.registry.settings import RegistrySettings
+from skidway.schemas.registry.store import Store
+from skidway.schemas.registry.zookeeper_log import ZookeeperLog
 from skidway.service import Shutdown
 from skidway.telemetry import Health, TelemetryServer
 

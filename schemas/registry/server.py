@@ -23,10 +23,10 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from schemas.registry.listeners import TlsFiles
-from schemas.registry.rest import CONTENT_TYPE
 from skidway import log
 from skidway.errors import SkidwayError
+from skidway.schemas.registry.listeners import TlsFiles
+from skidway.schemas.registry.rest import CONTENT_TYPE
 from skidway.service import Shutdown
 
 CONNECTIONS_MAX: Final = 2000

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from schemas.registry.listeners import ClientCertificates, Listener, TlsFiles
-from schemas.registry.passwords import Users
 from skidway.coordination import check_connect
 from skidway.errors import ConfigurationRefused
+from skidway.schemas.registry.listeners import ClientCertificates, Listener, TlsFiles
+from skidway.schemas.registry.passwords import Users
 from skidway.settings import setting
 from skidway.telemetry import host_and_port
 

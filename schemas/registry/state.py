@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from schemas.compatibility import Level
-from schemas.registry.changes import (
+from skidway.errors import StateRefused
+from skidway.schemas.compatibility import Level
+from skidway.schemas.registry.changes import (
     Change,
     LevelSet,
     ModeSet,
@@ -18,17 +19,16 @@ from schemas.registry.changes import (
     VersionRegistered,
     VersionsDeleted,
 )
-from schemas.registry.kept import ID_MAX, Identity, Kept, Reference
-from schemas.registry.modes import Mode
-from schemas.registry.parsed import ParsedSchemas
-from schemas.registry.refusals import (
+from skidway.schemas.registry.kept import ID_MAX, Identity, Kept, Reference
+from skidway.schemas.registry.modes import Mode
+from skidway.schemas.registry.parsed import ParsedSchemas
+from skidway.schemas.registry.refusals import (
     NotFound,
     reference_not_found,
     schema_not_found,
     subject_not_found,
     version_not_found,
 )
-from skidway.errors import StateRefused
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Subject:
 
 
 class State:
-    """Owned by one thread at a time (`schemas.registry.store` holds a lock around it).
+    """Owned by one thread at a time (`skidway.schemas.registry.store` holds a lock around it).
 
     `default_level` is the program's, for where no level is set. `parsed` remembers schemas as types
     and has a lock of its own.

@@ -16,9 +16,12 @@ from typing import Any, Final, Protocol
 
 from prometheus_client import Counter
 
-from schemas.compatibility import Level
-from schemas.registry.answering import Answer, Memory
-from schemas.registry.changes import (
+from skidway import log
+from skidway.clock import Clock
+from skidway.errors import SkidwayError, StateRefused, Unreachable
+from skidway.schemas.compatibility import Level
+from skidway.schemas.registry.answering import Answer, Memory
+from skidway.schemas.registry.changes import (
     ENTRY_BYTES_MAX,
     Change,
     Entry,
@@ -26,12 +29,9 @@ from schemas.registry.changes import (
     decode,
     encode,
 )
-from schemas.registry.decisions import Decision
-from schemas.registry.refusals import NotFound, Refusal, store_away, too_large
-from schemas.registry.state import State
-from skidway import log
-from skidway.clock import Clock
-from skidway.errors import SkidwayError, StateRefused, Unreachable
+from skidway.schemas.registry.decisions import Decision
+from skidway.schemas.registry.refusals import NotFound, Refusal, store_away, too_large
+from skidway.schemas.registry.state import State
 
 ATTEMPTS_MAX: Final = 1000
 """Each attempt that fails means that another registry's write succeeded."""

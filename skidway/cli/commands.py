@@ -17,7 +17,7 @@ from skidway import extras
 from skidway.errors import UNEXPECTED_EXIT_CODE, SkidwayError, UsageError
 
 GROUP = "skidway.commands"
-OUR_PACKAGES = frozenset({"skidway", "schemas", "audit", "agent", "broker", "loader"})
+OUR_PACKAGE = "skidway"
 
 NOUNS: dict[str, tuple[str, str]] = {
     # noun: (extra that it needs, what it is)
@@ -162,7 +162,7 @@ def _verb_missing(parser: argparse.ArgumentParser) -> int:
 
 def _refuse_missing(noun: str, error: ModuleNotFoundError) -> NoReturn:
     missing = (error.name or "").partition(".")[0]
-    if missing in OUR_PACKAGES:
+    if missing == OUR_PACKAGE:
         raise SkidwayError(f"this installation lacks its own module {error.name}") from error
     extra = NOUNS.get(noun, (noun, ""))[0]
     raise SkidwayError(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.installation import snippet
 from deploy.packaging import deb
+from skidway.agent.installation import snippet
 from support import hosts
 from support.hosts import Host, Run
 from support.packages import wheels_of

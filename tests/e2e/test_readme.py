@@ -15,11 +15,11 @@ import pyarrow.dataset as ds
 import pytest
 import yaml
 
-from agent.settings import AgentSettings
-from audit.settings import AuditSettings, CounterSettings
-from broker.settings import BrokerSettings
-from loader.settings import LoaderSettings
-from schemas.registry.program import RegistrySettings
+from skidway.agent.settings import AgentSettings
+from skidway.audit.settings import AuditSettings, CounterSettings
+from skidway.broker.settings import BrokerSettings
+from skidway.loader.settings import LoaderSettings
+from skidway.schemas.registry.program import RegistrySettings
 from skidway.settings.spec import specs
 from skidway.zookeeper import ZookeeperSettings
 from support.processes import Program, answers, eventually, free_port, run_skidway

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from agent.files.endings import STILL_S
-from agent.files.host import UNMEASURED
-from agent.identity import FINGERPRINT_BYTES
-from agent.state.database import State
-from audit import bucket
-from audit.messages import Certainty, Delta, Loss
+from skidway.agent.files.endings import STILL_S
+from skidway.agent.files.host import UNMEASURED
+from skidway.agent.identity import FINGERPRINT_BYTES
+from skidway.agent.state.database import State
+from skidway.audit import bucket
+from skidway.audit.messages import Certainty, Delta, Loss
 from support.agent_world import DAMAGED_BYTES, World, datum_text, raw, settings
 from support.promises import promise
 from support.randomness import Seeds

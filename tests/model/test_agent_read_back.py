@@ -22,20 +22,20 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from agent import identity
-from agent.delivery import inquiry
-from agent.delivery import recipe as recipes
-from agent.delivery.outbound import Departure, Refusal
-from agent.delivery.presses import Presses
-from agent.delivery.progress import Progress
-from agent.delivery.read_back import Bools, Int64s, Marks, Part, Rows, split
-from agent.delivery.recipe import Recipe
-from agent.delivery.refused import Refused, Sought
-from agent.files.news import SetApart
-from agent.files.tracked import TrackedFile
-from agent.parsing.regex import RegexParser
-from agent.state.changes import Changes
-from audit.messages import Certainty, Delta, Loss, Seal
+from skidway.agent import identity
+from skidway.agent.delivery import inquiry
+from skidway.agent.delivery import recipe as recipes
+from skidway.agent.delivery.outbound import Departure, Refusal
+from skidway.agent.delivery.presses import Presses
+from skidway.agent.delivery.progress import Progress
+from skidway.agent.delivery.read_back import Bools, Int64s, Marks, Part, Rows, split
+from skidway.agent.delivery.recipe import Recipe
+from skidway.agent.delivery.refused import Refused, Sought
+from skidway.agent.files.news import SetApart
+from skidway.agent.files.tracked import TrackedFile
+from skidway.agent.parsing.regex import RegexParser
+from skidway.agent.state.changes import Changes
+from skidway.audit.messages import Certainty, Delta, Loss, Seal
 from support.agent_schedule import TOPIC, Schedule, cells_in, run_traced, source
 from support.agent_world import World, settings
 from support.promises import promise

@@ -28,14 +28,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from agent.accounts.set_backs import SetBacks
-from audit import checksum
-from audit.collection import LIVE_WITHIN_S
-from audit.counts import BucketKey, Counts, Sums
-from audit.deltas import number_deltas
-from audit.evidence import Evidence, SealNote, SenderKey, Tally, link
-from audit.hearing import Heard
-from audit.messages import (
+from skidway.agent.accounts.set_backs import SetBacks
+from skidway.audit import checksum
+from skidway.audit.collection import LIVE_WITHIN_S
+from skidway.audit.counts import BucketKey, Counts, Sums
+from skidway.audit.deltas import number_deltas
+from skidway.audit.evidence import Evidence, SealNote, SenderKey, Tally, link
+from skidway.audit.hearing import Heard
+from skidway.audit.messages import (
     Bounds,
     Certainty,
     Delta,
@@ -48,9 +48,9 @@ from audit.messages import (
     Sender,
     Tier,
 )
-from audit.reconcile import verdicts
-from audit.roster import Roster
-from audit.verdict import Policy, Status
+from skidway.audit.reconcile import verdicts
+from skidway.audit.roster import Roster
+from skidway.audit.verdict import Policy, Status
 from skidway.kafka.source import Source
 from support.fold import Fold
 from support.promises import promise

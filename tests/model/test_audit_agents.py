@@ -26,12 +26,12 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from audit import checksum
-from audit.counts import BucketKey, Counts, Sums
-from audit.deltas import number_deltas
-from audit.evidence import Evidence
-from audit.hearing import Heard
-from audit.messages import (
+from skidway.audit import checksum
+from skidway.audit.counts import BucketKey, Counts, Sums
+from skidway.audit.deltas import number_deltas
+from skidway.audit.evidence import Evidence
+from skidway.audit.hearing import Heard
+from skidway.audit.messages import (
     Announcement,
     Certainty,
     Delta,
@@ -44,9 +44,9 @@ from audit.messages import (
     Sender,
     Tier,
 )
-from audit.reconcile import verdicts
-from audit.roster import Entry, Roster
-from audit.verdict import Policy, Status
+from skidway.audit.reconcile import verdicts
+from skidway.audit.roster import Entry, Roster
+from skidway.audit.verdict import Policy, Status
 from skidway.kafka.source import Source
 from support.fold import Fold
 from support.promises import promise

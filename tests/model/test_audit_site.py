@@ -13,13 +13,13 @@ from dataclasses import replace
 
 import pytest
 
-from audit import checksum
-from audit.counts import Sums
-from audit.evidence import Coverage, Evidence, SenderKey, Tally, link
-from audit.ledger import Ledger
-from audit.messages import Tier, encode
-from audit.reconcile import verdicts
-from audit.verdict import BucketVerdict
+from skidway.audit import checksum
+from skidway.audit.counts import Sums
+from skidway.audit.evidence import Coverage, Evidence, SenderKey, Tally, link
+from skidway.audit.ledger import Ledger
+from skidway.audit.messages import Tier, encode
+from skidway.audit.reconcile import verdicts
+from skidway.audit.verdict import BucketVerdict
 from support.promises import promise
 from support.randomness import Seeds
 from support.site_truth import POLICY, Wrong, changed, completed, expected, judged, named

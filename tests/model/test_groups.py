@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from broker.groups.group import Group, State
-from broker.groups.limits import GroupLimits
-from broker.groups.member import Joining, Protocol
-from broker.groups.outcomes import Answer, Joined, Store, Synced
-from broker.groups.record import decode, encode
+from skidway.broker.groups.group import Group, State
+from skidway.broker.groups.limits import GroupLimits
+from skidway.broker.groups.member import Joining, Protocol
+from skidway.broker.groups.outcomes import Answer, Joined, Store, Synced
+from skidway.broker.groups.record import decode, encode
 from skidway.kafka.errors import ErrorCode
 
 pytestmark = pytest.mark.model

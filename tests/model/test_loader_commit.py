@@ -1,9 +1,9 @@
 """The real commit code, searched to exhaustion: two loaders, a crash between any two operations,
 and answers that get lost.
 
-A loader is the generator that production runs (`loader.commit`); the search performs one operation
-of one loader at a time on a store in memory, and goes on from every state once. A loader's own
-state is the answers it was sent, so that it can be rebuilt in any branch.
+A loader is the generator that production runs (`skidway.loader.commit`); the search performs one
+operation of one loader at a time on a store in memory, and goes on from every state once. A
+loader's own state is the answers it was sent, so that it can be rebuilt in any branch.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from loader import commit, layout
-from loader.manifest import ROWS, DataFile, Manifest, PartitionRange
 from skidway.errors import StateRefused
 from skidway.kafka.source import Source
+from skidway.loader import commit, layout
+from skidway.loader.manifest import ROWS, DataFile, Manifest, PartitionRange
 from support.memory_store import MemoryStore, Snapshot
 from support.promises import promise
 

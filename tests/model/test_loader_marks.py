@@ -11,10 +11,10 @@ import random
 
 import pytest
 
-from audit.marks import FileKey
-from loader import plan
-from loader.join import run_all
-from loader.plan import Planned, Slice
+from skidway.audit.marks import FileKey
+from skidway.loader import plan
+from skidway.loader.join import run_all
+from skidway.loader.plan import Planned, Slice
 from support.loading import Record, Runner, job, log, rows_of
 from support.memory_store import MemoryStore
 from support.promises import promise

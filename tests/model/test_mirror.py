@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.log.config import LogConfig
+from skidway.broker.log.config import LogConfig
 from skidway.kafka import gaps
 from skidway.kafka.batch import read_header
 from skidway.kafka.types import TopicPartition

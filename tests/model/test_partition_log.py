@@ -24,12 +24,12 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from broker.log import partition_log
-from broker.log.config import LogConfig
-from broker.log.files import StorageFailed
-from broker.log.flusher import sync
-from broker.log.partition_log import Flush
-from broker.log.producer_state import OutOfOrderSequence
+from skidway.broker.log import partition_log
+from skidway.broker.log.config import LogConfig
+from skidway.broker.log.files import StorageFailed
+from skidway.broker.log.flusher import sync
+from skidway.broker.log.partition_log import Flush
+from skidway.broker.log.producer_state import OutOfOrderSequence
 from support.batches import batch, contents, open_in, put, stored
 
 CONFIG = LogConfig(segment_bytes=700, index_interval_bytes=150)

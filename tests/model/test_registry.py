@@ -16,11 +16,17 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from schemas.compatibility import Level
-from schemas.registry.decisions import Decision, configuration, deletion, registration, submission
-from schemas.registry.refusals import Refusal
-from schemas.registry.state import State
-from schemas.registry.store import Store
+from skidway.schemas.compatibility import Level
+from skidway.schemas.registry.decisions import (
+    Decision,
+    configuration,
+    deletion,
+    registration,
+    submission,
+)
+from skidway.schemas.registry.refusals import Refusal
+from skidway.schemas.registry.state import State
+from skidway.schemas.registry.store import Store
 from support.clock import ManualClock
 from support.registry_log import MemoryLog, SharedLog
 from support.registry_model import ALL, Model, Refused, Row, Schema, Uses

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import pytest
 
-from audit.messages import Message
-from audit.waiting import Proof, proofs
 from model.test_audit import BUCKET_MS, POLICY, SECOND, Faults, World
+from skidway.audit.messages import Message
+from skidway.audit.waiting import Proof, proofs
 from support.promises import promise
 from support.randomness import Seeds
 

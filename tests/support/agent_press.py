@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent.delivery.intents import Intent, Reading, crc_of
-from agent.delivery.press import Press, Pressed
-from agent.delivery.recipe import Recipe, Schema, Topic, derived_schema, recipe_of
-from agent.settings import ParserSettings, SourceSettings
-from schemas.codec import Codec
-from schemas.single_object import schema_text
+from skidway.agent.delivery.intents import Intent, Reading, crc_of
+from skidway.agent.delivery.press import Press, Pressed
+from skidway.agent.delivery.recipe import Recipe, Schema, Topic, derived_schema, recipe_of
+from skidway.agent.settings import ParserSettings, SourceSettings
 from skidway.kafka.source import Source
+from skidway.schemas.codec import Codec
+from skidway.schemas.single_object import schema_text
 from support.agent_world import Brokers, Record, pa_binary, records_of
 
 AGENT = 77

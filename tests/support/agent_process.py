@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import yaml
 
-from agent import ledger
-from audit import marks, topic
+from skidway.agent import ledger
+from skidway.audit import marks, topic
 from skidway.clock import SystemClock
 from skidway.errors import StateRefused
 from skidway.kafka.client import Client, Fetcher

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from agent.files.tracked import TrackedFile
-from agent.settings import ParserSettings, SourceSettings
-from audit import bucket, checksum, marks
-from schemas.codec import Codec
-from schemas.single_object import schema_text
+from skidway.agent.files.tracked import TrackedFile
+from skidway.agent.settings import ParserSettings, SourceSettings
+from skidway.audit import bucket, checksum, marks
 from skidway.kafka.types import TopicPartition
+from skidway.schemas.codec import Codec
+from skidway.schemas.single_object import schema_text
 from support.agent_world import MemoryFile, Record, World, datum_text, pa_binary
 
 TOPIC, REJECTED, PATH = "logs", "logs.rejected", "/log/a"

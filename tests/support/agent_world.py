@@ -17,26 +17,26 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from agent.delivery.read_back import Rows
-from agent.delivery.recipe import Schema, Topic, derived_schema, recipe_of
-from agent.delivery.search import Hole
-from agent.destinations import Cluster as ClusterName
-from agent.destinations import Destination
-from agent.files.host import DAMAGED, UNMEASURED, FileKey, Found, Scan, Status
-from agent.files.patterns import Pattern
-from agent.files.plain_sizes import not_yet
-from agent.ledger import entry
-from agent.loop import Loop
-from agent.settings import AgentSettings, SourceSettings
-from agent.state.database import State, create_tables
-from audit import messages
-from schemas.single_object import schema_text
+from skidway.agent.delivery.read_back import Rows
+from skidway.agent.delivery.recipe import Schema, Topic, derived_schema, recipe_of
+from skidway.agent.delivery.search import Hole
+from skidway.agent.destinations import Cluster as ClusterName
+from skidway.agent.destinations import Destination
+from skidway.agent.files.host import DAMAGED, UNMEASURED, FileKey, Found, Scan, Status
+from skidway.agent.files.patterns import Pattern
+from skidway.agent.files.plain_sizes import not_yet
+from skidway.agent.ledger import entry
+from skidway.agent.loop import Loop
+from skidway.agent.settings import AgentSettings, SourceSettings
+from skidway.agent.state.database import State, create_tables
+from skidway.audit import messages
 from skidway.kafka.batch import EncodedBatch, seal
 from skidway.kafka.client import BufferFull, Delivery, Drained
 from skidway.kafka.columns import decode
 from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
+from skidway.schemas.single_object import schema_text
 from support.clock import ManualClock
 
 LIMIT_BYTES = 1_048_588

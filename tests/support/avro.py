@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from schemas.avro_schema import (
+from skidway.schemas.avro_schema import (
     Array,
     AvroType,
     Enum,
@@ -20,7 +20,7 @@ from schemas.avro_schema import (
     Union,
     parse,
 )
-from schemas.codec.arrow import arrow_schema, branches_of, decimal_type
+from skidway.schemas.codec.arrow import arrow_schema, branches_of, decimal_type
 
 INT = st.integers(-(2**31), 2**31 - 1)
 LONG = st.integers(-(2**63), 2**63 - 1) | st.integers(-(2**62) - 2, -(2**62) + 2)

@@ -13,7 +13,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from schemas.avro_schema import PRIMITIVES, SchemaInvalid, parse
+from skidway.schemas.avro_schema import PRIMITIVES, SchemaInvalid, parse
 
 NAMESPACES = (None, None, "n", "m.k")
 SYMBOLS = "ABCD"

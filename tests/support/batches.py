@@ -5,11 +5,11 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from broker.log.config import LogConfig
-from broker.log.opening import Opening
-from broker.log.partition_log import Flush, PartitionLog
-from broker.log.recovery import Recovered, open_log
-from broker.log.validation import validate
+from skidway.broker.log.config import LogConfig
+from skidway.broker.log.opening import Opening
+from skidway.broker.log.partition_log import Flush, PartitionLog
+from skidway.broker.log.recovery import Recovered, open_log
+from skidway.broker.log.validation import validate
 from skidway.kafka.batch import Codec, EncodedBatch, headers, seal
 from skidway.kafka.compression import compress
 from skidway.kafka.types import TopicPartition
@@ -92,7 +92,7 @@ def put(log: PartitionLog, data: bytearray, now_ms: int = NOW_MS, epoch: int = 0
 
 def flush(log: PartitionLog) -> Flush:
     """Flushes at once."""
-    from broker.log.flusher import sync
+    from skidway.broker.log.flusher import sync
 
     work = log.begin_flush()
     assert work is not None

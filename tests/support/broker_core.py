@@ -15,20 +15,20 @@ from typing import Any
 
 from kazoo.exceptions import BadVersionError, NoNodeError
 
-from broker.broker import Broker
-from broker.coordination import store
-from broker.coordination.producer_ids import ProducerIds
-from broker.groups.administration import GroupAdministration
-from broker.groups.coordinator import Groups
-from broker.groups.desk import Desk
-from broker.log.flusher import Outcome, timed
-from broker.log.log_manager import LogManager
-from broker.network.loop import Limits, Loop
-from broker.partitions.hosted import HostedPartitions
-from broker.purgatory import Purgatory
-from broker.settings import BrokerSettings
-from broker.topics.administration import Topics
-from broker.topics.catalog import BrokerAddress, Catalog
+from skidway.broker.broker import Broker
+from skidway.broker.coordination import store
+from skidway.broker.coordination.producer_ids import ProducerIds
+from skidway.broker.groups.administration import GroupAdministration
+from skidway.broker.groups.coordinator import Groups
+from skidway.broker.groups.desk import Desk
+from skidway.broker.log.flusher import Outcome, timed
+from skidway.broker.log.log_manager import LogManager
+from skidway.broker.network.loop import Limits, Loop
+from skidway.broker.partitions.hosted import HostedPartitions
+from skidway.broker.purgatory import Purgatory
+from skidway.broker.settings import BrokerSettings
+from skidway.broker.topics.administration import Topics
+from skidway.broker.topics.catalog import BrokerAddress, Catalog
 from skidway.coordination import Versioned
 from skidway.errors import SkidwayError
 from support.clock import ManualClock

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from audit.messages import Announcement
-from audit.rereading import FileIdentity, FileNote, identity_of, is_untold, replaced_by
+from skidway.audit.messages import Announcement
+from skidway.audit.rereading import FileIdentity, FileNote, identity_of, is_untold, replaced_by
 
 
 class _Key(NamedTuple):

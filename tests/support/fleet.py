@@ -136,7 +136,8 @@ def break_agent(version: str) -> None:
     before = hashlib.sha256(wheel.read_bytes()).hexdigest()
     with zipfile.ZipFile(wheel) as sound:
         files = {name: sound.read(name) for name in sound.namelist()}
-    files["agent/program.py"] = BROKEN_PROGRAM.encode()
+    assert "skidway/agent/program.py" in files
+    files["skidway/agent/program.py"] = BROKEN_PROGRAM.encode()
     wheel.unlink()
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as broken:
         for name, content in files.items():

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from audit import checksum
-from audit.counts import Sums
-from audit.decisions import Acceptance, Decision, Retirement, Revocation
-from audit.evidence import (
+from skidway.audit import checksum
+from skidway.audit.counts import Sums
+from skidway.audit.decisions import Acceptance, Decision, Retirement, Revocation
+from skidway.audit.evidence import (
     NEVER_AHEAD_MS,
     Coverage,
     Evidence,
@@ -30,8 +30,8 @@ from audit.evidence import (
     sender_key,
     sums_of,
 )
-from audit.hearing import Heard, Hearings
-from audit.messages import (
+from skidway.audit.hearing import Heard, Hearings
+from skidway.audit.messages import (
     NOTHING_SAID,
     Announcement,
     Bounds,
@@ -42,11 +42,11 @@ from audit.messages import (
     Seal,
     Tier,
 )
-from audit.overlaps import overlaps
-from audit.reconcile import verdicts
-from audit.recount_result import RecountResult
-from audit.rereading import rereadings
-from audit.verdict import BucketVerdict, Policy
+from skidway.audit.overlaps import overlaps
+from skidway.audit.reconcile import verdicts
+from skidway.audit.recount_result import RecountResult
+from skidway.audit.rereading import rereadings
+from skidway.audit.verdict import BucketVerdict, Policy
 from skidway.kafka.source import Source
 from support.file_notes import FileNotes
 

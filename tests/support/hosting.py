@@ -6,13 +6,13 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from broker.log.config import LogConfig
-from broker.log.flusher import Outcome
-from broker.log.log_manager import LogManager
-from broker.network.timers import Timers
-from broker.partitions.hosted import HostedPartitions
-from broker.partitions.replica import Replica
-from broker.purgatory import Purgatory
+from skidway.broker.log.config import LogConfig
+from skidway.broker.log.flusher import Outcome
+from skidway.broker.log.log_manager import LogManager
+from skidway.broker.network.timers import Timers
+from skidway.broker.partitions.hosted import HostedPartitions
+from skidway.broker.partitions.replica import Replica
+from skidway.broker.purgatory import Purgatory
 from support.batches import PARTITION, batch, open_in, put
 from support.clock import ManualClock
 

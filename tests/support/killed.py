@@ -31,7 +31,7 @@ def hook(event, args):
 
 from skidway.cli.commands import main
 sys.argv[0] = "skidway"
-import broker.handover.cli
+import skidway.broker.handover.cli
 sys.addaudithook(hook)
 sys.exit(main())
 """

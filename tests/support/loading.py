@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from audit.marks import FileKey
-from loader.decode import Decoder
-from loader.manifest import (
+from skidway.audit.marks import FileKey
+from skidway.kafka.batch import seal, stamp
+from skidway.kafka.columns import Origins, encode
+from skidway.kafka.source import Source
+from skidway.loader.decode import Decoder
+from skidway.loader.manifest import (
     REJECTS,
     ROWS,
     BatchMark,
@@ -22,15 +25,12 @@ from loader.manifest import (
     PartitionRange,
     SchemaChoice,
 )
-from loader.plan import Slice
-from loader.slices import Job, SliceLoad, SliceResult
-from loader.store import Store
-from schemas.client import RegistryRefused, Security
-from schemas.codec import Codec
-from schemas.wire import add_prefix
-from skidway.kafka.batch import seal, stamp
-from skidway.kafka.columns import Origins, encode
-from skidway.kafka.source import Source
+from skidway.loader.plan import Slice
+from skidway.loader.slices import Job, SliceLoad, SliceResult
+from skidway.loader.store import Store
+from skidway.schemas.client import RegistryRefused, Security
+from skidway.schemas.codec import Codec
+from skidway.schemas.wire import add_prefix
 
 TOPIC = "logs"
 SOURCE = Source("dc1", "cluster-id", TOPIC, "0" * 32)

@@ -14,20 +14,20 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
-from audit import topic as audit_topic
-from audit.messages import TOPIC as AUDIT
-from audit.messages import Announcement, Delta, Message, decode, encode
-from loader.feed import Feed
-from loader.plan import Bounds, Slice
-from loader.run import load_all
-from loader.settings import LoaderSettings
-from loader.slices import Job, SliceResult
-from loader.topic_load import Outcome, Parts, Topic
-from schemas.client import Registered
+from skidway.audit import topic as audit_topic
+from skidway.audit.messages import TOPIC as AUDIT
+from skidway.audit.messages import Announcement, Delta, Message, decode, encode
 from skidway.kafka import columns
 from skidway.kafka.batch import BatchHeader, read_header
 from skidway.kafka.columns import Origins
 from skidway.kafka.types import TopicPartition
+from skidway.loader.feed import Feed
+from skidway.loader.plan import Bounds, Slice
+from skidway.loader.run import load_all
+from skidway.loader.settings import LoaderSettings
+from skidway.loader.slices import Job, SliceResult
+from skidway.loader.topic_load import Outcome, Parts, Topic
+from skidway.schemas.client import Registered
 from support.clock import ManualClock
 from support.loading import SCHEMA, SCHEMA_ID, SOURCE, START_MS, TOPIC, Runner, datum
 from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher, MemoryProducer
@@ -104,10 +104,10 @@ class MemoryLoading:
         topics = [self._topic(until)]
         with ExitStack() as stack:
             for name, substitute in (
-                ("loader.feed.Fetcher", lambda _: MemoryFetcher(self.cluster)),
-                ("loader.publish.Producer", lambda _: MemoryProducer(self.cluster)),
-                ("loader.topic_load.header_at", self._header_at),
-                ("loader.topic_run.PATIENCE_S", 0.0),
+                ("skidway.loader.feed.Fetcher", lambda _: MemoryFetcher(self.cluster)),
+                ("skidway.loader.publish.Producer", lambda _: MemoryProducer(self.cluster)),
+                ("skidway.loader.topic_load.header_at", self._header_at),
+                ("skidway.loader.topic_run.PATIENCE_S", 0.0),
             ):
                 stack.enter_context(patch(name, substitute))
             (outcome,) = load_all(parts, topics, lambda _: lambda _d, _t: None, lambda _: None)

@@ -9,8 +9,8 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import IO
 
-from audit.output import Entry, StoreFailed
-from loader.store import OutcomeUnclear, StoreWriter
+from skidway.audit.output import Entry, StoreFailed
+from skidway.loader.store import OutcomeUnclear, StoreWriter
 
 Snapshot = frozenset[tuple[str, bytes]]
 

@@ -18,20 +18,20 @@ from typing import Any
 
 import pytest
 
-from broker.coordination.store import TooManyGaps
-from broker.log import partition_log
-from broker.log.config import LogConfig
-from broker.log.files import DamagedLog, StorageFailed
-from broker.log.opening import Opening
-from broker.log.recovery import open_log
-from broker.log.segment import Segment
-from broker.mirror.rounds import Creation, Mirroring
-from broker.mirror.source import MirrorSource
-from broker.mirror.status import status_of
-from broker.mirror.surroundings import Done
-from broker.partitions.replica import Replica
-from broker.topics.catalog import Topic, TopicPartitionInfo
-from broker.topics.configs import log_config
+from skidway.broker.coordination.store import TooManyGaps
+from skidway.broker.log import partition_log
+from skidway.broker.log.config import LogConfig
+from skidway.broker.log.files import DamagedLog, StorageFailed
+from skidway.broker.log.opening import Opening
+from skidway.broker.log.recovery import open_log
+from skidway.broker.log.segment import Segment
+from skidway.broker.mirror.rounds import Creation, Mirroring
+from skidway.broker.mirror.source import MirrorSource
+from skidway.broker.mirror.status import status_of
+from skidway.broker.mirror.surroundings import Done
+from skidway.broker.partitions.replica import Replica
+from skidway.broker.topics.catalog import Topic, TopicPartitionInfo
+from skidway.broker.topics.configs import log_config
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka import gaps
 from skidway.kafka.batch import BatchHeader, Codec, EncodedBatch, headers, read_header, seal, stamp

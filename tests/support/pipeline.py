@@ -22,13 +22,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from agent import ledger
-from agent.state.database import DATABASE
-from loader.store import open_store
+from skidway.agent import ledger
+from skidway.agent.state.database import DATABASE
 from skidway.demo.site import DATACENTER, DEFAULT_PORTS, OFFLINE, Site, Timing
 from skidway.errors import StateRefused
 from skidway.kafka.client import LATEST, Client
 from skidway.kafka.types import TopicPartition
+from skidway.loader.store import open_store
 from support.processes import (
     WITHIN_S,
     Program,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from urllib.parse import SplitResult
 
-from schemas.client import Answer, RegistryAdministration
+from skidway.schemas.client import Answer, RegistryAdministration
 from support.registry_http import Registry
 
 

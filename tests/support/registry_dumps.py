@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from schemas.client import Reference
-from schemas.dump.contents import Contents, StoredVersion
+from skidway.schemas.client import Reference
+from skidway.schemas.dump.contents import Contents, StoredVersion
 
 SUBJECTS = ("a", "b/c", "ü\t")
 LEVELS = ("NONE", "BACKWARD", "FULL_TRANSITIVE")

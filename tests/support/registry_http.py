@@ -8,9 +8,9 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from schemas.compatibility import Level
-from schemas.registry.rest import CONTENT_TYPE, application
-from schemas.registry.store import Store
+from skidway.schemas.compatibility import Level
+from skidway.schemas.registry.rest import CONTENT_TYPE, application
+from skidway.schemas.registry.store import Store
 from support.clock import ManualClock
 from support.registry_log import MemoryLog, SharedLog
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import threading
 
-from audit.output import Entry
-from loader.store import Store
+from skidway.audit.output import Entry
+from skidway.loader.store import Store
 
 
 def put(store: Store, path: str, data: bytes) -> None:

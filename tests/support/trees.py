@@ -10,18 +10,19 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("skidway", "schemas", "audit", "agent", "broker", "loader")
+IGNORED = shutil.ignore_patterns("__pycache__")
 _HERE, _THERE = "PRESS_VERSION: Final = 1\n", "PRESS_VERSION: Final = 2\n"
 
 
 def with_another_press(tree: Path) -> Path:
     """A version of which the agent makes other records of the same lines, as it says."""
     for name in PACKAGES:
-        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=IGNORED)
     recipe = tree / "agent" / "delivery" / "recipe.py"
     text = recipe.read_text()
     assert _HERE in text
     recipe.write_text(text.replace(_HERE, _THERE))
-    question = "from agent.delivery.recipe import program_version; print(program_version())"
+    question = "from skidway.agent.delivery.recipe import program_version; print(program_version())"
     env = {**os.environ, "PYTHONPATH": str(tree)}
     command = [sys.executable, "-c", question]
     said = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, check=True)

@@ -16,13 +16,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
-import loader.run
-from loader.join import Work
-from loader.settings import LoaderSettings
-from loader.slices import Job, SliceResult
-from loader.spark import Progress, run_slice
 from skidway import settings
 from skidway.errors import UNEXPECTED_EXIT_CODE, SkidwayError
+from skidway.loader import run
+from skidway.loader.join import Work
+from skidway.loader.settings import LoaderSettings
+from skidway.loader.slices import Job, SliceResult
+from skidway.loader.spark import Progress, run_slice
 
 
 class Here:
@@ -45,7 +45,7 @@ class Here:
         return None
 
     def run(self, job: Job, work: Sequence[Work], _progress: Progress) -> list[SliceResult]:
-        """As loader.spark.SparkRunner.run."""
+        """As skidway.loader.spark.SparkRunner.run."""
         found = []
         for piece, marks in work:
             self._attempt += 1
@@ -55,14 +55,14 @@ class Here:
 
 def main(config: str, seconds: str) -> None:
     """Until it is killed; SIGTERM lets the load come to its end."""
-    loader.run.SparkRunner = Here  # type: ignore[assignment, attr-defined]
+    run.SparkRunner = Here  # type: ignore[assignment, misc]
     over = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: over.set())
     given = settings.load(LoaderSettings, Path(config))
     while not over.is_set():
         begin = time.time()
         try:
-            report = loader.run.load(given)
+            report = run.load(given)
             problems = [str(problem) for each in report.outcomes for problem in each.problems]
         except SkidwayError as error:
             problems = [str(error)]

@@ -13,6 +13,6 @@ state, whenever another registry was first. The rules are those of Confluent's
 - `configuration`  levels and modes
 """
 
-from schemas.registry.decisions.decision import Decision
+from skidway.schemas.registry.decisions.decision import Decision
 
 __all__ = ["Decision"]

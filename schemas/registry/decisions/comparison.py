@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 
-from schemas.avro_schema import SchemaInvalid
-from schemas.compatibility import Incompatibility, Level, check
-from schemas.registry.decisions.submission import Submitted
-from schemas.registry.kept import Kept
-from schemas.registry.parsed import ParsedSchemas
-from schemas.registry.refusals import Refusal, invalid_schema, version_not_found
-from schemas.registry.state import State, Version
+from skidway.schemas.avro_schema import SchemaInvalid
+from skidway.schemas.compatibility import Incompatibility, Level, check
+from skidway.schemas.registry.decisions.submission import Submitted
+from skidway.schemas.registry.kept import Kept
+from skidway.schemas.registry.parsed import ParsedSchemas
+from skidway.schemas.registry.refusals import Refusal, invalid_schema, version_not_found
+from skidway.schemas.registry.state import State, Version
 
 
 @dataclass(frozen=True, slots=True)

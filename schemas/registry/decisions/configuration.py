@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from schemas.compatibility import Level
-from schemas.registry.changes import LevelSet, ModeSet
-from schemas.registry.decisions.decision import Decision, check_subject, check_writable
-from schemas.registry.modes import Mode
-from schemas.registry.refusals import (
+from skidway.schemas.compatibility import Level
+from skidway.schemas.registry.changes import LevelSet, ModeSet
+from skidway.schemas.registry.decisions.decision import Decision, check_subject, check_writable
+from skidway.schemas.registry.modes import Mode
+from skidway.schemas.registry.refusals import (
     config_not_found,
     invalid_level,
     invalid_mode,
@@ -17,7 +17,7 @@ from schemas.registry.refusals import (
     not_permitted,
     subject_not_found,
 )
-from schemas.registry.state import State
+from skidway.schemas.registry.state import State
 
 _NOT_HERE: Final = (
     "alias",

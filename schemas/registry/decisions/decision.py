@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from schemas.registry.changes import Change
-from schemas.registry.refusals import invalid_subject, not_permitted
-from schemas.registry.state import State
+from skidway.schemas.registry.changes import Change
+from skidway.schemas.registry.refusals import invalid_subject, not_permitted
+from skidway.schemas.registry.state import State
 
 SUBJECT_CHARACTERS_MAX: Final = 1000
 _RESERVED: Final = frozenset({"__GLOBAL", "__EMPTY"})

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from schemas.registry.changes import VersionsDeleted
-from schemas.registry.decisions.decision import Decision, check_writable
-from schemas.registry.refusals import (
+from skidway.schemas.registry.changes import VersionsDeleted
+from skidway.schemas.registry.decisions.decision import Decision, check_writable
+from skidway.schemas.registry.refusals import (
     reference_exists,
     subject_not_deleted,
     subject_was_deleted,
     version_not_deleted,
     version_was_deleted,
 )
-from schemas.registry.state import State, Version
+from skidway.schemas.registry.state import State, Version
 
 
 def delete_subject(state: State, subject: str, *, permanent: bool) -> Decision:

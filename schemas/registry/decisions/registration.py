@@ -6,14 +6,14 @@ also in READONLY; then come mode, id and compatibility. An import is compared wi
 
 from __future__ import annotations
 
-from schemas.avro_schema import SchemaInvalid
-from schemas.compatibility import Level
-from schemas.registry.changes import VersionImported, VersionRegistered
-from schemas.registry.decisions.comparison import Comparison, with_all
-from schemas.registry.decisions.decision import Decision, check_subject, check_writable
-from schemas.registry.decisions.submission import Submitted
-from schemas.registry.kept import ID_MAX
-from schemas.registry.refusals import (
+from skidway.schemas.avro_schema import SchemaInvalid
+from skidway.schemas.compatibility import Level
+from skidway.schemas.registry.changes import VersionImported, VersionRegistered
+from skidway.schemas.registry.decisions.comparison import Comparison, with_all
+from skidway.schemas.registry.decisions.decision import Decision, check_subject, check_writable
+from skidway.schemas.registry.decisions.submission import Submitted
+from skidway.schemas.registry.kept import ID_MAX
+from skidway.schemas.registry.refusals import (
     id_does_not_match,
     incompatible,
     invalid_schema,
@@ -22,7 +22,7 @@ from schemas.registry.refusals import (
     reference_not_found,
     schema_not_found,
 )
-from schemas.registry.state import State, Version
+from skidway.schemas.registry.state import State, Version
 
 
 def register(state: State, subject: str, schema: Submitted) -> Decision:

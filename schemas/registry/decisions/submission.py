@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from schemas.avro_schema import SchemaInvalid
-from schemas.compatibility import Incompatibility, Level
-from schemas.registry.kept import ID_MAX, Identity, Kept, Reference
-from schemas.registry.parsed import NEEDED_MAX, Parsed, ParsedSchemas
-from schemas.registry.refusals import Refusal, invalid_schema
-from schemas.registry.state import State
+from skidway.schemas.avro_schema import SchemaInvalid
+from skidway.schemas.compatibility import Incompatibility, Level
+from skidway.schemas.registry.kept import ID_MAX, Identity, Kept, Reference
+from skidway.schemas.registry.parsed import NEEDED_MAX, Parsed, ParsedSchemas
+from skidway.schemas.registry.refusals import Refusal, invalid_schema
+from skidway.schemas.registry.state import State
 
 VERSION_MAX: Final = 2**31 - 1
 LATEST: Final = -1

@@ -23,8 +23,8 @@ threads that may wait for ZooKeeper, so that a ZooKeeper that hangs holds up no 
 - `application`  the ASGI application
 """
 
-from schemas.registry.rest.application import application
-from schemas.registry.rest.call import BODY_BYTES_MAX
-from schemas.registry.rest.headers import CONTENT_TYPE
+from skidway.schemas.registry.rest.application import application
+from skidway.schemas.registry.rest.call import BODY_BYTES_MAX
+from skidway.schemas.registry.rest.headers import CONTENT_TYPE
 
 __all__ = ["BODY_BYTES_MAX", "CONTENT_TYPE", "application"]

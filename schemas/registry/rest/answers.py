@@ -12,9 +12,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from schemas.registry.refusals import Refusal
-from schemas.registry.rest.headers import CONTENT_TYPE, produced
 from skidway import log
+from skidway.schemas.registry.refusals import Refusal
+from skidway.schemas.registry.rest.headers import CONTENT_TYPE, produced
 
 STORE_ERROR: Final = 50001
 

@@ -16,19 +16,19 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from schemas.registry.answering import MustWait, Registry
-from schemas.registry.refusals import NotFound, Refusal, too_busy
-from schemas.registry.rest.answers import (
+from skidway.errors import SkidwayError
+from skidway.schemas.registry.answering import MustWait, Registry
+from skidway.schemas.registry.refusals import NotFound, Refusal, too_busy
+from skidway.schemas.registry.rest.answers import (
     good,
     on_http_error,
     on_skidway_error,
     on_unexpected,
     refused,
 )
-from schemas.registry.rest.call import Call, read_call
-from schemas.registry.rest.routes import ROUTES, Answering, with_fixed_mode
-from schemas.registry.store import Store
-from skidway.errors import SkidwayError
+from skidway.schemas.registry.rest.call import Call, read_call
+from skidway.schemas.registry.rest.routes import ROUTES, Answering, with_fixed_mode
+from skidway.schemas.registry.store import Store
 
 REQUESTS_MAX: Final = 500
 """Requests at once; more are answered 503, which clients try again."""

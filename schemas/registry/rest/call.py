@@ -11,15 +11,15 @@ from urllib.parse import unquote
 
 from starlette.requests import ClientDisconnect, Request
 
-from schemas.registry.kept import ID_MAX
-from schemas.registry.refusals import (
+from skidway.schemas.registry.kept import ID_MAX
+from skidway.schemas.registry.refusals import (
     body_too_large,
     body_too_slow,
     invalid_version,
     malformed,
     schema_not_found,
 )
-from schemas.registry.rest.headers import check_headers
+from skidway.schemas.registry.rest.headers import check_headers
 
 BODY_BYTES_MAX: Final = 4 << 20
 """Enough for the largest schema that the store takes, with every quote escaped."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from schemas.registry.answering import Registry
-from schemas.registry.decisions import comparison
-from schemas.registry.decisions.comparison import Comparison
-from schemas.registry.rest.call import Call
-from schemas.registry.rest.schemas import submitted
+from skidway.schemas.registry.answering import Registry
+from skidway.schemas.registry.decisions import comparison
+from skidway.schemas.registry.decisions.comparison import Comparison
+from skidway.schemas.registry.rest.call import Call
+from skidway.schemas.registry.rest.schemas import submitted
 
 
 def with_version(registry: Registry, call: Call) -> Any:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from schemas.registry.answering import Registry
-from schemas.registry.decisions import configuration
-from schemas.registry.rest.call import Call
-from schemas.registry.state import State
+from skidway.schemas.registry.answering import Registry
+from skidway.schemas.registry.decisions import configuration
+from skidway.schemas.registry.rest.call import Call
+from skidway.schemas.registry.state import State
 
 
 def level(registry: Registry, call: Call) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from schemas.registry.refusals import foreign_origin, not_acceptable, unsupported_media_type
+from skidway.schemas.registry.refusals import foreign_origin, not_acceptable, unsupported_media_type
 
 CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 PRODUCED: Final = (CONTENT_TYPE, "application/vnd.schemaregistry+json", "application/json")

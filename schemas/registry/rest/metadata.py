@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib import metadata as packages
 from typing import Any
 
-from schemas.registry.answering import Registry
-from schemas.registry.rest.call import Call
+from skidway.schemas.registry.answering import Registry
+from skidway.schemas.registry.rest.call import Call
 
 
 def contexts(_registry: Registry, _call: Call) -> Any:

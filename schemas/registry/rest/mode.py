@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from schemas.registry.answering import Registry
-from schemas.registry.decisions import configuration
-from schemas.registry.refusals import not_permitted
-from schemas.registry.rest.call import Call
-from schemas.registry.state import State
+from skidway.schemas.registry.answering import Registry
+from skidway.schemas.registry.decisions import configuration
+from skidway.schemas.registry.refusals import not_permitted
+from skidway.schemas.registry.rest.call import Call
+from skidway.schemas.registry.state import State
 
 
 def mode(registry: Registry, call: Call) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from schemas.registry.answering import Registry
-from schemas.registry.rest import compatibility, config, metadata, mode, schemas, subjects
-from schemas.registry.rest.call import Call
+from skidway.schemas.registry.answering import Registry
+from skidway.schemas.registry.rest import compatibility, config, metadata, mode, schemas, subjects
+from skidway.schemas.registry.rest.call import Call
 
 
 class Answering(NamedTuple):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from schemas.avro_schema import SchemaInvalid
-from schemas.registry.answering import Registry
-from schemas.registry.decisions import submission
-from schemas.registry.decisions.submission import Submitted
-from schemas.registry.kept import Kept
-from schemas.registry.rest.answers import Text
-from schemas.registry.rest.call import Call
-from schemas.registry.state import State, Version
+from skidway.schemas.avro_schema import SchemaInvalid
+from skidway.schemas.registry.answering import Registry
+from skidway.schemas.registry.decisions import submission
+from skidway.schemas.registry.decisions.submission import Submitted
+from skidway.schemas.registry.kept import Kept
+from skidway.schemas.registry.rest.answers import Text
+from skidway.schemas.registry.rest.call import Call
+from skidway.schemas.registry.state import State, Version
 
 
 def submitted(registry: Registry, call: Call) -> Submitted:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from schemas.registry.answering import Registry
-from schemas.registry.decisions import deletion, registration, submission
-from schemas.registry.refusals import schema_not_found
-from schemas.registry.rest.answers import Text
-from schemas.registry.rest.call import Call
-from schemas.registry.rest.schemas import described, submitted
-from schemas.registry.state import State, Version
+from skidway.schemas.registry.answering import Registry
+from skidway.schemas.registry.decisions import deletion, registration, submission
+from skidway.schemas.registry.refusals import schema_not_found
+from skidway.schemas.registry.rest.answers import Text
+from skidway.schemas.registry.rest.call import Call
+from skidway.schemas.registry.rest.schemas import described, submitted
+from skidway.schemas.registry.state import State, Version
 
 
 def subjects(registry: Registry, call: Call) -> Any:

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from schemas.advice.draft import Draft
-from schemas.avro_schema import SchemaInvalid, named_types, parse
-from schemas.canonical import canonical
-from schemas.compatibility import Incompatibility, incompatibilities
+from skidway.schemas.advice.draft import Draft
+from skidway.schemas.avro_schema import SchemaInvalid, named_types, parse
+from skidway.schemas.canonical import canonical
+from skidway.schemas.compatibility import Incompatibility, incompatibilities
 from support.avro_oracle import ask
 from support.avro_rules import RULES
 from support.avro_schemas import broken, changed, made, text

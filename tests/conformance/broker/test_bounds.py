@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from broker.network.listener import Listener
+from skidway.broker.network.listener import Listener
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol import RESPONSES, fetch_request, fetch_response, produce
 from skidway.kafka.protocol.apis import ApiKey

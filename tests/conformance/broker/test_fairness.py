@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.network.inbound import RECEIVE_BYTES_MAX
-from broker.network.shares import ALLOWANCE_MIN, TURN_COST
+from skidway.broker.network.inbound import RECEIVE_BYTES_MAX
+from skidway.broker.network.shares import ALLOWANCE_MIN, TURN_COST
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol import produce
 from skidway.kafka.protocol.apis import ApiKey

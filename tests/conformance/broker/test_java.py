@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.log.config import LogConfig
+from skidway.broker.log.config import LogConfig
 from support.batches import NOW_MS, append, batch, flush, open_in
 from support.brokers import SkidwayBroker
 from support.kafka import tool, topic_name

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from broker.coordination import stored_groups
-from broker.coordination.consumers import Committed
-from broker.coordination.ledger import Errand, Ledger, Record
-from broker.coordination.stored_groups import GroupGone, GroupInUse
-from broker.groups.coordinator import Groups
-from broker.groups.desk import Desk
-from broker.groups.limits import GroupLimits
-from broker.groups.member import Member
-from broker.groups.record import GroupRecord, encode
-from broker.groups.retention import OffsetRetention
-from broker.network.timers import Timers
+from skidway.broker.coordination import stored_groups
+from skidway.broker.coordination.consumers import Committed
+from skidway.broker.coordination.ledger import Errand, Ledger, Record
+from skidway.broker.coordination.stored_groups import GroupGone, GroupInUse
+from skidway.broker.groups.coordinator import Groups
+from skidway.broker.groups.desk import Desk
+from skidway.broker.groups.limits import GroupLimits
+from skidway.broker.groups.member import Member
+from skidway.broker.groups.record import GroupRecord, encode
+from skidway.broker.groups.retention import OffsetRetention
+from skidway.broker.network.timers import Timers
 from skidway.clock import SystemClock
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError

@@ -15,7 +15,7 @@ from typing import Any
 import google_crc32c
 import pytest
 
-from broker.api import create_partitions, create_topics
+from skidway.broker.api import create_partitions, create_topics
 from skidway.kafka.batch import CRC_START, HEADER_BYTES, headers
 from skidway.kafka.protocol import fetch_request, fetch_response, produce
 from skidway.kafka.protocol.apis import ApiKey

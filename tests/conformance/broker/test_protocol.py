@@ -8,7 +8,7 @@ import uuid
 
 import pytest
 
-from broker.api import registry
+from skidway.broker.api import registry
 from skidway.kafka.batch import headers
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.api_versions import ApiVersionsRequest, ApiVersionsResponse

@@ -10,7 +10,7 @@ from typing import Any
 import google_crc32c
 import pytest
 
-from broker.api import registry
+from skidway.broker.api import registry
 from skidway.kafka.batch import CRC_START, Codec, EncodedBatch, headers, seal
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol import RESPONSES, fetch_request, fetch_response, produce

@@ -22,8 +22,8 @@ from confluent_kafka.schema_registry.common.schema_registry_client import (
 )
 from confluent_kafka.serialization import MessageField, SerializationContext, SerializationError
 
-from schemas import wire
-from schemas.codec import Codec
+from skidway.schemas import wire
+from skidway.schemas.codec import Codec
 from support.registry import Registry
 
 pytestmark = [

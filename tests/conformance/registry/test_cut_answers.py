@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from schemas.client import RegistryClient
+from skidway.schemas.client import RegistryClient
 
 ANSWER = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"id": 7}'
 BODY_AT = len(ANSWER) - 9

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from agent.settings import AgentSettings
-from loader.settings import LoaderSettings
-from schemas.commands.connection import ConnectionSettings
-from schemas.registry.settings import RegistrySettings
+from skidway.agent.settings import AgentSettings
+from skidway.loader.settings import LoaderSettings
+from skidway.schemas.commands.connection import ConnectionSettings
+from skidway.schemas.registry.settings import RegistrySettings
 from skidway.settings import documented
 from support.processes import running
 from support.registry import Registry

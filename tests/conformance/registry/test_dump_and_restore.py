@@ -9,11 +9,11 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from schemas.client import Reference, RegistryAdministration
-from schemas.dump import registry as registry_contents
-from schemas.dump.contents import Contents
 from skidway.kafka.client import LATEST, Client
 from skidway.kafka.types import TopicPartition
+from skidway.schemas.client import Reference, RegistryAdministration
+from skidway.schemas.dump import registry as registry_contents
+from skidway.schemas.dump.contents import Contents
 from support.brokers import SkidwayBroker
 from support.kafka import ApacheKafka, tool, topic_name
 from support.processes import run_skidway, running

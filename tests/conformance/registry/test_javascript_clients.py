@@ -10,9 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from schemas import wire
-from schemas.client import RegistryClient
-from schemas.codec import Codec
+from skidway.schemas import wire
+from skidway.schemas.client import RegistryClient
+from skidway.schemas.codec import Codec
 from support import foreign
 from support.registry import Registry
 from support.stock_clients import ClientFailed, Driver, StockClient

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from schemas.client import RegistryClient
-from schemas.registry.rest import CONTENT_TYPE
-from schemas.registry.server import HEAD_WITHIN_S
+from skidway.schemas.client import RegistryClient
+from skidway.schemas.registry.rest import CONTENT_TYPE
+from skidway.schemas.registry.server import HEAD_WITHIN_S
 from support.processes import eventually, free_port, run_skidway, running
 from support.registry import Registry
 from support.zookeeper import ZooKeeper

@@ -9,9 +9,9 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from schemas.client import Reference, RegistryAdministration, RegistryRefused
-from schemas.wire import prefix
 from skidway.kafka import Producer
+from skidway.schemas.client import Reference, RegistryAdministration, RegistryRefused
+from skidway.schemas.wire import prefix
 from support.brokers import SkidwayBroker
 from support.kafka import topic_name
 from support.processes import run_skidway

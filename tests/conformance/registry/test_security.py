@@ -14,7 +14,7 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient, Schema
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from schemas.client import RegistryClient, RegistryRefused, RegistryUnreachable, Security
+from skidway.schemas.client import RegistryClient, RegistryRefused, RegistryUnreachable, Security
 from support.certificates import Authority
 from support.processes import answers, eventually, free_port, run_skidway, running
 from support.registry import Registry

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from schemas.client import RegistryClient, RegistryRefused, RegistryUnreachable
-from schemas.compatibility import Level
-from schemas.registry.decisions import registration, submission
-from schemas.registry.state import State
-from schemas.registry.store import Store
-from schemas.registry.zookeeper_log import ZookeeperLog
 from skidway.clock import SystemClock
 from skidway.coordination import Coordinator
+from skidway.schemas.client import RegistryClient, RegistryRefused, RegistryUnreachable
+from skidway.schemas.compatibility import Level
+from skidway.schemas.registry.decisions import registration, submission
+from skidway.schemas.registry.state import State
+from skidway.schemas.registry.store import Store
+from skidway.schemas.registry.zookeeper_log import ZookeeperLog
 from support.processes import eventually, running
 from support.registry import Registry
 from support.zookeeper import ZooKeeper

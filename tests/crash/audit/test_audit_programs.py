@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from audit import messages, topic
-from audit.counts import Counts
-from audit.deltas import number_deltas
-from audit.messages import TOPIC, Seal, SealedTopic, Sender, Tier
+from skidway.audit import messages, topic
+from skidway.audit.counts import Counts
+from skidway.audit.deltas import number_deltas
+from skidway.audit.messages import TOPIC, Seal, SealedTopic, Sender, Tier
 from skidway.clock import SystemClock
 from skidway.kafka import columns
 from skidway.kafka.client import Client, NewTopic, Producer

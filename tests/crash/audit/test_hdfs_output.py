@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from audit import manifests, recount
-from audit.checksum import record_hash, total
-from audit.faults import Kind
-from audit.output import Output, open_output
-from loader.store import Store, open_store
+from skidway.audit import manifests, recount
+from skidway.audit.checksum import record_hash, total
+from skidway.audit.faults import Kind
+from skidway.audit.output import Output, open_output
 from skidway.errors import Unreachable
+from skidway.loader.store import Store, open_store
 from support.hdfs import Hdfs
 from support.processes import free_port
 from support.promises import promise

@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 
-from broker.log import names
+from skidway.broker.log import names
 from skidway.kafka.batch import headers
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.create_topics import (

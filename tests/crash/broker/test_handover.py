@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from broker.coordination import documents, reassignment
-from broker.handover.hand_over import HandOver
-from broker.handover.take_over import TakeOver
-from broker.log import checkpoints
-from broker.log.config import LogConfig
-from broker.log.log_directory import LogDirectory, open_directories
+from skidway.broker.coordination import documents, reassignment
+from skidway.broker.handover.hand_over import HandOver
+from skidway.broker.handover.take_over import TakeOver
+from skidway.broker.log import checkpoints
+from skidway.broker.log.config import LogConfig
+from skidway.broker.log.log_directory import LogDirectory, open_directories
 from skidway.coordination import Coordinator
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.create_topics import (

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.log import checkpoints, names
+from skidway.broker.log import checkpoints, names
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.create_topics import (
     CreatableTopic,

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from broker.log import names, scan
-from broker.log.config import LogConfig
-from broker.log.files import DamagedLog
-from broker.log.partition_log import PartitionLog
-from broker.log.producer_state import OutOfOrderSequence
+from skidway.broker.log import names, scan
+from skidway.broker.log.config import LogConfig
+from skidway.broker.log.files import DamagedLog
+from skidway.broker.log.partition_log import PartitionLog
+from skidway.broker.log.producer_state import OutOfOrderSequence
 from skidway.kafka.batch import headers, read_header, stamp
 from support.batches import (
     NOW_MS,

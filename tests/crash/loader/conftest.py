@@ -21,14 +21,9 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
-from audit import topic as audit_topic
-from audit.messages import TOPIC as AUDIT
-from audit.messages import Announcement, Delta, decode, encode
-from loader.settings import LoaderSettings
-from loader.spark import SparkRunner, start
-from schemas.client import RegistryClient
-from schemas.codec import Codec
-from schemas.wire import add_prefix
+from skidway.audit import topic as audit_topic
+from skidway.audit.messages import TOPIC as AUDIT
+from skidway.audit.messages import Announcement, Delta, decode, encode
 from skidway.cli import main
 from skidway.clock import SystemClock
 from skidway.kafka import columns
@@ -36,6 +31,11 @@ from skidway.kafka.client import Client, Fetcher, NewTopic, Producer
 from skidway.kafka.columns import Origins
 from skidway.kafka.source import sources_of
 from skidway.kafka.types import TopicPartition
+from skidway.loader.settings import LoaderSettings
+from skidway.loader.spark import SparkRunner, start
+from skidway.schemas.client import RegistryClient
+from skidway.schemas.codec import Codec
+from skidway.schemas.wire import add_prefix
 from support.processes import Program, answers, free_port, running, skidway
 from support.zookeeper import ZooKeeper
 
@@ -134,7 +134,7 @@ class SharedSpark:
         handlers = {number: signal.getsignal(number) for number in (SIGTERM, SIGINT)}
         try:
             with (
-                patch("loader.run.SparkRunner", self._runner),
+                patch("skidway.loader.run.SparkRunner", self._runner),
                 contextlib.redirect_stdout(out),
                 contextlib.redirect_stderr(err),
             ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,11 +46,14 @@ spark.stop()
 """
 
 
-def test_queries(loading: Loading) -> None:
-    """Decoded and raw columns, ranges of event time, and bad options in one sentence."""
+def test_queries(loading: Loading, tmp_path: Path) -> None:
+    """Decoded and raw columns, ranges of event time, and bad options in one sentence; beside files
+    that are named like parts of ours."""
+    for name in ("agent", "audit", "broker", "loader", "schemas"):
+        (tmp_path / f"{name}.py").touch()
     for partition in (0, 1):
         loading.cluster.send(loading.topic, partition, 0, 700)
-    found = queries(loading, START_MS + 600_000)
+    found = queries(loading, START_MS + 600_000, tmp_path)
     assert found["columns"] == [
         "line", "_agent", "_file_id", "_offset", "_length", "_timestamp", "_partition",
         "_kafka_offset",
@@ -62,8 +66,8 @@ def test_queries(loading: Loading) -> None:
     assert "the topic gone does not exist" in found["no topic"]
 
 
-def queries(loading: Loading, late_ms: int) -> dict[str, Any]:
-    """All queries in one Spark session of its own, as a user's program has one."""
+def queries(loading: Loading, late_ms: int, folder: Path) -> dict[str, Any]:
+    """All queries in one Spark session of its own, as a user's program in that folder has one."""
     addresses = [loading.cluster.broker, loading.cluster.registry]
     settings = json.dumps({"spark.ui.enabled": "false", **jvm.SPARK})
     environment = {"PYSPARK_PYTHON": sys.executable, "PATH": "/usr/bin:/bin"}
@@ -73,6 +77,7 @@ def queries(loading: Loading, late_ms: int) -> dict[str, Any]:
         text=True,
         timeout=900,
         check=False,
+        cwd=folder,
         env={**java.environment(java.find()), **environment},
     )
     assert done.returncode == 0, done.stderr[-4000:]

@@ -8,9 +8,9 @@ from uuid import uuid4
 
 import pytest
 
-from loader.store import Store, open_store
-from loader.store.hdfs import HdfsStore
 from skidway.errors import SkidwayError, Unreachable
+from skidway.loader.store import Store, open_store
+from skidway.loader.store.hdfs import HdfsStore
 from support.hdfs import Hdfs
 from support.processes import free_port
 from support.store_contract import StoreContract

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from broker.log.config import LogConfig
-from broker.log.files import DamagedLog
-from broker.log.partition_log import PartitionLog
-from broker.mirror.partition import last_batch
-from broker.topics.configs import log_config
+from skidway.broker.log.config import LogConfig
+from skidway.broker.log.files import DamagedLog
+from skidway.broker.log.partition_log import PartitionLog
+from skidway.broker.mirror.partition import last_batch
+from skidway.broker.topics.configs import log_config
 from skidway.kafka.batch import read_header, stamp
 from skidway.kafka.gaps import Gap
 from support.batches import NOW_MS, flush, open_in, recover_in, sized, stored

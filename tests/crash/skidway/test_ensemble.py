@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from schemas.client import RegistryClient
 from skidway.coordination import Coordinator, Versioned
+from skidway.schemas.client import RegistryClient
 from support.batches import sized, stored
 from support.brokers import SkidwayBroker
 from support.processes import (

@@ -3,13 +3,13 @@ from typing import Any, cast
 
 import pytest
 
-from agent import connection, program
-from agent.destinations import Cluster
-from agent.settings import AgentSettings, ParserSettings, SourceSettings
-from agent.state.database import State
-from schemas.client import Registered, RegistryClient, RegistryRefused
+from skidway.agent import connection, program
+from skidway.agent.destinations import Cluster
+from skidway.agent.settings import AgentSettings, ParserSettings, SourceSettings
+from skidway.agent.state.database import State
 from skidway.errors import ConfigurationRefused, Unreachable
 from skidway.kafka.client import Client
+from skidway.schemas.client import Registered, RegistryClient, RegistryRefused
 from skidway.service import Shutdown
 from skidway.telemetry import Health
 from support.agent_world import raw, settings

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from agent import draining
-from agent.program import Drained
-from agent.state.database import DATABASE, open_state
+from skidway.agent import draining
+from skidway.agent.program import Drained
+from skidway.agent.state.database import DATABASE, open_state
 from skidway.errors import ConfigurationRefused, StateRefused
 from skidway.service import Shutdown
 from support.agent_world import raw, settings

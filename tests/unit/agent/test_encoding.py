@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from agent.settings import SourceSettings
-from schemas.codec import Codec
+from skidway.agent.settings import SourceSettings
 from skidway.cli import main
 from skidway.kafka.types import TopicPartition
+from skidway.schemas.codec import Codec
 from support.agent_world import World, pa_binary, raw, settings
 from support.promises import promise
 

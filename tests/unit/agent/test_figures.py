@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY, generate_latest
 
-from agent import events, program
-from agent.files.rotations import Unseen
-from agent.settings import SourceSettings
+from skidway.agent import events, program
+from skidway.agent.files.rotations import Unseen
+from skidway.agent.settings import SourceSettings
 from skidway.telemetry import Health
 from support.agent_world import World, raw, settings
 

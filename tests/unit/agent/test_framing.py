@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.framing import frame, whole_records_end
-from agent.parsing import lines
+from skidway.agent.framing import frame, whole_records_end
+from skidway.agent.parsing import lines
 from support.promises import promise
 
 

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent import identity
-from agent.delivery.intents import crc_of
-from agent.identity import Mark, Read, doubt, fingerprint_of, guard_of, prove, with_mark
+from skidway.agent import identity
+from skidway.agent.delivery.intents import crc_of
+from skidway.agent.identity import Mark, Read, doubt, fingerprint_of, guard_of, prove, with_mark
 from support.promises import promise
 
 

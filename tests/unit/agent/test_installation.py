@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.installation import snippet
 from skidway import units
+from skidway.agent.installation import snippet
 from skidway.errors import UsageError
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agent.state.database import State, StateFull
-from audit.messages import NEVER_SEALED, Announcement, Delta, Seal, SealedTopic
+from skidway.agent.state.database import State, StateFull
+from skidway.audit.messages import NEVER_SEALED, Announcement, Delta, Seal, SealedTopic
 from support.agent_world import World, raw, settings
 from support.promises import promise
 

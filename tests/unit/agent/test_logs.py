@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent.delivery.read_back import Rows
-from agent.delivery.search import Hole
-from agent.logs import FetchedLogs
+from skidway.agent.delivery.read_back import Rows
+from skidway.agent.delivery.search import Hole
+from skidway.agent.logs import FetchedLogs
 from skidway.errors import Unreachable
 from skidway.kafka.batch import CorruptBatch, seal
 from skidway.kafka.client import ListedOffset

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from agent import events
-from agent.files.host import Scan
-from agent.files.patterns import Pattern
-from agent.files.reading import LONG_LINE_BYTES_MAX
-from agent.framing import READ_BYTES
-from agent.ledger import given_up
-from agent.rejections import TELL_EVERY_S, Untold
-from agent.settings import ParserSettings, SourceSettings
-from agent.state.database import State, create_tables
-from audit.messages import NEVER_SEALED, Announcement, Certainty, Delta, Heartbeat, Seal
-from audit.rereading import identity_of
+from skidway.agent import events
+from skidway.agent.files.host import Scan
+from skidway.agent.files.patterns import Pattern
+from skidway.agent.files.reading import LONG_LINE_BYTES_MAX
+from skidway.agent.framing import READ_BYTES
+from skidway.agent.ledger import given_up
+from skidway.agent.rejections import TELL_EVERY_S, Untold
+from skidway.agent.settings import ParserSettings, SourceSettings
+from skidway.agent.state.database import State, create_tables
+from skidway.audit.messages import NEVER_SEALED, Announcement, Certainty, Delta, Heartbeat, Seal
+from skidway.audit.rereading import identity_of
 from skidway.errors import StateRefused
 from skidway.kafka.types import TopicPartition
 from support.agent_press import rejected_rows

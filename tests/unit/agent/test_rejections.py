@@ -1,5 +1,5 @@
-from agent.delivery.rejected import RejectedLine
-from agent.rejections import HALF_WINDOW_S, TELL_EVERY_S, Rejections, Untold
+from skidway.agent.delivery.rejected import RejectedLine
+from skidway.agent.rejections import HALF_WINDOW_S, TELL_EVERY_S, Rejections, Untold
 
 
 def line(first: int, reason: str = "no-match") -> RejectedLine:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from agent.files.host import Scan
-from agent.files.patterns import Pattern
-from agent.files.tracked import FileState
-from audit.messages import Delta, Seal
+from skidway.agent.files.host import Scan
+from skidway.agent.files.patterns import Pattern
+from skidway.agent.files.tracked import FileState
+from skidway.audit.messages import Delta, Seal
 from support.agent_world import World, raw, settings
 from support.promises import promise
 

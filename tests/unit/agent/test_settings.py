@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli import register
-from agent.settings import AgentSettings
-from agent.validation import check_settings
 from skidway import settings
+from skidway.agent.cli import register
+from skidway.agent.settings import AgentSettings
+from skidway.agent.validation import check_settings
 from skidway.cli import main
 from skidway.errors import ConfigurationRefused
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from agent.silences import Silences
+from skidway.agent.silences import Silences
 from skidway.kafka.types import TopicPartition
 
 ONE, TWO = TopicPartition("logs", 0), TopicPartition("logs", 1)

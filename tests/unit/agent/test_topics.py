@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.topics import has_fallen_back
+from skidway.agent.topics import has_fallen_back
 from skidway.kafka.client import Delivery, Drained
 from skidway.kafka.types import TopicPartition
 from support.promises import promise

@@ -1,9 +1,9 @@
-from agent import trial
-from agent.connection import compiled
-from agent.delivery.recipe import Schema, derived_schema
-from agent.framing import READ_BYTES
-from agent.settings import ParserSettings, SourceSettings
-from agent.trial import EXAMPLES_MAX, FILES_MAX, Trial
+from skidway.agent import trial
+from skidway.agent.connection import compiled
+from skidway.agent.delivery.recipe import Schema, derived_schema
+from skidway.agent.framing import READ_BYTES
+from skidway.agent.settings import ParserSettings, SourceSettings
+from skidway.agent.trial import EXAMPLES_MAX, FILES_MAX, Trial
 from support.agent_world import Files
 from support.clock import ManualClock
 

@@ -5,11 +5,11 @@ from typing import cast
 import pytest
 import yaml
 
-from agent.validation import try_sources
-from agent.validation_report import document, render
-from schemas.client import Registered, RegistryClient, RegistryRefused, RegistryUnreachable
+from skidway.agent.validation import try_sources
+from skidway.agent.validation_report import document, render
 from skidway.cli import main
 from skidway.errors import ConfigurationRefused
+from skidway.schemas.client import Registered, RegistryClient, RegistryRefused, RegistryUnreachable
 from support.agent_world import Files, raw, settings
 from support.clock import ManualClock
 

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit import bucket
-from audit.evidence import FOREVER
+from skidway.audit import bucket
+from skidway.audit.evidence import FOREVER
 from support.promises import promise
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit import checksum
+from skidway.audit import checksum
 from support.promises import promise
 
 Origin = tuple[int, int, int, int]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from audit import messages
-from audit.commands import asking
-from audit.ledger import DATABASE, Ledger
-from audit.messages import Count, Delta, Range, Seal, SealedTopic, Sender, Tier
+from skidway.audit import messages
+from skidway.audit.commands import asking
+from skidway.audit.ledger import DATABASE, Ledger
+from skidway.audit.messages import Count, Delta, Range, Seal, SealedTopic, Sender, Tier
 from skidway.cli.commands import main
 from skidway.kafka.source import Source
 from support.clock import ManualClock
@@ -182,7 +182,7 @@ def test_waiting_for_a_host_that_is_proven_ends_at_once(
 ) -> None:
     """Without hdfs unless it is asked for: the next load may be a day away."""
     clock = ManualClock(SEALED_MS + 5_000)
-    monkeypatch.setattr("audit.commands.hosts.SystemClock", lambda: clock)
+    monkeypatch.setattr("skidway.audit.commands.hosts.SystemClock", lambda: clock)
     arguments = ["audit", "wait", "--config", str(_config(tmp_path)), "--host", "web1"]
     assert main([*arguments, "--since", "90s"]) == 0
     assert capsys.readouterr().out == (

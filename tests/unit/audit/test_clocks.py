@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from audit import clock_report, host_report, messages
-from audit.clocks import Clocks, clocks, present_ms
-from audit.collection import Collection
-from audit.evidence import Evidence
-from audit.hearing import WINDOW_MS, Heard, Reading, then
-from audit.hosts import HostStatus, survey
-from audit.ledger import DATABASE, Ledger
-from audit.messages import (
+from skidway.audit import clock_report, host_report, messages
+from skidway.audit.clocks import Clocks, clocks, present_ms
+from skidway.audit.collection import Collection
+from skidway.audit.evidence import Evidence
+from skidway.audit.hearing import WINDOW_MS, Heard, Reading, then
+from skidway.audit.hosts import HostStatus, survey
+from skidway.audit.ledger import DATABASE, Ledger
+from skidway.audit.messages import (
     TOPIC,
     Announcement,
     Count,
@@ -30,10 +30,10 @@ from audit.messages import (
     Sender,
     Tier,
 )
-from audit.reconcile import verdicts
-from audit.sender_states import sender_states
-from audit.verdict import Policy, Status
-from audit.waiting import proofs
+from skidway.audit.reconcile import verdicts
+from skidway.audit.sender_states import sender_states
+from skidway.audit.verdict import Policy, Status
+from skidway.audit.waiting import proofs
 from skidway.cli.commands import main
 from skidway.kafka import columns
 from skidway.kafka.batch import read_header, stamp_append_time
@@ -497,7 +497,7 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int
 
     def ask(verb: str, *more: str, ahead_ms: int = 0) -> int:
         clock = ManualClock(site.now_ms + ahead_ms)
-        for module in ("audit.cli", "audit.commands.hosts"):
+        for module in ("skidway.audit.cli", "skidway.audit.commands.hosts"):
             monkeypatch.setattr(f"{module}.SystemClock", lambda: clock)
         return main(["audit", verb, "--store", str(tmp_path), *more])
 

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from audit import messages
-from audit.collection import Collection
-from audit.ledger import Ledger, Position
-from audit.messages import TOPIC, Count, Delta, Sender, Tier
+from skidway.audit import messages
+from skidway.audit.collection import Collection
+from skidway.audit.ledger import Ledger, Position
+from skidway.audit.messages import TOPIC, Count, Delta, Sender, Tier
 from skidway.kafka import columns
 from skidway.kafka.errors import KafkaError, OffsetOutOfRange
 from skidway.kafka.source import Source

@@ -7,12 +7,12 @@ from typing import Any
 
 from prometheus_client import REGISTRY
 
-from audit.collector import _Expected, _Loop
-from audit.hearing import Heard
-from audit.ledger import Ledger
-from audit.messages import Count, Delta, Heartbeat, Sender, Tier, encode
-from audit.roster_file import LOOK_EVERY_S
-from audit.settings import AuditSettings
+from skidway.audit.collector import _Expected, _Loop
+from skidway.audit.hearing import Heard
+from skidway.audit.ledger import Ledger
+from skidway.audit.messages import Count, Delta, Heartbeat, Sender, Tier, encode
+from skidway.audit.roster_file import LOOK_EVERY_S
+from skidway.audit.settings import AuditSettings
 from skidway.kafka.source import Source
 from support.clock import ManualClock
 from support.promises import promise

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from audit import continuity
-from audit.continuity import Following
-from audit.counter_state import BatchId, Position
+from skidway.audit import continuity
+from skidway.audit.continuity import Following
+from skidway.audit.counter_state import BatchId, Position
 from skidway.kafka.batch import BatchHeader
 from support.promises import promise
 

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from audit import checksum, messages
-from audit.counter import Counter
-from audit.counter_state import CounterState
-from audit.database import DatabaseFailed, failures
-from audit.messages import Delta
-from audit.settings import CounterSettings
+from skidway.audit import checksum, messages
+from skidway.audit.counter import Counter
+from skidway.audit.counter_state import CounterState
+from skidway.audit.database import DatabaseFailed, failures
+from skidway.audit.messages import Delta
+from skidway.audit.settings import CounterSettings
 from skidway.errors import ConfigurationRefused, SkidwayError, StateRefused, Unreachable
 from skidway.kafka import columns, gaps
 from skidway.kafka.batch import CorruptBatch

@@ -7,8 +7,8 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from audit.counter_state import BatchId, CounterState, Position, Progress
-from audit.messages import Count, Delta, Range, Sender, Tier
+from skidway.audit.counter_state import BatchId, CounterState, Position, Progress
+from skidway.audit.messages import Count, Delta, Range, Sender, Tier
 from skidway.kafka.source import Source
 from support.promises import promise
 

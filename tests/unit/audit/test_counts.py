@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit import bucket, checksum
-from audit.counts import BucketKey, Counts, Sums, identify
+from skidway.audit import bucket, checksum
+from skidway.audit.counts import BucketKey, Counts, Sums, identify
 from skidway.kafka.columns import Origins
 from skidway.kafka.source import Source
 

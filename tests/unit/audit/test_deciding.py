@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from audit import messages
-from audit.commands import deciding, saying
-from audit.decisions import Decision, Retirement
-from audit.ledger import DATABASE, Ledger
-from audit.messages import (
+from skidway.audit import messages
+from skidway.audit.commands import deciding, saying
+from skidway.audit.decisions import Decision, Retirement
+from skidway.audit.ledger import DATABASE, Ledger
+from skidway.audit.messages import (
     TOPIC,
     Certainty,
     Count,
@@ -27,7 +27,7 @@ from audit.messages import (
     Sender,
     Tier,
 )
-from audit.publisher import Publisher
+from skidway.audit.publisher import Publisher
 from skidway.cli.commands import main
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
@@ -81,8 +81,8 @@ def ask(
         store.take([messages.encode(each) for each in decisions], now_ms=10**9)
 
     monkeypatch.setattr(deciding, "publish", publish)
-    for module in ("audit.cli", "audit.commands.deciding", "audit.commands.decided"):
-        monkeypatch.setattr(f"{module}.SystemClock", lambda: ManualClock(10**9))
+    for module in ("cli", "commands.deciding", "commands.decided"):
+        monkeypatch.setattr(f"skidway.audit.{module}.SystemClock", lambda: ManualClock(10**9))
 
     def run(line: str) -> tuple[int, str]:
         status = main(["audit", *shlex.split(line), "--config", str(config)])

@@ -8,11 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit import accepting, messages, report
-from audit.accepting import Signature
-from audit.decisions import Acceptance, Decision, FindingName, Retirement, Revocation, not_revoked
-from audit.ledger import ledger_of
-from audit.messages import (
+from skidway.audit import accepting, messages, report
+from skidway.audit.accepting import Signature
+from skidway.audit.decisions import (
+    Acceptance,
+    Decision,
+    FindingName,
+    Retirement,
+    Revocation,
+    not_revoked,
+)
+from skidway.audit.ledger import ledger_of
+from skidway.audit.messages import (
     Certainty,
     Count,
     Delta,
@@ -24,11 +31,11 @@ from audit.messages import (
     Sender,
     Tier,
 )
-from audit.reconcile import verdicts
-from audit.retired_places import RetiredPlaces, check
-from audit.roster import Entry, Roster
-from audit.standing import standing
-from audit.verdict import BucketVerdict, Exemption, Place, Policy, Status
+from skidway.audit.reconcile import verdicts
+from skidway.audit.retired_places import RetiredPlaces, check
+from skidway.audit.roster import Entry, Roster
+from skidway.audit.standing import standing
+from skidway.audit.verdict import BucketVerdict, Exemption, Place, Policy, Status
 from skidway.errors import ConfigurationRefused, UsageError
 from skidway.kafka.source import Source
 from support.fold import Fold, judge

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from audit.hosts import HostStatus, survey
-from audit.messages import (
+from skidway.audit.hosts import HostStatus, survey
+from skidway.audit.messages import (
     Certainty,
     Count,
     Delta,
@@ -20,9 +20,9 @@ from audit.messages import (
     Sender,
     Tier,
 )
-from audit.reconcile import verdicts
-from audit.roster import Entry, Roster
-from audit.verdict import BucketVerdict, Policy, Status
+from skidway.audit.reconcile import verdicts
+from skidway.audit.roster import Entry, Roster
+from skidway.audit.verdict import BucketVerdict, Policy, Status
 from skidway.kafka.source import Source
 from support.fold import Fold, judge
 from support.promises import promise

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from audit import messages
-from audit.counts import Counts, Sums
-from audit.deltas import number_deltas, number_seals
-from audit.messages import Certainty, Gap, Loss, Range, SealedTopic, Sender, Tier
+from skidway.audit import messages
+from skidway.audit.counts import Counts, Sums
+from skidway.audit.deltas import number_deltas, number_seals
+from skidway.audit.messages import Certainty, Gap, Loss, Range, SealedTopic, Sender, Tier
 from skidway.kafka.source import Source
 
 LOGS = Source("dc1", "cid", "logs", "tid")

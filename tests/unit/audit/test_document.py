@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from audit import messages
-from audit.ledger import DATABASE, Ledger
-from audit.messages import Count, Delta, Message, Range, Seal, SealedTopic, Sender, Tier
+from skidway.audit import messages
+from skidway.audit.ledger import DATABASE, Ledger
+from skidway.audit.messages import Count, Delta, Message, Range, Seal, SealedTopic, Sender, Tier
 from skidway.cli.commands import main
 from skidway.kafka.source import Source
 from support.clock import ManualClock
@@ -62,7 +62,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ledger.take(map(messages.encode, said()), now_ms=ms("10:05:00"))
     ledger.close()
     monkeypatch.chdir(tmp_path)
-    for module in ("audit.cli", "audit.commands.hosts"):
+    for module in ("skidway.audit.cli", "skidway.audit.commands.hosts"):
         monkeypatch.setattr(f"{module}.SystemClock", lambda: ManualClock(ms("10:05:00")))
     return tmp_path
 

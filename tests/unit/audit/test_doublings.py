@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from audit import messages
-from audit.counts import Sums
-from audit.doublings import Doublings
-from audit.evidence import SenderKey, Tally, sender_key
-from audit.ledger import Ledger, ledger_of
-from audit.messages import (
+from skidway.audit import messages
+from skidway.audit.counts import Sums
+from skidway.audit.doublings import Doublings
+from skidway.audit.evidence import SenderKey, Tally, sender_key
+from skidway.audit.ledger import Ledger, ledger_of
+from skidway.audit.messages import (
     Announcement,
     Certainty,
     Count,
@@ -29,8 +29,8 @@ from audit.messages import (
     Sender,
     Tier,
 )
-from audit.reconcile import verdicts
-from audit.verdict import AgentVerdict, Policy, Status
+from skidway.audit.reconcile import verdicts
+from skidway.audit.verdict import AgentVerdict, Policy, Status
 from skidway.kafka.source import Source
 from support.fold import Fold, judge
 from support.promises import promise

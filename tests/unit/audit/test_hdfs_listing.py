@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from audit.output.hdfs import HdfsOutput
+from skidway.audit.output.hdfs import HdfsOutput
 
 
 class _Status(NamedTuple):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from audit import host_report
-from audit.hosts import AgentState, HostState, HostStatus, survey
-from audit.messages import (
+from skidway.audit import host_report
+from skidway.audit.hosts import AgentState, HostState, HostStatus, survey
+from skidway.audit.messages import (
     NEVER_SEALED,
     Count,
     Delta,
@@ -18,8 +18,8 @@ from audit.messages import (
     Sender,
     Tier,
 )
-from audit.roster import Entry, Roster
-from audit.verdict import Policy
+from skidway.audit.roster import Entry, Roster
+from skidway.audit.verdict import Policy
 from skidway.kafka.source import Source
 from support.fold import Fold
 from support.promises import promise

@@ -6,12 +6,12 @@ import random
 
 import pytest
 
-from audit import judging, report
-from audit.judging import BLOCK_MS, Judging
-from audit.ledger import Ledger
-from audit.messages import Count, Delta, Range, Seal, SealedTopic, Sender, Tier, encode
-from audit.standing import judged
-from audit.verdict import Policy, Status
+from skidway.audit import judging, report
+from skidway.audit.judging import BLOCK_MS, Judging
+from skidway.audit.ledger import Ledger
+from skidway.audit.messages import Count, Delta, Range, Seal, SealedTopic, Sender, Tier, encode
+from skidway.audit.standing import judged
+from skidway.audit.verdict import Policy, Status
 from skidway.kafka.source import Source
 from support.clock import ManualClock
 

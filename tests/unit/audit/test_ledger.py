@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit import messages, report
-from audit.database import DatabaseFailed, failures
-from audit.evidence import SenderKey, sender_key
-from audit.hearing import Heard
-from audit.ledger import Ledger, Position, ledger_of
-from audit.messages import (
+from skidway.audit import messages, report
+from skidway.audit.database import DatabaseFailed, failures
+from skidway.audit.evidence import SenderKey, sender_key
+from skidway.audit.hearing import Heard
+from skidway.audit.ledger import Ledger, Position, ledger_of
+from skidway.audit.messages import (
     Announcement,
     Bounds,
     Certainty,
@@ -36,12 +36,12 @@ from audit.messages import (
     Sender,
     Tier,
 )
-from audit.reconcile import verdicts
-from audit.verdict import Policy, Status
-from schemas import single_object
+from skidway.audit.reconcile import verdicts
+from skidway.audit.verdict import Policy, Status
 from skidway.errors import StateRefused
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
+from skidway.schemas import single_object
 from support.fold import Fold, judge
 from support.promises import promise
 from support.randomness import share_of
@@ -248,7 +248,7 @@ def test_times_that_no_calendar_holds_harm_nobody(moment: int) -> None:
 
 def _old(message: Message) -> bytes:
     """As a program wrote it that does not know last words."""
-    text = resources.files("schemas").joinpath("history", "audit-1.avsc").read_text("utf-8")
+    text = resources.files("skidway.schemas").joinpath("history", "audit-1.avsc").read_text("utf-8")
     _, record = single_object.decode(messages.encode(message))
     for sealed in record["seals"]:
         del sealed["final"]

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit import marks
-from audit.marks import FileKey, SliceEnds, Walked
+from skidway.audit import marks
+from skidway.audit.marks import FileKey, SliceEnds, Walked
 from support.promises import promise
 
 Record = tuple[int, int, int, int]

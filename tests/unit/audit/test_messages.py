@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit import messages
-from audit.messages import (
+from skidway.audit import messages
+from skidway.audit.messages import (
     Announcement,
     Bounds,
     Certainty,
@@ -26,8 +26,8 @@ from audit.messages import (
     Sender,
     Tier,
 )
-from schemas import single_object
 from skidway.kafka.source import Source
+from skidway.schemas import single_object
 
 longs = st.integers(-(2**63), 2**63 - 1)
 ints = st.integers(-(2**31), 2**31 - 1)
@@ -89,7 +89,7 @@ def test_a_seal_of_before_last_words_is_none() -> None:
     for each in record["seals"]:
         assert each.pop("final") is False
     assert (record.pop("lateness_ms"), record.pop("ahead_ms")) == (0, 0)
-    path = resources.files("schemas").joinpath("history", "audit-1.avsc")
+    path = resources.files("skidway.schemas").joinpath("history", "audit-1.avsc")
     value = single_object.Messages([path.read_text("utf-8")]).encode("Audit", record)
     assert value[:10] != messages.encode(seal)[:10]
     assert messages.decode(value) == seal
@@ -101,7 +101,7 @@ def test_a_message_of_before_bounds_says_nothing_of_them() -> None:
     unsaid = Sender(Tier.AGENT, "dc1", "7", "host", 1)
     _, record = single_object.decode(messages.encode(Delta(unsaid, 5, 0)))
     del record["lateness_ms"], record["ahead_ms"]
-    path = resources.files("schemas").joinpath("history", "audit-2.avsc")
+    path = resources.files("skidway.schemas").joinpath("history", "audit-2.avsc")
     value = single_object.Messages([path.read_text("utf-8")]).encode("Audit", record)
     assert messages.decode(value) == Delta(unsaid, 5, 0)
     assert value in messages.encodings(Delta(unsaid, 5, 0))
@@ -114,7 +114,7 @@ def test_an_announcement_of_before_births_tells_none() -> None:
     said = Announcement(1, 7, 8, "host", "/x", 1, 2, b"f", 4, source, length=9)
     _, record = single_object.decode(messages.encode(said))
     assert record.pop("born_ns") is None
-    path = resources.files("schemas").joinpath("history", "announcement-1.avsc")
+    path = resources.files("skidway.schemas").joinpath("history", "announcement-1.avsc")
     value = single_object.Messages([path.read_text("utf-8")]).encode("Announcement", record)
     assert value[:10] != messages.encode(said)[:10]
     assert messages.decode(value) == said

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from audit.evidence import Evidence
-from audit.hearing import Heard
-from audit.host_report import sentence
-from audit.hosts import survey
-from audit.ledger import Ledger
-from audit.messages import (
+from skidway.audit.evidence import Evidence
+from skidway.audit.hearing import Heard
+from skidway.audit.host_report import sentence
+from skidway.audit.hosts import survey
+from skidway.audit.ledger import Ledger
+from skidway.audit.messages import (
     TOPIC,
     Count,
     Delta,
@@ -24,11 +24,11 @@ from audit.messages import (
     Tier,
     encode,
 )
-from audit.newest_agents import newest_agents, unread_until
-from audit.reasons import of_time
-from audit.reconcile import verdicts
-from audit.roster import Entry, Roster
-from audit.verdict import Policy, Status
+from skidway.audit.newest_agents import newest_agents, unread_until
+from skidway.audit.reasons import of_time
+from skidway.audit.reconcile import verdicts
+from skidway.audit.roster import Entry, Roster
+from skidway.audit.verdict import Policy, Status
 from skidway.kafka.source import Source
 from support.fold import Fold
 from support.promises import promise

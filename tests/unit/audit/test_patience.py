@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from audit.commands.patience import POLL_S, patiently
-from audit.hosts import HostState, HostStatus
-from audit.waiting import Proof
+from skidway.audit.commands.patience import POLL_S, patiently
+from skidway.audit.hosts import HostState, HostStatus
+from skidway.audit.waiting import Proof
 from skidway.cli.output import Progress
 from skidway.errors import SkidwayError, Unreachable
 from support.clock import ManualClock

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from audit import messages, topic
-from audit.messages import TOPIC, Heartbeat, Sender, Tier
-from audit.publisher import (
+from skidway.audit import messages, topic
+from skidway.audit.messages import TOPIC, Heartbeat, Sender, Tier
+from skidway.audit.publisher import (
     Heartbeats,
     Newest,
     Publisher,

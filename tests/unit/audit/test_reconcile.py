@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.hearing import Heard
-from audit.messages import (
+from skidway.audit.hearing import Heard
+from skidway.audit.messages import (
     Announcement,
     Bounds,
     Certainty,
@@ -25,9 +25,9 @@ from audit.messages import (
     Sender,
     Tier,
 )
-from audit.reconcile import verdicts
-from audit.roster import Entry, Roster
-from audit.verdict import BucketVerdict, Exemption, Policy, Status
+from skidway.audit.reconcile import verdicts
+from skidway.audit.roster import Entry, Roster
+from skidway.audit.verdict import BucketVerdict, Exemption, Policy, Status
 from skidway.kafka.source import Source
 from support.fold import Fold, judge
 from support.promises import promise

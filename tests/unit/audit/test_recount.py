@@ -17,19 +17,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from audit import checksum, manifests, recount, recount_report
-from audit.commands import saying
-from audit.counts import Counts
-from audit.deltas import number_deltas
-from audit.evidence import FOREVER, Evidence
-from audit.faults import HOUR_MS, Fault, Kind, Whereabouts
-from audit.ledger import DATABASE, Ledger
-from audit.manifests import Committed, ManifestUnreadable
-from audit.messages import Delta, Range, Sender, Tier, decode, encode
-from audit.output import Entry, open_output
-from audit.output.local import LocalOutput
-from audit.recount import Recounted
-from audit.recount_result import RecountResult
+from skidway.audit import checksum, manifests, recount, recount_report
+from skidway.audit.commands import saying
+from skidway.audit.counts import Counts
+from skidway.audit.deltas import number_deltas
+from skidway.audit.evidence import FOREVER, Evidence
+from skidway.audit.faults import HOUR_MS, Fault, Kind, Whereabouts
+from skidway.audit.ledger import DATABASE, Ledger
+from skidway.audit.manifests import Committed, ManifestUnreadable
+from skidway.audit.messages import Delta, Range, Sender, Tier, decode, encode
+from skidway.audit.output import Entry, open_output
+from skidway.audit.output.local import LocalOutput
+from skidway.audit.recount import Recounted
+from skidway.audit.recount_result import RecountResult
 from skidway.cli.commands import main
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.columns import Origins
@@ -570,7 +570,7 @@ def test_of_very_many_faults_the_first_are_named(
     output: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The others are counted: a recount's memory does not grow with what is wrong."""
-    monkeypatch.setattr("audit.faults.FAULTS_MAX", 3)
+    monkeypatch.setattr("skidway.audit.faults.FAULTS_MAX", 3)
     for first in range(5):
         (output.root / output.load(first, 1)).unlink()
     found = output.recount()

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from audit import report
-from audit.counts import Sums
-from audit.messages import Tier
-from audit.standing import standing
-from audit.verdict import AgentVerdict, BucketVerdict, Finding, Place, Status
+from skidway.audit import report
+from skidway.audit.counts import Sums
+from skidway.audit.messages import Tier
+from skidway.audit.standing import standing
+from skidway.audit.verdict import AgentVerdict, BucketVerdict, Finding, Place, Status
 from skidway.kafka.source import Source
 
 LOGS = Source("dc1", "cid", "logs", "tid")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from audit.roster import Entry, Roster, read_file
-from audit.roster_file import LOOK_EVERY_S, RosterFile
-from audit.settings import AuditSettings
 from skidway import settings
+from skidway.audit.roster import Entry, Roster, read_file
+from skidway.audit.roster_file import LOOK_EVERY_S, RosterFile
+from skidway.audit.settings import AuditSettings
 from skidway.errors import ConfigurationRefused
 from support.clock import ManualClock
 from support.promises import promise

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from audit.messages import Delta, Heartbeat, Range, Sender, Tier
-from audit.sender_states import SenderState, sender_states
-from audit.verdict import Policy
+from skidway.audit.messages import Delta, Heartbeat, Range, Sender, Tier
+from skidway.audit.sender_states import SenderState, sender_states
+from skidway.audit.verdict import Policy
 from skidway.kafka.source import Source
 from support.fold import Fold
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from audit.messages import Tier
-from audit.settings import AuditSettings, CounterSettings
 from skidway import settings
+from skidway.audit.messages import Tier
+from skidway.audit.settings import AuditSettings, CounterSettings
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import Source
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from audit import report
-from audit.judging import Judging
-from audit.ledger import Ledger
-from audit.messages import (
+from skidway.audit import report
+from skidway.audit.judging import Judging
+from skidway.audit.ledger import Ledger
+from skidway.audit.messages import (
     Certainty,
     Count,
     Delta,
@@ -22,9 +22,9 @@ from audit.messages import (
     Tier,
     encode,
 )
-from audit.recount_result import RecountResult
-from audit.standing import NEWEST_BUCKETS, Standing, judged
-from audit.verdict import Policy, Status
+from skidway.audit.recount_result import RecountResult
+from skidway.audit.standing import NEWEST_BUCKETS, Standing, judged
+from skidway.audit.verdict import Policy, Status
 from skidway.kafka.source import Source
 from support.clock import ManualClock
 from support.fold import Fold

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from audit import topics
+from skidway.audit import topics
 from skidway.errors import ConfigurationRefused
 
 EXISTING = ["_skidway_audit", "dc1._skidway_audit", "dc1.logs", "dc1.logs.rejected", "logs", "mail"]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from audit import accepting, messages
-from audit.ledger import Ledger, Position
-from audit.messages import (
+from skidway.audit import accepting, messages
+from skidway.audit.ledger import Ledger, Position
+from skidway.audit.messages import (
     Announcement,
     Certainty,
     Count,
@@ -24,11 +24,11 @@ from audit.messages import (
     Sender,
     Tier,
 )
-from audit.reconcile import TopicJudgement, verdicts
-from audit.verdict import Policy, Status
-from schemas import single_object
+from skidway.audit.reconcile import TopicJudgement, verdicts
+from skidway.audit.verdict import Policy, Status
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
+from skidway.schemas import single_object
 from support.promises import promise
 
 LOGS = Source("dc1", "cid", "logs", "tid")
@@ -59,7 +59,7 @@ def _newer() -> single_object.Messages:
         schema = json.loads(single_object.schema_text(name))
         schema["fields"].append({"name": "mood", "type": "string", "default": "good"})
         texts.append(json.dumps(schema))
-    root = resources.files("schemas")
+    root = resources.files("skidway.schemas")
     kept = [root.joinpath(x).read_text("utf-8") for x in ("audit.avsc", "announcement.avsc")]
     return single_object.Messages(texts, kept)
 

@@ -10,10 +10,10 @@ from hypothesis import event, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from audit import accepting
-from audit.accepting import Signature
-from audit.evidence import Evidence
-from audit.messages import (
+from skidway.audit import accepting
+from skidway.audit.accepting import Signature
+from skidway.audit.evidence import Evidence
+from skidway.audit.messages import (
     Certainty,
     Count,
     Delta,
@@ -26,10 +26,10 @@ from audit.messages import (
     Sender,
     Tier,
 )
-from audit.reconcile import verdicts
-from audit.roster import Entry, Roster
-from audit.verdict import Exemption, Policy, Status
-from audit.waiting import Proof, proofs
+from skidway.audit.reconcile import verdicts
+from skidway.audit.roster import Entry, Roster
+from skidway.audit.verdict import Exemption, Policy, Status
+from skidway.audit.waiting import Proof, proofs
 from skidway.errors import UsageError
 from skidway.kafka.source import Source
 from support.fold import Fold

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from audit import accepting, messages
-from audit.accepting import Signature
-from audit.hearing import Heard
-from audit.ledger import Ledger, ledger_of
-from audit.messages import (
+from skidway.audit import accepting, messages
+from skidway.audit.accepting import Signature
+from skidway.audit.hearing import Heard
+from skidway.audit.ledger import Ledger, ledger_of
+from skidway.audit.messages import (
     Certainty,
     Count,
     Delta,
@@ -26,12 +26,12 @@ from audit.messages import (
     Sender,
     Tier,
 )
-from audit.reconcile import verdicts
-from audit.recount_result import RecountResult
-from audit.roster import Entry, Roster
-from audit.standing import Standing, judged
-from audit.verdict import Policy
-from audit.web import HOSTS_SHOWN, Dashboard
+from skidway.audit.reconcile import verdicts
+from skidway.audit.recount_result import RecountResult
+from skidway.audit.roster import Entry, Roster
+from skidway.audit.standing import Standing, judged
+from skidway.audit.verdict import Policy
+from skidway.audit.web import HOSTS_SHOWN, Dashboard
 from skidway.kafka.source import Source
 from support.clock import ManualClock
 

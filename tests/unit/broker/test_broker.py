@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from broker.log.files import StorageFailed
-from broker.log.producer_state import OutOfOrderSequence
-from broker.log.validation import BatchCorrupt
+from skidway.broker.log.files import StorageFailed
+from skidway.broker.log.producer_state import OutOfOrderSequence
+from skidway.broker.log.validation import BatchCorrupt
 from skidway.kafka.protocol.create_topics import CreatableTopic, CreateTopicsRequest
 from skidway.kafka.protocol.frames import request_frame
 from skidway.kafka.protocol.messages import encode

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from broker.log import checkpoints, names
-from broker.log.config import LogConfig
-from broker.log.log_manager import LogManager
+from skidway.broker.log import checkpoints, names
+from skidway.broker.log.config import LogConfig
+from skidway.broker.log.log_manager import LogManager
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol import fetch_request, fetch_response, produce
 from skidway.kafka.protocol.apis import ApiKey

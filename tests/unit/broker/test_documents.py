@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from broker.api import registry
-from broker.api.describe import describe_broker, inherited
-from broker.settings import BrokerSettings
-from broker.topics.config_table import TOPIC_CONFIGS
+from skidway.broker.api import registry
+from skidway.broker.api.describe import describe_broker, inherited
+from skidway.broker.settings import BrokerSettings
+from skidway.broker.topics.config_table import TOPIC_CONFIGS
 from skidway.kafka import gaps
 from skidway.kafka.protocol.apis import PRODUCE_SERVED_SINCE, ApiKey
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from broker.network.timers import Timers
-from broker.purgatory import WATCHED_MAX, Purgatory
+from skidway.broker.network.timers import Timers
+from skidway.broker.purgatory import WATCHED_MAX, Purgatory
 from skidway.kafka.types import TopicPartition
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)

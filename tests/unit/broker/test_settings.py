@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.settings import BrokerSettings, parse_endpoint
 from skidway import settings
+from skidway.broker.settings import BrokerSettings, parse_endpoint
 from skidway.errors import ConfigurationRefused
 
 HOUR = 3_600_000

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from kazoo.hosts import collect_hosts
 
-from broker.settings import parse_endpoint
 from deploy.ansible.plugins.plugin_utils import addresses
+from skidway.broker.settings import parse_endpoint
 from skidway.coordination import check_connect
 from skidway.kafka.client.cluster import parse_bootstrap
 

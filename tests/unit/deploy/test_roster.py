@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from audit.roster import RosterDocument
 from deploy.ansible.plugins.plugin_utils import roster
 from skidway import settings
+from skidway.audit.roster import RosterDocument
 
 CLUSTERS: dict[str, Any] = {"dc1": {}, "dc2": None}
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from audit.settings import AuditSettings
 from deploy.ansible.plugins.plugin_utils import settings, tiers
+from skidway.audit.settings import AuditSettings
 from skidway.kafka.source import Source
 from skidway.settings import load
 

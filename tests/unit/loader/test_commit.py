@@ -6,11 +6,11 @@ import contextlib
 
 import pytest
 
-from loader import commit, layout
-from loader.commit import Move, Settle, settle
-from loader.manifest import ROWS, DataFile, Manifest, PartitionRange
 from skidway.errors import StateRefused
 from skidway.kafka.source import Source
+from skidway.loader import commit, layout
+from skidway.loader.commit import Move, Settle, settle
+from skidway.loader.manifest import ROWS, DataFile, Manifest, PartitionRange
 from support.memory_store import MemoryStore
 from support.promises import promise
 

@@ -7,9 +7,9 @@ import json
 import pyarrow as pa
 import pytest
 
-from loader.decode import Decoder, check_reader
-from schemas.client import RegistryRefused, RegistryUnreachable
 from skidway.errors import SkidwayError
+from skidway.loader.decode import Decoder, check_reader
+from skidway.schemas.client import RegistryRefused, RegistryUnreachable
 from support.loading import SCHEMA, Registry, datum
 
 NO_COLUMNS = json.dumps({"type": "record", "name": "E", "fields": []})

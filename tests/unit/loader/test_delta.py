@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from audit.counts import Counts, Sums
-from audit.messages import Sender, Tier, decode, encode
-from loader import delta
-from loader.manifest import Gap, Manifest, PartitionRange
+from skidway.audit.counts import Counts, Sums
+from skidway.audit.messages import Sender, Tier, decode, encode
+from skidway.loader import delta
+from skidway.loader.manifest import Gap, Manifest, PartitionRange
 from support.loading import WHOLE
 
 SOURCE = WHOLE.source

@@ -10,19 +10,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from audit.counts import Counts
-from audit.deltas import number_deltas
-from audit.evidence import FOREVER
-from audit.ledger import Ledger
-from audit.messages import TOPIC as AUDIT
-from audit.messages import Delta, Seal, SealedTopic, Sender, Tier, encode
-from audit.reconcile import verdicts
-from audit.verdict import BucketVerdict, Policy, Status
-from loader.feed import Feed, read_on
+from skidway.audit.counts import Counts
+from skidway.audit.deltas import number_deltas
+from skidway.audit.evidence import FOREVER
+from skidway.audit.ledger import Ledger
+from skidway.audit.messages import TOPIC as AUDIT
+from skidway.audit.messages import Delta, Seal, SealedTopic, Sender, Tier, encode
+from skidway.audit.reconcile import verdicts
+from skidway.audit.verdict import BucketVerdict, Policy, Status
 from skidway.errors import StateRefused
 from skidway.kafka import columns
 from skidway.kafka.columns import Origins
 from skidway.kafka.types import TopicPartition
+from skidway.loader.feed import Feed, read_on
 from support.fold import Fold
 from support.loading import SOURCE, START_MS
 from support.memory_kafka import MemoryClient, MemoryFetcher
@@ -139,7 +139,7 @@ def test_what_cannot_be_read_may_have_had_a_higher_epoch(loading: MemoryLoading)
         log.append(columns.encode(newer, np.zeros(1, np.int64)))
     ever, feed = log.end, Feed()
     client: Any = MemoryClient(loading.cluster, loading.clock)
-    with patch("loader.feed.Fetcher", lambda _: MemoryFetcher(loading.cluster)):
+    with patch("skidway.loader.feed.Fetcher", lambda _: MemoryFetcher(loading.cluster)):
         read_on(client, [AUDIT], feed, loading.clock)
     assert (feed.newest(PRODUCER), feed.next_epoch(PRODUCER)) == ((3, 1), ever + 1)
 
@@ -156,7 +156,7 @@ def test_what_expires_while_it_is_read_counts_as_not_heard(loading: MemoryLoadin
             super().seek(tp, offset)
 
     client: Any = MemoryClient(loading.cluster, loading.clock)
-    with patch("loader.feed.Fetcher", lambda _: Late(loading.cluster)):
+    with patch("skidway.loader.feed.Fetcher", lambda _: Late(loading.cluster)):
         read_on(client, [AUDIT], feed, loading.clock)
     assert feed.next_epoch(PRODUCER) == 7
 

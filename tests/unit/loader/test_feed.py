@@ -8,11 +8,11 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
-from audit.messages import TOPIC, Announcement, Delta, Heartbeat, Sender, Tier, encode
-from loader.feed import Feed, audit_topics, read_on
+from skidway.audit.messages import TOPIC, Announcement, Delta, Heartbeat, Sender, Tier, encode
 from skidway.kafka import columns
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
+from skidway.loader.feed import Feed, audit_topics, read_on
 from support.clock import ManualClock
 from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
 from support.promises import promise
@@ -80,7 +80,7 @@ def test_an_audit_topic_made_again_and_longer_than_before_is_read_from_its_start
     cluster.create(TOPIC)
     _publish(cluster, 1, 2)
     before, after, on = Feed(), Feed(), Feed()
-    with patch("loader.feed.Fetcher", lambda _: MemoryFetcher(cluster)):
+    with patch("skidway.loader.feed.Fetcher", lambda _: MemoryFetcher(cluster)):
         read_on(client, [TOPIC], before, clock)
         _publish(cluster, 3)
         on.positions = dict(before.positions)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from loader import fetch
 from skidway.errors import Unreachable
 from skidway.kafka.types import TopicPartition
+from skidway.loader import fetch
 from support.clock import ManualClock
 
 TP = TopicPartition("logs", 0)

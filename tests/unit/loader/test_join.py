@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from loader import plan
-from loader.join import run_all
-from loader.plan import Planned, Slice
+from skidway.loader import plan
+from skidway.loader.join import run_all
+from skidway.loader.plan import Planned, Slice
 from support.loading import Record, Runner, gap, job, log
 from support.memory_store import MemoryStore
 from support.promises import promise

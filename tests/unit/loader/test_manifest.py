@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from loader.manifest import Manifest
 from skidway.errors import StateRefused
+from skidway.loader.manifest import Manifest
 from support.loading import WHOLE
 
 

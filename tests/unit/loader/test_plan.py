@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loader import plan
-from loader.manifest import BatchMark, Gap, PartitionRange
-from loader.plan import Bounds, Planned, Slice
 from skidway.errors import ConfigurationRefused, StateRefused
 from skidway.kafka.batch import BatchHeader
 from skidway.kafka.source import Source
+from skidway.loader import plan
+from skidway.loader.manifest import BatchMark, Gap, PartitionRange
+from skidway.loader.plan import Bounds, Planned, Slice
 from support.loading import WHOLE
 from support.promises import promise
 

@@ -7,8 +7,8 @@ import json
 import pyarrow as pa
 import pytest
 
-from loader.projection import NotProjectable, Projection
-from schemas.codec import Codec
+from skidway.loader.projection import NotProjectable, Projection
+from skidway.schemas.codec import Codec
 
 
 def record(*fields: dict[str, object]) -> str:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from loader.properties import log4j_properties, properties, workers_python
-from loader.settings import LoaderSettings
 from skidway.demo.sources import SPARK_LINE
+from skidway.loader.properties import log4j_properties, properties, workers_python
+from skidway.loader.settings import LoaderSettings
 
 
 def settings(**more: object) -> LoaderSettings:

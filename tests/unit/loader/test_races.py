@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from loader.run import Report
-from loader.topic_load import LostRace, Outcome
-from loader.topic_run import RACES_MAX
+from skidway.loader.run import Report
+from skidway.loader.topic_load import LostRace, Outcome
+from skidway.loader.topic_run import RACES_MAX
 from support.memory_loading import MemoryLoading
 from support.promises import promise
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from loader.group_offsets import GroupOffsets
-from loader.manifest import Gap
-from loader.run import Report, look
-from loader.settings import LoaderSettings
-from loader.topic_load import Outcome
 from skidway.errors import SkidwayError, StateRefused
 from skidway.kafka.client import EARLIEST
 from skidway.kafka.client.cluster import Broker, Cluster, ListedOffset, Partition, Topic
 from skidway.kafka.errors import BadValue, BrokerUnreachable, ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
+from skidway.loader.group_offsets import GroupOffsets
+from skidway.loader.manifest import Gap
+from skidway.loader.run import Report, look
+from skidway.loader.settings import LoaderSettings
+from skidway.loader.topic_load import Outcome
 from support.memory_store import MemoryStore
 from support.promises import promise
 

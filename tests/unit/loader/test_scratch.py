@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loader.scratch import Scratch
+from skidway.loader.scratch import Scratch
 
 
 @pytest.fixture(autouse=True)

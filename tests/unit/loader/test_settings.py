@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from loader import topics
-from loader.settings import LoaderSettings
 from skidway.errors import ConfigurationRefused
+from skidway.loader import topics
+from skidway.loader.settings import LoaderSettings
 from skidway.settings import example, load
 
 SMALLEST = """

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from loader.manifest import BUCKETS, MARKS, NAMES, Manifest
-from loader.side import DELTAS_MAX, Changes, SideState, apply, read_state, write_side
 from skidway.errors import StateRefused
+from skidway.loader.manifest import BUCKETS, MARKS, NAMES, Manifest
+from skidway.loader.side import DELTAS_MAX, Changes, SideState, apply, read_state, write_side
 from support.loading import WHOLE
 from support.memory_store import MemoryStore
 

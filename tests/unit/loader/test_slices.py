@@ -8,13 +8,13 @@ import google_crc32c
 import pyarrow as pa
 import pytest
 
-from loader.decode import Decoded, Decoder
-from loader.plan import Slice
-from loader.slices import SliceLoad, SliceResult
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.errors import OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
+from skidway.loader.decode import Decoded, Decoder
+from skidway.loader.plan import Slice
+from skidway.loader.slices import SliceLoad, SliceResult
 from support.loading import (
     HOUR_MS,
     SCHEMA,
@@ -394,7 +394,7 @@ def test_chunks_are_bounded_by_what_batches_unpack_to(
     chunks: list[pa.BinaryArray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Batches that shrink a hundredfold are not gathered by their size on the wire."""
-    monkeypatch.setattr("loader.slices.CHUNK_BYTES", 100_000)
+    monkeypatch.setattr("skidway.loader.slices.CHUNK_BYTES", 100_000)
     run([Record(first=10 * index, value=datum("x" * 50_000)) for index in range(12)])
     assert len(chunks) >= 4
     assert max(values.nbytes for values in chunks) < 300_000
@@ -404,7 +404,7 @@ def test_chunks_are_bounded_by_their_batches(
     chunks: list[pa.BinaryArray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Agents with little to say make batches of a record or two: each has its price in memory."""
-    monkeypatch.setattr("loader.slices.CHUNK_BATCHES", 2)
+    monkeypatch.setattr("skidway.loader.slices.CHUNK_BATCHES", 2)
     run(lines(15))
     assert [len(values) for values in chunks] == [6, 6, 3]
 
@@ -413,7 +413,7 @@ def test_a_chunk_that_ends_a_range_leaves_its_last_batch_below(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Batches of chunks that are done are forgotten, but for the last."""
-    monkeypatch.setattr("loader.slices.CHUNK_BATCHES", 2)
+    monkeypatch.setattr("skidway.loader.slices.CHUNK_BATCHES", 2)
     for more in ([], [Record(agent=8)]):
         _, result = run([*lines(6), *more])
         assert result.end == 6
@@ -461,7 +461,7 @@ def test_chunks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> Non
     """Records are decided alike whether they come in one chunk or in many."""
     records = [*lines(20), *lines(25), Record(agent=8), *lines(30)]
     whole_store, whole = run(records)
-    monkeypatch.setattr("loader.slices.CHUNK_ROWS", 4)
+    monkeypatch.setattr("skidway.loader.slices.CHUNK_ROWS", 4)
     store, parts = run(records)
     assert rows_of(store, parts) == rows_of(whole_store, whole)
     assert (parts.end, parts.lowest, parts.highest) == (whole.end, whole.lowest, whole.highest)
@@ -470,8 +470,8 @@ def test_chunks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_large_slices_are_flushed_into_several_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory is bounded: rows beyond the limit go to a further file of the same hour."""
-    monkeypatch.setattr("loader.write.FLUSH_BYTES", 1)
-    monkeypatch.setattr("loader.slices.CHUNK_ROWS", 3)
+    monkeypatch.setattr("skidway.loader.write.FLUSH_BYTES", 1)
+    monkeypatch.setattr("skidway.loader.slices.CHUNK_ROWS", 3)
     store, result = run(lines(9))
     assert [file.path.rsplit("-", 1)[1] for file in result.files] == [
         "0.parquet", "3.parquet", "6.parquet",

@@ -7,15 +7,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from loader.settings import LoaderSettings
-from loader.spark import (
+from skidway.errors import SkidwayError, Unreachable
+from skidway.loader.settings import LoaderSettings
+from skidway.loader.spark import (
     Interrupted,
     SparkRunner,
     TaskFailed,
     failure,
     sentence_in,
 )
-from skidway.errors import SkidwayError, Unreachable
 
 
 def settings(**more: object) -> LoaderSettings:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from audit.output import StoreFailed, StoreUnreachable, hdfs
-from loader.store import Store, open_store
-from loader.store.hdfs import HdfsStore
-from loader.store.local import LocalStore
+from skidway.audit.output import StoreFailed, StoreUnreachable, hdfs
 from skidway.errors import ConfigurationRefused
+from skidway.loader.store import Store, open_store
+from skidway.loader.store.hdfs import HdfsStore
+from skidway.loader.store.local import LocalStore
 from support.memory_store import MemoryStore
 from support.store_contract import StoreContract, put
 
@@ -71,7 +71,7 @@ def test_the_target_is_durable_before_the_source_goes(
     (tmp_path / "d").mkdir()
     synced: list[Path] = []
     monkeypatch.setattr(
-        "loader.store.local.fsync_directory",
+        "skidway.loader.store.local.fsync_directory",
         lambda path: synced.append(path) if (tmp_path / "source").exists() else None,
     )
     store.rename("source", "d/target")
@@ -98,7 +98,7 @@ def test_the_names_in_a_directory_are_synced_when_asked_for(
     store = LocalStore(str(tmp_path))
     put(store, "staging/rows", b"rows")
     synced: list[Path] = []
-    monkeypatch.setattr("loader.store.local.fsync_directory", synced.append)
+    monkeypatch.setattr("skidway.loader.store.local.fsync_directory", synced.append)
     store.sync(["staging", "no/such"])
     assert synced == [tmp_path / "staging"]
 

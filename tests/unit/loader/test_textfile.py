@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from loader.run import Report
-from loader.textfile import LastRun, Recorded
-from loader.topic_load import Outcome
 from skidway.cli.commands import main
 from skidway.errors import SkidwayError, Unreachable
+from skidway.loader.run import Report
+from skidway.loader.textfile import LastRun, Recorded
+from skidway.loader.topic_load import Outcome
 from support.clock import ManualClock
 
 GOOD = Report([Outcome("a", loads=[1, 2], rows=30, rejects=1), Outcome("b", loads=[7], rows=5)])

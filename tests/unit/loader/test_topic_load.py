@@ -14,23 +14,23 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from audit.output import StoreFailed
-from loader import layout
-from loader.feed import Feed
-from loader.join import PartitionResult
-from loader.manifest import BatchMark, Gap, Manifest, PartitionRange
-from loader.plan import Bounds, Planned, Slice
-from loader.settings import LoaderSettings
-from loader.side import DELTAS_MAX
-from loader.slices import SliceResult, Stop
-from loader.spark import Interrupted
-from loader.topic_load import LostRace, Outcome, Parts, Topic, TopicLoad, note
-from schemas.client import Registered, RegistryRefused
+from skidway.audit.output import StoreFailed
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka import columns
 from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.columns import Origins
 from skidway.kafka.errors import ErrorCode, KafkaError
+from skidway.loader import layout
+from skidway.loader.feed import Feed
+from skidway.loader.join import PartitionResult
+from skidway.loader.manifest import BatchMark, Gap, Manifest, PartitionRange
+from skidway.loader.plan import Bounds, Planned, Slice
+from skidway.loader.settings import LoaderSettings
+from skidway.loader.side import DELTAS_MAX
+from skidway.loader.slices import SliceResult, Stop
+from skidway.loader.spark import Interrupted
+from skidway.loader.topic_load import LostRace, Outcome, Parts, Topic, TopicLoad, note
+from skidway.schemas.client import Registered, RegistryRefused
 from support.clock import ManualClock
 from support.loading import SOURCE, START_MS, TOPIC, WHOLE, datum
 from support.memory_loading import DATA, MemoryLoading
@@ -261,7 +261,7 @@ def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
     named = {0: (Gap(30, 40, "named by the mirror"),)}
     topic = Topic("logs", "", WHOLE.source, (Bounds(0, 40, 200),), named)
     load = attempt(MemoryStore(), topic=topic, newest=newest)
-    with patch("loader.topic_load.header_at", side_effect=Unreachable("nobody answers")):
+    with patch("skidway.loader.topic_load.header_at", side_effect=Unreachable("nobody answers")):
         (planned,) = load.plan()
     assert "kept back at offset 30" in planned.refused
     assert replace(planned, refused="") == Planned(0, 30, 30, 30, None, below)

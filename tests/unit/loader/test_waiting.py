@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loader.waiting import WaitingNotes
+from skidway.loader.waiting import WaitingNotes
 from support.memory_store import MemoryStore
 from support.promises import promise
 

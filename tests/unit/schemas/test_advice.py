@@ -9,10 +9,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from schemas.advice import advise
-from schemas.avro_schema import named_types, parse
-from schemas.canonical import canonical
-from schemas.compatibility import Level, check
+from skidway.schemas.advice import advise
+from skidway.schemas.avro_schema import named_types, parse
+from skidway.schemas.canonical import canonical
+from skidway.schemas.compatibility import Level, check
 from support.avro_schemas import mutated, schemas
 from support.randomness import share_of
 

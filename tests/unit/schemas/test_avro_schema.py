@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.avro_schema import (
+from skidway.schemas.avro_schema import (
     CHARACTERS_MAX,
     NESTING_MAX,
     DefaultCheck,
@@ -23,8 +23,8 @@ from schemas.avro_schema import (
     named_types,
     parse,
 )
-from schemas.avro_schema.model import SHOWN_MAX, shown
-from schemas.canonical import canonical
+from skidway.schemas.avro_schema.model import SHOWN_MAX, shown
+from skidway.schemas.canonical import canonical
 from support.avro import records
 from support.avro_schemas import KEYS, broken, made
 from support.randomness import share_of

@@ -8,7 +8,8 @@ from urllib.parse import SplitResult
 
 import pytest
 
-from schemas.client import (
+from skidway.errors import ConfigurationRefused
+from skidway.schemas.client import (
     CACHED_MAX,
     ROUNDS_MAX,
     Answer,
@@ -18,7 +19,6 @@ from schemas.client import (
     RegistryUnreachable,
     subject_of,
 )
-from skidway.errors import ConfigurationRefused
 
 
 class Scripted:

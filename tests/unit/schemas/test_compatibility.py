@@ -11,9 +11,9 @@ from avro.compatibility import ReaderWriterCompatibilityChecker, SchemaCompatibi
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from schemas import compatibility
-from schemas.avro_schema import Enum, SchemaInvalid, parse
-from schemas.compatibility import REPORTED_MAX, Level, check, incompatibilities
+from skidway.schemas import compatibility
+from skidway.schemas.avro_schema import Enum, SchemaInvalid, parse
+from skidway.schemas.compatibility import REPORTED_MAX, Level, check, incompatibilities
 from support.avro_rules import RULES, A, B, enum, field, record
 from support.avro_schemas import mutated, schemas
 from support.randomness import share_of

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.avro_schema import parse
-from schemas.differences import Change, differences
+from skidway.schemas.avro_schema import parse
+from skidway.schemas.differences import Change, differences
 from support.avro import records
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from schemas.commands import retire
 from skidway.errors import SkidwayError
+from skidway.schemas.commands import retire
 from support import registry_client
 from support.registry_client import InProcess
 from support.registry_http import Registry, record

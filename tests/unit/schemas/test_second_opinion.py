@@ -7,14 +7,15 @@ from importlib import resources
 
 import pytest
 
-from schemas.avro_schema import parse
-from schemas.second_opinion import second_opinion
+from skidway.schemas.avro_schema import parse
+from skidway.schemas.second_opinion import second_opinion
 
 
 @pytest.mark.parametrize("name", ["announcement", "audit", "decision", "rejected"])
 def test_our_own_schemas_are_read_by_everybody(name: str) -> None:
     """What we publish can be read without us."""
-    assert second_opinion(resources.files("schemas").joinpath(f"{name}.avsc").read_text()) is None
+    text = resources.files("skidway.schemas").joinpath(f"{name}.avsc").read_text()
+    assert second_opinion(text) is None
 
 
 def test_what_it_does_not_take_is_told() -> None:

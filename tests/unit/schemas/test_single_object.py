@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas import single_object
-from schemas.single_object import HEADER_BYTES, MessageInvalid, Messages, UnknownFingerprint
+from skidway.schemas import single_object
+from skidway.schemas.single_object import HEADER_BYTES, MessageInvalid, Messages, UnknownFingerprint
 
 OPEN: dict[str, Any] = {
     "kind": "OPEN", "time": 1_700_000_000_000, "agent": 7, "file": 9, "host": "h", "path": "/p",

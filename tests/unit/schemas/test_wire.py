@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas import wire
+from skidway.schemas import wire
 
 values = st.lists(st.none() | st.binary(max_size=12), max_size=8)
 

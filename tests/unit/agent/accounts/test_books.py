@@ -2,9 +2,9 @@
 
 import pytest
 
-from agent.files.news import SetApart
-from agent.state.database import State
-from audit.messages import Certainty
+from skidway.agent.files.news import SetApart
+from skidway.agent.state.database import State
+from skidway.audit.messages import Certainty
 from support.agent_world import World, raw, settings
 from support.promises import promise
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agent.delivery.press import AHEAD_MS_MAX
-from audit import bucket
-from audit.messages import Announcement, Bounds, Seal
+from skidway.agent.delivery.press import AHEAD_MS_MAX
+from skidway.audit import bucket
+from skidway.audit.messages import Announcement, Bounds, Seal
 from support.agent_world import World, raw, settings
 from support.promises import promise
 

@@ -6,12 +6,12 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from agent.accounts.deltas import Deltas
-from agent.accounts.mail import Mail
-from agent.state.changes import Changes
-from agent.state.database import State, create_tables, open_state
-from audit.counts import BucketKey, Counts, Sums
-from audit.messages import (
+from skidway.agent.accounts.deltas import Deltas
+from skidway.agent.accounts.mail import Mail
+from skidway.agent.state.changes import Changes
+from skidway.agent.state.database import State, create_tables, open_state
+from skidway.audit.counts import BucketKey, Counts, Sums
+from skidway.audit.messages import (
     Certainty,
     Delta,
     Heartbeat,

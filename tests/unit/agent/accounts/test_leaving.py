@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from agent.accounts import sealing
-from agent.accounts.leaving import Leaving, obstacles
-from agent.accounts.sealing import Noted
-from agent.files.host import FileKey
-from agent.files.tracked import Birth, Checkpoint, FileState, TrackedFile
-from agent.identity import Fingerprint, Guard
-from agent.state.changes import LastWord
+from skidway.agent.accounts import sealing
+from skidway.agent.accounts.leaving import Leaving, obstacles
+from skidway.agent.accounts.sealing import Noted
+from skidway.agent.files.host import FileKey
+from skidway.agent.files.tracked import Birth, Checkpoint, FileState, TrackedFile
+from skidway.agent.identity import Fingerprint, Guard
+from skidway.agent.state.changes import LastWord
 
 
 def tracked(position: int, size: int, **others: object) -> TrackedFile:

@@ -1,9 +1,9 @@
 import sqlite3
 
-from agent.accounts.mail import Mail
-from agent.state.changes import Changes
-from agent.state.database import Message, State, create_tables
-from audit.messages import Delta, Sender, Tier, decode
+from skidway.agent.accounts.mail import Mail
+from skidway.agent.state.changes import Changes
+from skidway.agent.state.database import Message, State, create_tables
+from skidway.audit.messages import Delta, Sender, Tier, decode
 
 SENDER = Sender(Tier.AGENT, "main", "5", "host", 1)
 

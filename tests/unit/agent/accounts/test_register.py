@@ -2,9 +2,9 @@
 
 import pytest
 
-from agent.files.tracked import FileState
-from agent.state.database import State
-from audit.messages import Announcement, decode
+from skidway.agent.files.tracked import FileState
+from skidway.agent.state.database import State
+from skidway.audit.messages import Announcement, decode
 from support.agent_world import World, raw, settings
 from support.promises import promise
 

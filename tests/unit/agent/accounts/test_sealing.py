@@ -1,7 +1,7 @@
-from agent.accounts import sealing
-from agent.files.host import FileKey
-from agent.files.tracked import Birth, Checkpoint, FileState, TrackedFile
-from agent.identity import Fingerprint, Guard
+from skidway.agent.accounts import sealing
+from skidway.agent.files.host import FileKey
+from skidway.agent.files.tracked import Birth, Checkpoint, FileState, TrackedFile
+from skidway.agent.identity import Fingerprint, Guard
 from support.promises import promise
 
 

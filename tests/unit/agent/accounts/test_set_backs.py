@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.accounts.set_backs import SetBacks
+from skidway.agent.accounts.set_backs import SetBacks
 from support.promises import promise
 
 TOPICS = ["logs", "auth"]

@@ -1,11 +1,11 @@
 import pytest
 
-from agent.delivery.intents import Intent, Reading, crc_of
-from agent.delivery.outbound import Outbound, Refusal
-from agent.delivery.press import Press
-from agent.files.tracked import Checkpoint, Flight
-from agent.identity import Guard
-from audit.messages import Certainty
+from skidway.agent.delivery.intents import Intent, Reading, crc_of
+from skidway.agent.delivery.outbound import Outbound, Refusal
+from skidway.agent.delivery.press import Press
+from skidway.agent.files.tracked import Checkpoint, Flight
+from skidway.agent.identity import Guard
+from skidway.audit.messages import Certainty
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.client import Delivery
 from skidway.kafka.errors import ErrorCode, KafkaError

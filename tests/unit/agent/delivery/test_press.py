@@ -1,16 +1,16 @@
 import numpy as np
 import pytest
 
-from agent.delivery import recipe as recipes
-from agent.delivery import routing
-from agent.delivery.intents import Intent, Reading
-from agent.delivery.press import AHEAD_MS_MAX, Press
-from agent.delivery.recipe import Schema, Topic, from_json, recipe_of
-from agent.framing import READ_BYTES
-from agent.settings import ParserSettings, SourceSettings, TimestampSettings
-from audit import checksum
-from schemas.single_object import schema_text
+from skidway.agent.delivery import recipe as recipes
+from skidway.agent.delivery import routing
+from skidway.agent.delivery.intents import Intent, Reading
+from skidway.agent.delivery.press import AHEAD_MS_MAX, Press
+from skidway.agent.delivery.recipe import Schema, Topic, from_json, recipe_of
+from skidway.agent.framing import READ_BYTES
+from skidway.agent.settings import ParserSettings, SourceSettings, TimestampSettings
+from skidway.audit import checksum
 from skidway.errors import ConfigurationRefused
+from skidway.schemas.single_object import schema_text
 from support.agent_press import AGENT, READ_MS, press, reading, recipe, records, regex, rejected
 from support.agent_world import datum_text, records_of
 from support.promises import promise

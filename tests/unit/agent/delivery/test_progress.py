@@ -5,11 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from agent.delivery.outbound import Departure
-from agent.delivery.press import Outcome
-from agent.delivery.progress import Progress
-from agent.state.changes import Changes
-from audit.counts import Counts
+from skidway.agent.delivery.outbound import Departure
+from skidway.agent.delivery.press import Outcome
+from skidway.agent.delivery.progress import Progress
+from skidway.agent.state.changes import Changes
+from skidway.audit.counts import Counts
 from skidway.kafka.types import TopicPartition
 from support.promises import promise
 

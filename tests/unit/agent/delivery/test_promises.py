@@ -2,9 +2,9 @@
 
 import pytest
 
-from agent.framing import READ_BYTES
-from agent.state.database import State
-from audit.messages import Certainty
+from skidway.agent.framing import READ_BYTES
+from skidway.agent.state.database import State
+from skidway.audit.messages import Certainty
 from support.agent_press import rejected_rows
 from support.agent_world import World, raw, settings
 from support.promises import promise

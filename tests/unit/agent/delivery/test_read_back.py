@@ -5,9 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from agent.delivery import read_back
-from agent.delivery.intents import Intent
-from agent.delivery.read_back import Fate, Found, Part, Rows, divide, outcome_of, reach, split
+from skidway.agent.delivery import read_back
+from skidway.agent.delivery.intents import Intent
+from skidway.agent.delivery.read_back import (
+    Fate,
+    Found,
+    Part,
+    Rows,
+    divide,
+    outcome_of,
+    reach,
+    split,
+)
 from skidway.kafka.types import TopicPartition
 from support.agent_press import AGENT, DATA, REJECTED, press, reading, recipe, records, regex
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.delivery import recipe as recipes
-from agent.delivery.recipe import PRESS_VERSION, at_present, program_of
-from agent.framing import FRAMING_VERSION
-from agent.settings import ParserSettings, TimestampSettings
+from skidway.agent.delivery import recipe as recipes
+from skidway.agent.delivery.recipe import PRESS_VERSION, at_present, program_of
+from skidway.agent.framing import FRAMING_VERSION
+from skidway.agent.settings import ParserSettings, TimestampSettings
 from support.agent_press import press, reading, recipe, records, regex
 from support.promises import promise
 

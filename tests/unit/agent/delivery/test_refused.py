@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from agent.delivery import refused
-from agent.delivery.read_back import Rows
-from agent.delivery.refused import Sought
-from agent.settings import ParserSettings
-from agent.state.database import State, StateFull
-from audit.messages import Certainty, Seal
+from skidway.agent.delivery import refused
+from skidway.agent.delivery.read_back import Rows
+from skidway.agent.delivery.refused import Sought
+from skidway.agent.settings import ParserSettings
+from skidway.agent.state.database import State, StateFull
+from skidway.audit.messages import Certainty, Seal
 from skidway.kafka.types import TopicPartition
 from support.agent_press import AGENT, rejected_rows
 from support.agent_world import Record, World, raw, settings

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from agent.delivery import routing
+from skidway.agent.delivery import routing
 from support.promises import promise
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from agent.delivery.intents import Intent
-from agent.delivery.read_back import Found, Rows
-from agent.delivery.search import Search
-from audit.messages import Certainty
+from skidway.agent.delivery.intents import Intent
+from skidway.agent.delivery.read_back import Found, Rows
+from skidway.agent.delivery.search import Search
+from skidway.audit.messages import Certainty
 from skidway.kafka.types import TopicPartition
 from support.promises import promise
 

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from agent.files.host import UNMEASURED
-from agent.files.plain_sizes import not_yet
-from agent.files.rotations import REPEATED
-from agent.identity import FINGERPRINT_BYTES
-from audit.messages import Certainty, Delta, Loss, Seal
+from skidway.agent.files.host import UNMEASURED
+from skidway.agent.files.plain_sizes import not_yet
+from skidway.agent.files.rotations import REPEATED
+from skidway.agent.identity import FINGERPRINT_BYTES
+from skidway.audit.messages import Certainty, Delta, Loss, Seal
 from support.agent_world import DAMAGED_BYTES, MemoryHandle, World, raw, settings
 from support.promises import promise
 

@@ -1,6 +1,6 @@
 import pytest
 
-from agent.files.generations import generation
+from skidway.agent.files.generations import generation
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.files.handles import Handles, Moved
-from agent.files.host import FileKey
-from agent.files.operating_system import OperatingSystem
-from agent.files.patterns import Pattern
-from agent.files.tracked import Birth, Checkpoint, TrackedFile
-from agent.identity import Fingerprint, Guard
+from skidway.agent.files.handles import Handles, Moved
+from skidway.agent.files.host import FileKey
+from skidway.agent.files.operating_system import OperatingSystem
+from skidway.agent.files.patterns import Pattern
+from skidway.agent.files.tracked import Birth, Checkpoint, TrackedFile
+from skidway.agent.identity import Fingerprint, Guard
 from support.promises import promise
 
 HOST = OperatingSystem()
@@ -86,7 +86,7 @@ def test_a_file_that_is_renamed_while_it_is_looked_for_is_found(
             os.rename(where, tmp_path / f"a.log.{count}")
         return real(where)
 
-    monkeypatch.setattr("agent.files.operating_system.os.stat", renamed_before)
+    monkeypatch.setattr("skidway.agent.files.operating_system.os.stat", renamed_before)
     renames = 3
     assert HOST.find(str(tmp_path), found.key) == str(tmp_path / "a.log.2")
     renames = 99

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.files.patterns import DEPTH_MAX, Pattern
+from skidway.agent.files.patterns import DEPTH_MAX, Pattern
 from support.promises import promise
 
 

@@ -4,10 +4,10 @@ import errno
 
 import pytest
 
-from agent.files.host import FileKey
-from agent.identity import FINGERPRINT_BYTES
-from agent.state.database import State
-from audit.messages import Announcement, Delta, Loss, Seal
+from skidway.agent.files.host import FileKey
+from skidway.agent.identity import FINGERPRINT_BYTES
+from skidway.agent.state.database import State
+from skidway.audit.messages import Announcement, Delta, Loss, Seal
 from support.agent_world import World, raw, settings
 from support.promises import promise
 

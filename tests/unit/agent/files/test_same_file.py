@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agent.files.host import FileKey
-from agent.files.same_file import Answer, Evidence, same_file
-from agent.framing import READ_BYTES
-from agent.identity import FINGERPRINT_BYTES
-from audit.messages import Certainty, Delta, Loss, Seal
+from skidway.agent.files.host import FileKey
+from skidway.agent.files.same_file import Answer, Evidence, same_file
+from skidway.agent.framing import READ_BYTES
+from skidway.agent.identity import FINGERPRINT_BYTES
+from skidway.audit.messages import Certainty, Delta, Loss, Seal
 from support.agent_world import World, raw, settings
 from support.promises import promise
 

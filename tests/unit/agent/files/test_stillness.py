@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.files.stillness import RESTLESS_S, STILL_MS, Restless, Seen, look_again
+from skidway.agent.files.stillness import RESTLESS_S, STILL_MS, Restless, Seen, look_again
 
 NAMES: Seen = frozenset({("app.log.1", 7)})
 RENAMED: Seen = frozenset({("app.log.2", 7)})

@@ -3,8 +3,8 @@ from pathlib import Path
 
 from watchdog.events import DirCreatedEvent, FileModifiedEvent, FileMovedEvent
 
-from agent.files.patterns import Pattern
-from agent.files.watching import PATHS_MAX, RATE_MAX, REST_S, Inbox, Watch
+from skidway.agent.files.patterns import Pattern
+from skidway.agent.files.watching import PATHS_MAX, RATE_MAX, REST_S, Inbox, Watch
 
 
 def readable(inbox: Inbox) -> bool:

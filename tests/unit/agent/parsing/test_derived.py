@@ -3,8 +3,8 @@ import json
 import pyarrow as pa
 import pytest
 
-from agent.parsing.derived import raw_schema, record_name, regex_schema
-from agent.parsing.raw import RawParser
+from skidway.agent.parsing.derived import raw_schema, record_name, regex_schema
+from skidway.agent.parsing.raw import RawParser
 from skidway.errors import ConfigurationRefused
 
 

@@ -4,11 +4,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from agent.parsing import NO_TIME, Parsed
-from agent.parsing.json_lines import DEPTH_MAX, JsonParser
-from agent.parsing.timestamps import TimeFormat
-from schemas.codec import Codec
+from skidway.agent.parsing import NO_TIME, Parsed
+from skidway.agent.parsing.json_lines import DEPTH_MAX, JsonParser
+from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused
+from skidway.schemas.codec import Codec
 
 SCHEMA = Codec(
     {

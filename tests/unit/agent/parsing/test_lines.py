@@ -1,7 +1,7 @@
 import numpy as np
 import pyarrow as pa
 
-from agent.parsing import lines
+from skidway.agent.parsing import lines
 
 
 def test_rows_that_are_no_text_are_told_apart() -> None:

@@ -5,13 +5,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from agent.framing import frame
-from agent.parsing import NO_TIME, Parsed, lines
-from agent.parsing.derived import regex_schema
-from agent.parsing.regex import RegexParser, groups_of
-from agent.parsing.timestamps import TimeFormat
-from schemas.codec import Codec
+from skidway.agent.framing import frame
+from skidway.agent.parsing import NO_TIME, Parsed, lines
+from skidway.agent.parsing.derived import regex_schema
+from skidway.agent.parsing.regex import RegexParser, groups_of
+from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused
+from skidway.schemas.codec import Codec
 
 LOGS = Path(__file__).parents[3] / "data" / "logs"
 NOW_MS = 1_800_000_000_000

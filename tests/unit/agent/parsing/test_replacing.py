@@ -5,16 +5,16 @@ import json
 import pyarrow as pa
 import pytest
 
-from agent.delivery.press import Press
-from agent.delivery.recipe import Recipe, Schema, Topic, from_json, recipe_of
-from agent.parsing.derived import raw_schema, regex_schema
-from agent.parsing.lines import repaired
-from agent.settings import ParserSettings, SourceSettings
-from schemas.avro_schema import parse
-from schemas.codec import Codec
-from schemas.compatibility import Level, check
-from schemas.single_object import schema_text
+from skidway.agent.delivery.press import Press
+from skidway.agent.delivery.recipe import Recipe, Schema, Topic, from_json, recipe_of
+from skidway.agent.parsing.derived import raw_schema, regex_schema
+from skidway.agent.parsing.lines import repaired
+from skidway.agent.settings import ParserSettings, SourceSettings
 from skidway.errors import ConfigurationRefused
+from skidway.schemas.avro_schema import parse
+from skidway.schemas.codec import Codec
+from skidway.schemas.compatibility import Level, check
+from skidway.schemas.single_object import schema_text
 from support.agent_press import press, reading, recipe, records, regex, rejected
 from support.agent_world import pa_binary
 from support.promises import promise

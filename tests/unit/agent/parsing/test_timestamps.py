@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.parsing.timestamps import TimeFormat
+from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused
 
 NOW_MS = int(datetime(2026, 11, 20, 12, tzinfo=UTC).timestamp() * 1000)

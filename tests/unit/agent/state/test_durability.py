@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from agent.state import database
-from agent.state.changes import Changes
-from agent.state.database import open_state
+from skidway.agent.state import database
+from skidway.agent.state.changes import Changes
+from skidway.agent.state.database import open_state
 from support.promises import promise
 
 FULL = 2

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from agent import ledger
-from agent.delivery.intents import Intent
-from agent.files.host import FileKey
-from agent.files.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
-from agent.identity import Fingerprint, Guard
-from agent.state.changes import Changes
-from agent.state.database import State, open_state
-from agent.state.renewal import renew
-from audit.counts import Sums
-from audit.publisher import Newest
+from skidway.agent import ledger
+from skidway.agent.delivery.intents import Intent
+from skidway.agent.files.host import FileKey
+from skidway.agent.files.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
+from skidway.agent.identity import Fingerprint, Guard
+from skidway.agent.state.changes import Changes
+from skidway.agent.state.database import State, open_state
+from skidway.agent.state.renewal import renew
+from skidway.audit.counts import Sums
+from skidway.audit.publisher import Newest
 from skidway.kafka.source import Source
 from support.promises import promise
 

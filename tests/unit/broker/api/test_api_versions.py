@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.api import api_versions as handler
-from broker.api import registry
-from broker.api.exchange import Exchange
-from broker.api.kept_answers import KeptAnswers
+from skidway.broker.api import api_versions as handler
+from skidway.broker.api import registry
+from skidway.broker.api.exchange import Exchange
+from skidway.broker.api.kept_answers import KeptAnswers
 from skidway.kafka.errors import ErrorCode, ProtocolError
 from skidway.kafka.protocol import api_versions
 from skidway.kafka.protocol.api_versions import ApiVersionsRequest, ApiVersionsResponse

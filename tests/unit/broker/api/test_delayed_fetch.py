@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from broker.api.fetch import DelayedFetch, enough
-from broker.partitions.replica import Replica
+from skidway.broker.api.fetch import DelayedFetch, enough
+from skidway.broker.partitions.replica import Replica
 from skidway.kafka.protocol.fetch_request import Fetch, FetchTarget
 from skidway.kafka.protocol.pieces import FileSlice
 from skidway.kafka.types import TopicPartition

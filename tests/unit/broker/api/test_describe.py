@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from broker.api.describe import describe_broker, describe_topic, inherited
-from broker.settings import BrokerSettings
-from broker.topics.config_table import TOPIC_CONFIGS
+from skidway.broker.api.describe import describe_broker, describe_topic, inherited
+from skidway.broker.settings import BrokerSettings
+from skidway.broker.topics.config_table import TOPIC_CONFIGS
 from skidway.kafka import gaps
 from skidway.kafka.gaps import Gap
 from skidway.kafka.protocol.describe_configs import (

@@ -4,9 +4,9 @@ import inspect
 
 import pytest
 
-from broker.api.errors import CODES, code_of
-from broker.coordination import store
-from broker.log import files, partition_log, producer_state, validation
+from skidway.broker.api.errors import CODES, code_of
+from skidway.broker.coordination import store
+from skidway.broker.log import files, partition_log, producer_state, validation
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.errors import RETRIABLE, ErrorCode
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from broker.api.exchange import Exchange
+from skidway.broker.api.exchange import Exchange
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.join_group import JoinGroupResponse
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from broker.api.gathering import Gathering
+from skidway.broker.api.gathering import Gathering
 
 
 def test_parts_come_in_any_order_and_leave_in_theirs() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from broker.api.kept_answers import (
+from skidway.broker.api.kept_answers import (
     BYTES_MAX,
     ENTRIES_MAX,
     ENTRY_BYTES,

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.api import metadata
-from broker.api.exchange import SHARED_BYTES_MIN, Exchange
-from broker.api.kept_answers import KeptAnswers
-from broker.settings import BrokerSettings
-from broker.topics.catalog import (
+from skidway.broker.api import metadata
+from skidway.broker.api.exchange import SHARED_BYTES_MIN, Exchange
+from skidway.broker.api.kept_answers import KeptAnswers
+from skidway.broker.settings import BrokerSettings
+from skidway.broker.topics.catalog import (
     BrokerAddress,
     Catalog,
     PartitionState,

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from broker.api.produce_run import Alike, handle_alike
-from broker.api.produce_shape import learn
-from broker.metrics import Counts
-from broker.network.connection import Connection, Slot
+from skidway.broker.api.produce_run import Alike, handle_alike
+from skidway.broker.api.produce_shape import learn
+from skidway.broker.metrics import Counts
+from skidway.broker.network.connection import Connection, Slot
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol import produce
 from skidway.kafka.protocol.frames import read_request_header

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from broker.api.produce_shape import SHAPES_MAX, Shape, Shapes, learn
-from broker.partitions.replica import Replica
+from skidway.broker.api.produce_shape import SHAPES_MAX, Shape, Shapes, learn
+from skidway.broker.partitions.replica import Replica
 from skidway.kafka.protocol import produce
 from skidway.kafka.protocol.frames import read_request_header
 from skidway.kafka.protocol.produce import ProduceResult, TopicBuffers

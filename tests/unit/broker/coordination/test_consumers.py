@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.coordination import consumers
-from broker.coordination.consumers import Committed
-from broker.coordination.documents import DocumentRefused
+from skidway.broker.coordination import consumers
+from skidway.broker.coordination.consumers import Committed
+from skidway.broker.coordination.documents import DocumentRefused
 
 
 def test_an_offset_alone_is_a_bare_number() -> None:

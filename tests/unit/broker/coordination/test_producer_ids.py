@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from broker.coordination.producer_ids import Block, ProducerIds
+from skidway.broker.coordination.producer_ids import Block, ProducerIds
 from skidway.errors import SkidwayError, Unreachable
 from support.promises import promise
 

@@ -4,9 +4,9 @@ import uuid
 
 import pytest
 
-from broker.coordination.consumers import Committed, TopicOffset
-from broker.groups import cache
-from broker.groups.cache import OffsetCache
+from skidway.broker.coordination.consumers import Committed, TopicOffset
+from skidway.broker.groups import cache
+from skidway.broker.groups.cache import OffsetCache
 from skidway.kafka.types import TopicPartition
 
 LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from broker.coordination.consumers import Committed, TopicOffset
-from broker.coordination.ledger import Record
-from broker.coordination.stored_groups import GroupInUse
-from broker.groups import hosting
-from broker.groups.coordinator import Groups
-from broker.groups.group import State
-from broker.groups.hosting import FORGET_AFTER_S
-from broker.groups.limits import GROUP_ID_BYTES_MAX, GroupLimits
-from broker.groups.member import Joining, Protocol
-from broker.groups.outcomes import Joined, Synced
-from broker.groups.record import GroupRecord, encode
-from broker.network.timers import Timers
+from skidway.broker.coordination.consumers import Committed, TopicOffset
+from skidway.broker.coordination.ledger import Record
+from skidway.broker.coordination.stored_groups import GroupInUse
+from skidway.broker.groups import hosting
+from skidway.broker.groups.coordinator import Groups
+from skidway.broker.groups.group import State
+from skidway.broker.groups.hosting import FORGET_AFTER_S
+from skidway.broker.groups.limits import GROUP_ID_BYTES_MAX, GroupLimits
+from skidway.broker.groups.member import Joining, Protocol
+from skidway.broker.groups.outcomes import Joined, Synced
+from skidway.broker.groups.record import GroupRecord, encode
+from skidway.broker.network.timers import Timers
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.types import TopicPartition

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from broker.coordination.consumers import Committed, TopicOffset
-from broker.coordination.ledger import Errand, Record, Report
-from broker.groups import desk as desk_module
-from broker.groups.desk import Desk
+from skidway.broker.coordination.consumers import Committed, TopicOffset
+from skidway.broker.coordination.ledger import Errand, Record, Report
+from skidway.broker.groups import desk as desk_module
+from skidway.broker.groups.desk import Desk
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from broker.groups.group import Group, State
-from broker.groups.limits import MEMBER_BYTES_MAX, GroupLimits
-from broker.groups.member import Joining, Protocol
-from broker.groups.outcomes import Answer, Joined, Store, Synced
-from broker.groups.record import decode, encode
+from skidway.broker.groups.group import Group, State
+from skidway.broker.groups.limits import MEMBER_BYTES_MAX, GroupLimits
+from skidway.broker.groups.member import Joining, Protocol
+from skidway.broker.groups.outcomes import Answer, Joined, Store, Synced
+from skidway.broker.groups.record import decode, encode
 from skidway.kafka.errors import ErrorCode
 
 

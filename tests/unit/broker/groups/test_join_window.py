@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from broker.groups.join_window import JoinWindow
+from skidway.broker.groups.join_window import JoinWindow
 
 
 def test_a_group_that_was_empty_waits_as_long_as_members_come() -> None:

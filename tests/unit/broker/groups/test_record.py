@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from broker.groups.member import Member, Protocol
-from broker.groups.record import BYTES_MAX, GroupRecord, RecordRefused, decode, encode
+from skidway.broker.groups.member import Member, Protocol
+from skidway.broker.groups.record import BYTES_MAX, GroupRecord, RecordRefused, decode, encode
 
 
 def member(size: int = 3) -> Member:

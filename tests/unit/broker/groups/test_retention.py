@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from broker.coordination.consumers import Committed
-from broker.coordination.stored_groups import Looked
-from broker.groups.hosting import GroupCounts
-from broker.groups.member import Member
-from broker.groups.record import GroupRecord
-from broker.groups.retention import Fate, Holds, OffsetRetention, Verdict, decide
+from skidway.broker.coordination.consumers import Committed
+from skidway.broker.coordination.stored_groups import Looked
+from skidway.broker.groups.hosting import GroupCounts
+from skidway.broker.groups.member import Member
+from skidway.broker.groups.record import GroupRecord
+from skidway.broker.groups.retention import Fate, Holds, OffsetRetention, Verdict, decide
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock

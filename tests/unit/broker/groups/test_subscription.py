@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.groups import subscription
+from skidway.broker.groups import subscription
 
 GOOD = b"\x00\x01\x00\x00\x00\x02\x00\x01a\x00\x04logs\xff\xff\xff\xff"
 

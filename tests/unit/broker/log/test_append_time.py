@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from broker.log.config import LogConfig
-from broker.log.producer_state import OutOfOrderSequence
-from broker.log.timestamps import at_or_after, with_max_timestamp
+from skidway.broker.log.config import LogConfig
+from skidway.broker.log.producer_state import OutOfOrderSequence
+from skidway.broker.log.timestamps import at_or_after, with_max_timestamp
 from skidway.kafka.batch import Codec, check, headers
 from support.batches import NOW_MS, append, batch, flush, open_in
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.log import checkpoints
-from broker.log.checkpoints import MetaProperties
+from skidway.broker.log import checkpoints
+from skidway.broker.log.checkpoints import MetaProperties
 from skidway.errors import StateRefused
 from skidway.kafka.types import TopicPartition
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from broker.log import descriptors, segment
-from broker.log.config import LogConfig
-from broker.log.descriptors import OpenSegments
-from broker.log.files import StorageFailed
+from skidway.broker.log import descriptors, segment
+from skidway.broker.log.config import LogConfig
+from skidway.broker.log.descriptors import OpenSegments
+from skidway.broker.log.files import StorageFailed
 from support.batches import append, batch, contents, flush, open_in, put
 
 

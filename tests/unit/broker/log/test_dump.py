@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from broker.log import dump
-from broker.log.config import LogConfig
-from broker.log.dump import DumpedBatch, NoBatch
+from skidway.broker.log import dump
+from skidway.broker.log.config import LogConfig
+from skidway.broker.log.dump import DumpedBatch, NoBatch
 from skidway.cli.commands import main
 from skidway.errors import UsageError
 from skidway.kafka.batch import Codec

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from broker.log import names
-from broker.log.config import LogConfig
-from broker.log.leader_epochs import NOT_KNOWN, EpochEnd, EpochStart, LeaderEpochs, read
+from skidway.broker.log import names
+from skidway.broker.log.config import LogConfig
+from skidway.broker.log.leader_epochs import NOT_KNOWN, EpochEnd, EpochStart, LeaderEpochs, read
 from skidway.kafka.batch import read_header, stamp
 from support.batches import NOW_MS, append, batch, flush, open_in, put
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from broker.log import checkpoints, log_directory, names
-from broker.log.config import LogConfig
-from broker.log.files import StorageFailed
-from broker.log.flusher import Outcome, timed
-from broker.log.log_manager import LogManager, NewLog
+from skidway.broker.log import checkpoints, log_directory, names
+from skidway.broker.log.config import LogConfig
+from skidway.broker.log.files import StorageFailed
+from skidway.broker.log.flusher import Outcome, timed
+from skidway.broker.log.log_manager import LogManager, NewLog
 from skidway.errors import SkidwayError, StateRefused
 from skidway.kafka.types import TopicPartition
 from support.batches import append, batch, flush
@@ -131,7 +131,7 @@ def test_a_full_disk_keeps_nobody_elses_checkpoint_back(
             raise OSError(errno.ENOSPC, "no space")
         write(directory, *offsets)
 
-    monkeypatch.setattr("broker.log.checkpoint_writer.write_checkpoints", full)
+    monkeypatch.setattr("skidway.broker.log.checkpoint_writer.write_checkpoints", full)
     told: list[frozenset[Path]] = []
     world.logs.checkpoint(told.append)
     world.worker.run()

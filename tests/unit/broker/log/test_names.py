@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.log import names
+from skidway.broker.log import names
 from skidway.kafka.types import TopicPartition
 
 

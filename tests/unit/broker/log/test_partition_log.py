@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from broker.log import partition_log
-from broker.log.config import LogConfig
-from broker.log.files import StorageFailed
-from broker.log.offset_lookup import OffsetOutside
-from broker.log.producer_state import OutOfOrderSequence
-from broker.log.segment import Segment
+from skidway.broker.log import partition_log
+from skidway.broker.log.config import LogConfig
+from skidway.broker.log.files import StorageFailed
+from skidway.broker.log.offset_lookup import OffsetOutside
+from skidway.broker.log.producer_state import OutOfOrderSequence
+from skidway.broker.log.segment import Segment
 from skidway.kafka.batch import read_header
 from support.batches import NOW_MS, append, batch, contents, flush, open_in, put, sized, stored
 from support.promises import promise
@@ -220,7 +220,7 @@ def test_a_full_disk_takes_nothing_by_half(
     put(log, batch(b"b" * 100, producer_id=1, epoch=0, sequence=1))
     put(log, batch(b"c" * 100, producer_id=2, epoch=0, sequence=0, timestamps=[NOW_MS + 9]))
     with monkeypatch.context() as patch:
-        patch.setattr("broker.log.files.os.pwritev", FullDisk(room))
+        patch.setattr("skidway.broker.log.files.os.pwritev", FullDisk(room))
         with pytest.raises(StorageFailed) as caught:
             log.write()
     assert caught.value.is_passing

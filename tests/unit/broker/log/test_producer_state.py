@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.log.producer_state import (
+from skidway.broker.log.producer_state import (
     InvalidProducerEpoch,
     OutOfOrderSequence,
     ProducerState,

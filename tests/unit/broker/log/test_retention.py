@@ -3,11 +3,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from broker.log.config import LogConfig
-from broker.log.expiration import Expiration
-from broker.log.flusher import Outcome, timed
-from broker.log.log_manager import LogManager
-from broker.log.retention import Expired, SegmentAge, expired
+from skidway.broker.log.config import LogConfig
+from skidway.broker.log.expiration import Expiration
+from skidway.broker.log.flusher import Outcome, timed
+from skidway.broker.log.log_manager import LogManager
+from skidway.broker.log.retention import Expired, SegmentAge, expired
 from skidway.kafka.types import TopicPartition
 from support.batches import NOW_MS, append, batch, flush, open_in
 from support.clock import ManualClock

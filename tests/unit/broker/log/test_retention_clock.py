@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from broker.log.config import LogConfig
-from broker.log.flusher import Outcome, timed
-from broker.log.log_manager import LogManager
-from broker.log.retention_clock import RetentionClock
+from skidway.broker.log.config import LogConfig
+from skidway.broker.log.flusher import Outcome, timed
+from skidway.broker.log.log_manager import LogManager
+from skidway.broker.log.retention_clock import RetentionClock
 from support.batches import PARTITION, append, batch, flush, open_in
 from support.clock import ManualClock
 from support.promises import promise

@@ -6,8 +6,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from broker.log.config import LogConfig
-from broker.log.timestamps import NOT_FOUND, TimestampOffset, at_or_after, with_max_timestamp
+from skidway.broker.log.config import LogConfig
+from skidway.broker.log.timestamps import (
+    NOT_FOUND,
+    TimestampOffset,
+    at_or_after,
+    with_max_timestamp,
+)
 from skidway.kafka.batch import HEADER_BYTES, Codec, EncodedBatch, seal
 from support.batches import append, batch, flush, open_in, record, varint
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import google_crc32c
 import pytest
 
-from broker.log.validation import (
+from skidway.broker.log.validation import (
     BatchCorrupt,
     BatchInvalid,
     BatchRefused,

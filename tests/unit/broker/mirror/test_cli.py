@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from broker.mirror.cli import details, exit_status, with_unserved
+from skidway.broker.mirror.cli import details, exit_status, with_unserved
 
 
 def source(**changes: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker.mirror.follower import (
+from skidway.broker.mirror.follower import (
     Append,
     Below,
     Follower,

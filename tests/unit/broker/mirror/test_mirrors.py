@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from broker.mirror.mirrors import Mirrors
-from broker.mirror.source import MirrorSource
-from broker.settings import MirrorSettings
+from skidway.broker.mirror.mirrors import Mirrors
+from skidway.broker.mirror.source import MirrorSource
+from skidway.broker.settings import MirrorSettings
 from support.broker_core import broker_core
 
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
-from broker.coordination import documents, store
-from broker.coordination.store import TooManyGaps, TopicGone
+from skidway.broker.coordination import documents, store
+from skidway.broker.coordination.store import TooManyGaps, TopicGone
 from skidway.errors import StateRefused, Unreachable
 from skidway.kafka import gaps
 from skidway.kafka.gaps import Gap

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.mirror.progress import INTERVAL_S, REPEATED_AFTER_S
+from skidway.broker.mirror.progress import INTERVAL_S, REPEATED_AFTER_S
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.types import TopicPartition
 from support.mirror_world import MirrorWorld

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from broker.mirror import resolver
-from broker.mirror.resolver import Resolver
+from skidway.broker.mirror import resolver
+from skidway.broker.mirror.resolver import Resolver
 from skidway.kafka.client.network import AddressInfo
 
 FOUND: list[AddressInfo] = [(2, 1, 6, "", ("192.0.2.1", 9092))]

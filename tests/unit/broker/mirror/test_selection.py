@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from broker.mirror import selection
-from broker.settings import BrokerSettings, MirrorSettings
+from skidway.broker.mirror import selection
+from skidway.broker.settings import BrokerSettings, MirrorSettings
 from skidway.kafka import gaps
 from skidway.kafka.gaps import Gap
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from broker.log import partition_log
-from broker.log.config import LogConfig
-from broker.mirror.follower import Phase
-from broker.mirror.topics import TOPICS_A_QUESTION
+from skidway.broker.log import partition_log
+from skidway.broker.log.config import LogConfig
+from skidway.broker.mirror.follower import Phase
+from skidway.broker.mirror.topics import TOPICS_A_QUESTION
 from skidway.kafka.batch import read_header
 from skidway.kafka.client.fetching import Fetched
 from skidway.kafka.client.following import Turn

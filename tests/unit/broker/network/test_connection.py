@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from broker.network.connection import OUTBOX_BYTES_MAX, Connection
+from skidway.broker.network.connection import OUTBOX_BYTES_MAX, Connection
 
 
 class Socket:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.network.inbound import Arena, Inbound
+from skidway.broker.network.inbound import Arena, Inbound
 from skidway.kafka.errors import FrameTooLarge
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from broker.api import fetch as fetch_api
-from broker.api import produce_run
-from broker.log.partition_log import PartitionLog
-from broker.network.connection import OUTBOX_BYTES_MAX
+from skidway.broker.api import fetch as fetch_api
+from skidway.broker.api import produce_run
+from skidway.broker.log.partition_log import PartitionLog
+from skidway.broker.network.connection import OUTBOX_BYTES_MAX
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol import fetch_request, fetch_response, produce
 from skidway.kafka.protocol.apis import ApiKey

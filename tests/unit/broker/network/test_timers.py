@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from broker.network.timers import COMPACT_ABOVE, Timers
+from skidway.broker.network.timers import COMPACT_ABOVE, Timers
 
 
 def test_timers_run_in_order_and_once() -> None:

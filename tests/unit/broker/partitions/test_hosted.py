@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from broker.log.config import LogConfig
-from broker.log.files import StorageFailed
-from broker.log.flusher import NothingSynced
-from broker.log.segment import LogPosition
-from broker.partitions.flush_policy import Flushing, must_flush
+from skidway.broker.log.config import LogConfig
+from skidway.broker.log.files import StorageFailed
+from skidway.broker.log.flusher import NothingSynced
+from skidway.broker.log.segment import LogPosition
+from skidway.broker.partitions.flush_policy import Flushing, must_flush
 from skidway.kafka.types import TopicPartition
 from support.batches import PARTITION
 from support.hosting import World

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from broker.coordination.store import TopicGone
-from broker.log.checkpoints import write_partition_metadata
-from broker.log.config import LogConfig
-from broker.log.flusher import Outcome, timed
-from broker.log.log_manager import LogManager
-from broker.network.timers import Timers
-from broker.partitions.hosted import HostedPartitions
-from broker.purgatory import Purgatory
-from broker.topics.administration import Topics
-from broker.topics.catalog import (
+from skidway.broker.coordination.store import TopicGone
+from skidway.broker.log.checkpoints import write_partition_metadata
+from skidway.broker.log.config import LogConfig
+from skidway.broker.log.flusher import Outcome, timed
+from skidway.broker.log.log_manager import LogManager
+from skidway.broker.network.timers import Timers
+from skidway.broker.partitions.hosted import HostedPartitions
+from skidway.broker.purgatory import Purgatory
+from skidway.broker.topics.administration import Topics
+from skidway.broker.topics.catalog import (
     BrokerAddress,
     Catalog,
     PartitionState,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.topics.alteration import Change, ChangeRefused, ConfigRefused, altered, replaced
+from skidway.broker.topics.alteration import Change, ChangeRefused, ConfigRefused, altered, replaced
 from skidway.kafka.protocol.incremental_alter_configs import ConfigOperation
 
 SET, DELETE, APPEND, SUBTRACT = ConfigOperation

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from broker.log.config import FOREVER_MS, LogConfig
-from broker.settings import BrokerSettings
-from broker.topics.assignment import assign
-from broker.topics.config_table import TOPIC_CONFIGS
-from broker.topics.configs import log_config, log_value, refusal
+from skidway.broker.log.config import FOREVER_MS, LogConfig
+from skidway.broker.settings import BrokerSettings
+from skidway.broker.topics.assignment import assign
+from skidway.broker.topics.config_table import TOPIC_CONFIGS
+from skidway.broker.topics.configs import log_config, log_value, refusal
 from skidway.settings.spec import specs
 
 

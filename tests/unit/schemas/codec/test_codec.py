@@ -17,12 +17,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from schemas.avro_schema import SchemaInvalid, parse
-from schemas.codec import NOT_UTF8, Codec, ColumnsRefused, EncodeRefused
-from schemas.codec.arrow import SchemaUnsupported, decimal_type
-from schemas.codec.rows import Rows
-from schemas.datum import plain_schema, write_datum
 from skidway.errors import SkidwayError
+from skidway.schemas.avro_schema import SchemaInvalid, parse
+from skidway.schemas.codec import NOT_UTF8, Codec, ColumnsRefused, EncodeRefused
+from skidway.schemas.codec.arrow import SchemaUnsupported, decimal_type
+from skidway.schemas.codec.rows import Rows
+from skidway.schemas.datum import plain_schema, write_datum
 from support.avro import batches, outgoing, raw, records
 from support.avro_schemas import Maker
 from support.randomness import share_of

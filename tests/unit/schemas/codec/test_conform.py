@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from schemas.codec import Codec
+from skidway.schemas.codec import Codec
 
 
 def codec_of(avro: Any) -> Codec:

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyruhvro
 import pytest
 
-from schemas.codec import Codec
-from schemas.codec.fast_path import NotProven, _guarded
+from skidway.schemas.codec import Codec
+from skidway.schemas.codec.fast_path import NotProven, _guarded
 
 
 def schema_of(avro: Any) -> dict[str, Any]:

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pytest
 from prometheus_client import REGISTRY
 
-from schemas.avro_schema import NESTING_MAX, parse
-from schemas.codec import Codec
-from schemas.codec.arrow import SchemaUnsupported
-from schemas.strict import DatumInvalid, check_datum
+from skidway.schemas.avro_schema import NESTING_MAX, parse
+from skidway.schemas.codec import Codec
+from skidway.schemas.codec.arrow import SchemaUnsupported
+from skidway.schemas.strict import DatumInvalid, check_datum
 
 MEMORY_MAX = 64 << 20
 WITHIN_S = 20.0
@@ -202,7 +202,7 @@ def test_many_small_items_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -
     datums = pa.array([datum] * 40, pa.binary())
     for name in ("ITEMS_BYTES_MAX", "ROWS_BYTES_MAX"):
         module = "codec" if name == "ITEMS_BYTES_MAX" else "rows"
-        monkeypatch.setattr(f"schemas.codec.{module}.{name}", 100_000)
+        monkeypatch.setattr(f"skidway.schemas.codec.{module}.{name}", 100_000)
     at_once: list[int] = []
     for where, name in ((codec, "_decode"), (codec._rows, "_part")):
         watch(monkeypatch, where, name, at_once)

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from schemas.avro_schema import parse
-from schemas.codec import Codec, DatumReader, Unresolvable
-from schemas.codec.arrow import as_record
+from skidway.schemas.avro_schema import parse
+from skidway.schemas.codec import Codec, DatumReader, Unresolvable
+from skidway.schemas.codec.arrow import as_record
 from support.avro import batches, outgoing, raw
 from support.randomness import share_of
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from schemas.client import RegistryAdministration
-from schemas.commands import connection
 from skidway.cli import main
+from skidway.schemas.client import RegistryAdministration
+from skidway.schemas.commands import connection
 from support.registry_client import InProcess, administration
 from support.registry_http import Registry
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from schemas.client import RegistryAdministration
 from skidway.errors import Unreachable
+from skidway.schemas.client import RegistryAdministration
 from support.registry_http import Registry, record
 
 V1 = record(a=None)
@@ -118,8 +118,8 @@ def test_a_file_that_is_no_schema_is_named(run: Any, tmp_path: Path, text: str) 
 
 def test_two_files_are_checked_without_a_registry(run: Any, monkeypatch: Any) -> None:
     """By any level; nobody is asked."""
-    monkeypatch.setattr("schemas.commands.evolve.connect", None)
-    monkeypatch.setattr("schemas.commands.compare.connect", None)
+    monkeypatch.setattr("skidway.schemas.commands.evolve.connect", None)
+    monkeypatch.setattr("skidway.schemas.commands.compare.connect", None)
     done = run("check", "--against", "good.avsc", "broken.avsc")
     assert done.status == 1
     assert "not compatible with good.avsc" in done.out

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from schemas.client import RegistryRefused, RegistryUnreachable
-from schemas.codec import Codec
-from schemas.consuming.values import Values, plain
-from schemas.wire import add_prefix
 from skidway.errors import Unreachable
+from skidway.schemas.client import RegistryRefused, RegistryUnreachable
+from skidway.schemas.codec import Codec
+from skidway.schemas.consuming.values import Values, plain
+from skidway.schemas.wire import add_prefix
 
 LINE = '{"type":"record","name":"r","fields":[{"name":"line","type":"string"}]}'
 CODEC = Codec(LINE)

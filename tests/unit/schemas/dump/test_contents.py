@@ -7,9 +7,9 @@ import json
 import pytest
 from hypothesis import given
 
-from schemas.client import Reference
-from schemas.dump.contents import Contents, StoredVersion, in_order, only, records, replay
-from schemas.dump.records import DumpRefused, Record, line, read_lines
+from skidway.schemas.client import Reference
+from skidway.schemas.dump.contents import Contents, StoredVersion, in_order, only, records, replay
+from skidway.schemas.dump.records import DumpRefused, Record, line, read_lines
 from support.registry_dumps import contents, stored
 
 

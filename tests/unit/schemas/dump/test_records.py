@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.dump.records import (
+from skidway.schemas.dump.records import (
     DumpRefused,
     Record,
     console_line,

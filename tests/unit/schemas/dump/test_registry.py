@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from schemas.client import RegistryRefused, administration
-from schemas.dump import registry as dumped
+from skidway.schemas.client import RegistryRefused, administration
+from skidway.schemas.dump import registry as dumped
 from support import registry_client
 from support.registry_client import InProcess
 from support.registry_http import Registry, record

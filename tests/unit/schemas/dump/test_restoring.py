@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.client import Reference
-from schemas.dump.contents import Contents, StoredVersion
-from schemas.dump.records import DumpRefused
-from schemas.dump.restoring import Steps, live_losses, steps, supported, unsupported
+from skidway.schemas.client import Reference
+from skidway.schemas.dump.contents import Contents, StoredVersion
+from skidway.schemas.dump.records import DumpRefused
+from skidway.schemas.dump.restoring import Steps, live_losses, steps, supported, unsupported
 from support.registry_dumps import contents, stored
 
 

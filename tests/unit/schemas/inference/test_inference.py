@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.avro_schema import SchemaInvalid, parse
-from schemas.inference import Format, FormatUnknown, Inference, infer, read_lines
-from schemas.inference.lines import LINE_BYTES_MAX
-from schemas.inference.shapes import MEMBERS_MAX, SHAPES_MAX
-from schemas.second_opinion import second_opinion
+from skidway.schemas.avro_schema import SchemaInvalid, parse
+from skidway.schemas.inference import Format, FormatUnknown, Inference, infer, read_lines
+from skidway.schemas.inference.lines import LINE_BYTES_MAX
+from skidway.schemas.inference.shapes import MEMBERS_MAX, SHAPES_MAX
+from skidway.schemas.second_opinion import second_opinion
 
 LOGS = Path(__file__).parents[3] / "data" / "logs"
 

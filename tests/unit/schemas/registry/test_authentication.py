@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from schemas.registry import authentication, passwords
-from schemas.registry.authentication import BasicAuthentication
-from schemas.registry.passwords import Hash, Users
+from skidway.schemas.registry import authentication, passwords
+from skidway.schemas.registry.authentication import BasicAuthentication
+from skidway.schemas.registry.passwords import Hash, Users
 from support.registry_http import Registry
 
 

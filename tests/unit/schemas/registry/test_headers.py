@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from schemas.registry.rest import CONTENT_TYPE
+from skidway.schemas.registry.rest import CONTENT_TYPE
 from support.registry_http import Registry, record
 
 BODY = json.dumps({"schema": record(a=None)})

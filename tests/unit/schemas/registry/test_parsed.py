@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.avro_schema import SchemaInvalid
-from schemas.registry.kept import Kept, Reference, everything_needed
-from schemas.registry.parsed import ParsedSchemas
+from skidway.schemas.avro_schema import SchemaInvalid
+from skidway.schemas.registry.kept import Kept, Reference, everything_needed
+from skidway.schemas.registry.parsed import ParsedSchemas
 from support.registry_http import record
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from schemas.registry import passwords
-from schemas.registry.passwords import Hash, Users
 from skidway.errors import ConfigurationRefused
+from skidway.schemas.registry import passwords
+from skidway.schemas.registry.passwords import Hash, Users
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from schemas.registry.parsed import NEEDED_MAX
+from skidway.schemas.registry.parsed import NEEDED_MAX
 from support.registry_http import Registry, record, reference
 
 PART = record("Part", a=None)

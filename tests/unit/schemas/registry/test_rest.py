@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from schemas.compatibility import check
-from schemas.registry.decisions import comparison
-from schemas.registry.rest import BODY_BYTES_MAX, application, call
-from schemas.registry.rest.application import LOG_THREADS, AtMost
-from schemas.registry.store import Store
+from skidway.schemas.compatibility import check
+from skidway.schemas.registry.decisions import comparison
+from skidway.schemas.registry.rest import BODY_BYTES_MAX, application, call
+from skidway.schemas.registry.rest.application import LOG_THREADS, AtMost
+from skidway.schemas.registry.store import Store
 from support.clock import ManualClock
 from support.registry_http import Registry, record
 from support.registry_log import MemoryLog, SharedLog

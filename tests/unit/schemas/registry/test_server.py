@@ -10,8 +10,8 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from schemas.registry import server
-from schemas.registry.server import HEAD_WITHIN_S, KEEP_ALIVE_S, Protocol
+from skidway.schemas.registry import server
+from skidway.schemas.registry.server import HEAD_WITHIN_S, KEEP_ALIVE_S, Protocol
 
 
 class Timers:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from schemas.registry.listeners import Listener
-from schemas.registry.passwords import Hash
-from schemas.registry.settings import RegistrySettings
 from skidway.errors import ConfigurationRefused
+from skidway.schemas.registry.listeners import Listener
+from skidway.schemas.registry.passwords import Hash
+from skidway.schemas.registry.settings import RegistrySettings
 from support.certificates import Authority
 
 

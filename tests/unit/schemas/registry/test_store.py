@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.compatibility import Level
-from schemas.registry.changes import ENTRY_BYTES_MAX
-from schemas.registry.decisions import Decision, deletion, registration, submission
-from schemas.registry.refusals import NotFound, Refusal
-from schemas.registry.state import State
-from schemas.registry.store import Store
 from skidway.errors import StateRefused
+from skidway.schemas.compatibility import Level
+from skidway.schemas.registry.changes import ENTRY_BYTES_MAX
+from skidway.schemas.registry.decisions import Decision, deletion, registration, submission
+from skidway.schemas.registry.refusals import NotFound, Refusal
+from skidway.schemas.registry.state import State
+from skidway.schemas.registry.store import Store
 from support.clock import ManualClock
 from support.randomness import share_of
 from support.registry_log import MemoryLog, SharedLog

@@ -47,7 +47,7 @@ RUNS = {
     "device": _raise(OSError(errno.EIO, "Input/output error")),
     "not-utf8": lambda _: len("\udcff".encode()),
     "print": lambda _: print("said") or 0,
-    "own": _raise(ModuleNotFoundError("No module named 'loader.x'", name="loader.x")),
+    "own": _raise(ModuleNotFoundError("No module named 'skidway.x'", name="skidway.x")),
 }
 
 

@@ -4,8 +4,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from agent.state.database import DATABASE, open_state
-from audit.counter_state import CounterState
+from skidway.agent.state.database import DATABASE, open_state
+from skidway.audit.counter_state import CounterState
 from skidway.demo import states
 from skidway.kafka.types import TopicPartition
 

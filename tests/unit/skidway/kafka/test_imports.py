@@ -7,7 +7,7 @@ import sys
 
 import skidway.kafka
 
-OURS = {"agent", "audit", "bench", "broker", "loader", "pyspark_skidway", "schemas", "skidway"}
+OURS = {"bench", "pyspark_skidway", "skidway"}
 
 
 def test_names_for_applications_are_loaded_when_asked_for() -> None:

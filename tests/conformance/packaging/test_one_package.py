@@ -1,0 +1,58 @@
+"""What is installed is one package: no file beside a user's script is taken for a part of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from support.packages import run
+
+ROOT = Path(__file__).parents[3]
+PARTS = ("agent", "audit", "broker", "loader", "schemas")
+
+pytestmark = [pytest.mark.conformance, pytest.mark.java, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the wheel has that is built from the source distribution."""
+    folder = tmp_path_factory.mktemp("built")
+    build = [sys.executable, "-m", "hatchling", "build", "--directory", str(folder), "--target"]
+    run([*build, "sdist"], cwd=ROOT)
+    with tarfile.open(next(folder.glob("*.tar.gz"))) as sources:
+        sources.extractall(folder, filter="data")
+    (unpacked,) = (found for found in folder.iterdir() if found.is_dir())
+    run([*build, "wheel"], cwd=unpacked)
+    with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:
+        wheel.extractall(folder / "site")
+    return folder / "site"
+
+
+def test_the_wheel_has_one_package_and_what_spark_looks_for(installed: Path) -> None:
+    """The five programs and their data lie in `skidway`; no other name is taken."""
+    top = {found.name for found in installed.iterdir() if not found.name.endswith(".dist-info")}
+    assert top == {"skidway", "pyspark_skidway.py"}
+    assert (installed / "skidway" / "schemas" / "audit.avsc").is_file()
+    assert (installed / "skidway" / "audit" / "pages" / "style.css").is_file()
+
+
+def test_all_programs_run_beside_files_of_the_same_names(installed: Path, tmp_path: Path) -> None:
+    """`agent.py`, `schemas.py`, `loader.py` of the user are not imported, in Spark's workers
+    neither: every line of the demo becomes a row."""
+    for name in PARTS:
+        (tmp_path / f"{name}.py").write_text("raise ImportError('this is the file of the user')\n")
+    env = {**os.environ, "PYTHONPATH": str(installed)}
+    where = run([sys.executable, "-c", "import skidway; print(*skidway.__path__)"], env=env)
+    assert where.strip() == str(installed / "skidway")
+    done = subprocess.run(
+        [sys.executable, "-m", "skidway", "demo", "--quick"], cwd=tmp_path, env=env, check=False,
+        capture_output=True, text=True, timeout=900, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Verdict:  complete" in done.stdout
