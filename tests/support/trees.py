@@ -15,7 +15,7 @@ _HERE, _THERE = "PRESS_VERSION: Final = 1\n", "PRESS_VERSION: Final = 2\n"
 
 
 def with_another_press(tree: Path) -> Path:
-    """A version of which the agent makes other records of the same lines, as it says."""
+    """A version whose agent says that its records are others; they are the same."""
     for name in PACKAGES:
         shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=IGNORED)
     recipe = tree / "agent" / "delivery" / "recipe.py"

@@ -135,6 +135,22 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
 
 
+def test_documents_wrap_at_120_characters() -> None:
+    """Tables, code, and what has no space where it could be broken may be longer."""
+    long = []
+    for page in PAGES:
+        text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+        for line in text.splitlines():
+            if (
+                len(line) > 120
+                and not line.startswith("    ")
+                and not line.lstrip().startswith("|")
+                and " " in line[40:120]
+            ):
+                long.append(f"{page.name}: {line[:60]}")
+    assert not long
+
+
 def test_files_that_documents_name_exist() -> None:
     """A path in backquotes that begins with a folder of the repository is there."""
     dead = [

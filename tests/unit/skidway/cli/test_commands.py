@@ -126,7 +126,7 @@ def test_missing_extra_names_what_to_install(capsys: pytest.CaptureFixture[str])
 def test_missing_own_module_is_not_blamed_on_an_extra(capsys: pytest.CaptureFixture[str]) -> None:
     """A broken installation of ours is called that."""
     assert main(["fake", "own"]) == 1
-    assert "lacks its own module loader.x" in capsys.readouterr().err
+    assert "lacks its own module skidway.x" in capsys.readouterr().err
 
 
 def test_asking_for_one_noun_imports_no_other() -> None:
