@@ -48,7 +48,9 @@ def test_all_programs_run_beside_files_of_the_same_names(installed: Path, tmp_pa
     for name in PARTS:
         (tmp_path / f"{name}.py").write_text("raise ImportError('this is the file of the user')\n")
     env = {**os.environ, "PYTHONPATH": str(installed)}
-    where = run([sys.executable, "-c", "import skidway; print(*skidway.__path__)"], env=env)
+    where = run(
+        [sys.executable, "-c", "import skidway; print(*skidway.__path__)"], cwd=tmp_path, env=env
+    )
     assert where.strip() == str(installed / "skidway")
     done = subprocess.run(
         [sys.executable, "-m", "skidway", "demo", "--quick"], cwd=tmp_path, env=env, check=False,
