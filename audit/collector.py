@@ -249,18 +249,10 @@ class _Loop:
             _CLOCK.labels(x.tier.value.lower(), x.host, x.producer).set(x.ahead_ms / 1000)
 
 
-class _Server(uvicorn.Server):
-    """Leaves the signals to `skidway.service`."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
 @contextlib.contextmanager
 def _serving(dashboard: Dashboard, listener: str) -> Iterator[None]:
     """The dashboard on a thread of its own while the block runs."""
-    server = _Server(
+    server = uvicorn.Server(
         uvicorn.Config(
             dashboard.application(),
             log_config=None,

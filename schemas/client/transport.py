@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import http.client
+import http
 import json
 import random
-import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit
+
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import HTTPError
 
 from skidway.errors import ConfigurationRefused, SkidwayError, Unreachable
 from skidway.schemas.client.security import Security
@@ -51,14 +53,14 @@ class Answer:
 
 
 class Transport(Protocol):
-    """Sends one request; raises OSError or `http.client.HTTPException` when there is no answer."""
+    """Sends one request; raises OSError or urllib3's `HTTPError` when there is no answer."""
 
     def send(self, method: str, url: SplitResult, target: str, body: bytes | None) -> Answer:
         """The answer to one request for `target` at the registry of that URL."""
 
 
 class HttpTransport:
-    """One connection per request: the next one finds a restarted registry without surprise.
+    """Keeps a connection to each registry. It tries nothing twice; `Requests` does.
 
     Raises `ConfigurationRefused` when made with files for TLS that cannot be used.
     """
@@ -68,47 +70,45 @@ class HttpTransport:
         self._security = security or Security()
         self._headers = {
             "Accept": f"{CONTENT_TYPE}, application/json",
-            "Connection": "close",
             **self._security.headers(),
         }
-        self._context: ssl.SSLContext | None = None
+        self._pools: dict[str, HTTPConnectionPool] = {}
 
     def send(self, method: str, url: SplitResult, target: str, body: bytes | None) -> Answer:
         """See `Transport`."""
-        connection = self._connection(url)
         headers = dict(self._headers)
         if body is not None:
             headers["Content-Type"] = CONTENT_TYPE
-        try:
-            connection.request(method, url.path.rstrip("/") + target, body, headers)
-            answer = connection.getresponse()
-            content = answer.read(ANSWER_BYTES_MAX + 1)
-        finally:
-            connection.close()
+        answer = self._pool(url).urlopen(
+            method,
+            url.path.rstrip("/") + target,
+            body=body,
+            headers=headers,
+            retries=False,
+            redirect=False,
+            preload_content=False,
+        )
+        content = answer.read(ANSWER_BYTES_MAX + 1)
         if len(content) > ANSWER_BYTES_MAX:
-            raise http.client.HTTPException(f"the answer is longer than {ANSWER_BYTES_MAX} bytes")
-        _check_whole(answer, content)
+            answer.close()
+            raise HTTPError(f"the answer is longer than {ANSWER_BYTES_MAX} bytes")
+        if not content and not {"content-length", "transfer-encoding"} & set(answer.headers):
+            answer.close()
+            raise HTTPError("the answer ends in its head")  # http.client takes that for a whole one
+        answer.release_conn()
         return Answer(answer.status, content)
 
-    def _connection(self, url: SplitResult) -> http.client.HTTPConnection:
-        host, timeout_s = url.hostname or "", self._timeout_s
-        if url.scheme == "https":
-            self._context = self._context or self._security.context()
-            return http.client.HTTPSConnection(
-                host, url.port or 443, timeout=timeout_s, context=self._context
+    def _pool(self, url: SplitResult) -> HTTPConnectionPool:
+        if url.netloc not in self._pools:
+            host, timeout_s = url.hostname or "", self._timeout_s
+            self._pools[url.netloc] = (
+                HTTPSConnectionPool(
+                    host, url.port or 443, timeout=timeout_s, ssl_context=self._security.context()
+                )
+                if url.scheme == "https"
+                else HTTPConnectionPool(host, url.port or 80, timeout=timeout_s)
             )
-        return http.client.HTTPConnection(host, url.port or 80, timeout=timeout_s)
-
-
-def _check_whole(answer: http.client.HTTPResponse, content: bytes) -> None:
-    """Raises `IncompleteRead` for an answer whose sender died in its middle.
-
-    A bounded read of a body that ends early says nothing of it, and headers that end early are
-    taken for whole ones: then no length is declared, and there is no body.
-    """
-    unannounced = answer.length is None and not answer.chunked
-    if answer.length or (unannounced and not content):
-        raise http.client.IncompleteRead(content, answer.length)
+        return self._pools[url.netloc]
 
 
 class Requests:
@@ -136,8 +136,8 @@ class Requests:
             for url in self._urls:
                 try:
                     answer = self._transport.send(method, url, target, body)
-                except (OSError, http.client.HTTPException) as error:
-                    faults.append(f"{url.geturl()}: {error or type(error).__name__}")
+                except (OSError, HTTPError) as error:
+                    faults.append(f"{url.geturl()}: {_reason(error)}")
                     continue
                 if answer.status not in RETRIABLE:
                     return _document(answer, read)
@@ -162,6 +162,13 @@ def _checked(url: str) -> SplitResult:
     if not good or parts.query or parts.fragment:
         raise ConfigurationRefused(f"{url!r} is no URL of a schema registry (http://host:port).")
     return parts
+
+
+def _reason(error: BaseException) -> str:
+    """What the system says, out of what urllib3 wraps around it."""
+    while inner := [each for each in error.args if isinstance(each, Exception)]:
+        error = inner[-1]
+    return str(error.__cause__ or error).strip() or type(error).__name__
 
 
 def _document(answer: Answer, read: Callable[[Any], Value]) -> Value:
