@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
+from support.processes import eventually
 from torture.faults import HOSTS
 
 LINE = r"(?P<time>\S+) (?P<host>\S+) (?P<log>\S+) (?P<number>\d+) (?P<text>.*)"
@@ -33,6 +34,8 @@ END = " ."
 UNFIT, HALVED = 1 / 200, 1 / 20
 TICK_S = 0.05
 LINES_A_TICK = 3
+ROTATED_WITHIN_S = 10.0
+"""So soon a log is there again."""
 
 
 class Line:
@@ -145,14 +148,17 @@ class Host:
     def link(self) -> Callable[[], None]:
         """Another name for a log, a link or a second hard link; the answer takes it away."""
         log, name = self._strays / "renamed.log", self._strays / f"link-{time.time_ns()}.log"
-        with suppress(FileNotFoundError):  # it is being rotated
-            (os.link if self._chance.random() < 0.5 else os.symlink)(log, name)
+        link = os.link if self._chance.random() < 0.5 else os.symlink
+        eventually(log.exists, within_s=ROTATED_WITHIN_S, what="the log is there")
+        with suppress(FileNotFoundError):  # it is rotated just now
+            link(log, name)
         return lambda: name.unlink(missing_ok=True)
 
     def copy(self) -> Callable[[], None]:
         """A copy of a log beside it; the answer takes it away."""
         log, name = self._strays / "renamed.log", self._strays / f"copy-{time.time_ns()}.log"
-        with suppress(FileNotFoundError):
+        eventually(log.exists, within_s=ROTATED_WITHIN_S, what="the log is there")
+        with suppress(FileNotFoundError):  # it is rotated just now
             data = log.read_bytes()
             name.write_bytes(data[: data.rfind(b"\n") + 1])
         return lambda: name.unlink(missing_ok=True)
@@ -263,5 +269,6 @@ def _schema(folder: Path, topic: str, *, evolved: bool) -> Path:
         fields.append({"name": "mark", "type": "string", "default": ""})
     path = folder / f"{topic}-{len(fields)}.avsc"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"type": "record", "name": topic, "fields": fields}))
+    if not path.exists():
+        path.write_text(json.dumps({"type": "record", "name": topic, "fields": fields}))
     return path

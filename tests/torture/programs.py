@@ -38,8 +38,11 @@ class Programs:
         self._ahead_s: Counter[str] = Counter()
         self._trees: dict[str, Path] = {}
         self._once: dict[str, list[str]] = {}
+        self._began_at: dict[str, int] = {}
         self._down: Counter[str] = Counter()
         self._lock = threading.RLock()
+        self.answering = threading.Lock()
+        """Held while an operator works at the state of a program that ended."""
         self._over = threading.Event()
         self._watch = threading.Thread(target=self._watching, daemon=True)
         self.ended: Counter[tuple[str, int]] = Counter()
@@ -106,10 +109,10 @@ class Programs:
         self._once[name] = list(options)
 
     def tail(self, name: str) -> str:
-        """What it wrote last, with all of its runs."""
+        """What it wrote last, since it was started."""
         path = self._logs / f"{name}.json"
         with path.open("rb") as log:
-            log.seek(max(0, path.stat().st_size - TAIL_BYTES))
+            log.seek(max(self._began_at[name], path.stat().st_size - TAIL_BYTES))
             return log.read().decode(errors="replace")
 
     def _up(self, name: str) -> None:
@@ -123,8 +126,10 @@ class Programs:
         if known is not None and known.running:
             return
         command = [*self._commands[name], *self._once.pop(name, [])]
+        log = self._logs / f"{name}.json"
+        self._began_at[name] = log.stat().st_size if log.exists() else 0
         self._started[name] = Program(
-            command, self._logs / f"{name}.json", env=self._environment(name),
+            command, log, env=self._environment(name),
             cwd=self._trees.get(name), session=True,
         ).start()  # fmt: skip
 
@@ -142,7 +147,8 @@ class Programs:
         try:
             while not self._over.wait(WATCH_S):
                 for name in self._found_dead():
-                    self._answer(name, self.tail(name))
+                    with self.answering:
+                        self._answer(name, self.tail(name))
                     with self._lock:
                         if not self._down[name] and not self._over.is_set():
                             self._start(name)

@@ -198,7 +198,8 @@ class TortureSite:
 
         def back() -> None:
             up = self._programs.down(name)
-            copied(copy, state)
+            with self._programs.answering:
+                copied(copy, state)
             up()
 
         return back
