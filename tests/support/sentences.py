@@ -1,0 +1,92 @@
+"""Fifty sentences of the code and the documents, drawn by the commit's hash, for a reader to judge.
+
+    python -m support.sentences [--count 50] [--drawn-by TEXT] [FOLDER...]
+
+A sentence that has to be read twice is rewritten, and with it the page that it comes from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import io
+import random
+import re
+import subprocess
+import sys
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+WORDS_LEAST = 6
+_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\"])|\n\s*\n|\n\s*[-*|] ")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence, and the line on which its text begins."""
+
+    file: str
+    line: int
+    text: str
+
+
+def main(arguments: list[str]) -> int:
+    """Prints the sentences."""
+    parser = argparse.ArgumentParser(prog="python -m support.sentences", description=__doc__)
+    parser.add_argument("folders", nargs="*", metavar="FOLDER", help="(default: all)")
+    parser.add_argument("--count", type=int, default=50)
+    parser.add_argument("--drawn-by", help="a text (default: the commit's hash)")
+    args = parser.parse_args(arguments)
+    drawn_by = args.drawn_by or _git("rev-parse", "HEAD").strip()
+    found = [sentence for file in _files(args.folders) for sentence in sentences(file)]
+    for each in random.Random(drawn_by).sample(found, min(args.count, len(found))):
+        print(f"{each.file}:{each.line}\n    {each.text}")
+    return 0
+
+
+def sentences(file: Path) -> Iterator[Sentence]:
+    """Those of docstrings and comments, or of a document outside of its tables and code."""
+    name, text = str(file.relative_to(ROOT)), file.read_text()
+    for line, passage in _of_document(text) if file.suffix == ".md" else _of_code(text):
+        for part in _END.split(passage):
+            words = " ".join(part.split())
+            if len(words.split()) >= WORDS_LEAST:
+                yield Sentence(name, line, words)
+
+
+def _of_code(text: str) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(docstring))):
+                yield node.lineno, docstring
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT and not token.string.startswith("#!"):
+            yield token.start[0], token.string.lstrip("# ")
+
+
+def _of_document(text: str) -> Iterator[tuple[int, str]]:
+    text = re.sub(r"^```.*?^```$", lambda x: "\n" * x[0].count("\n"), text, flags=re.M | re.S)
+    line = 1
+    for passage in re.split(r"(\n\s*\n)", text):
+        if passage.strip() and not passage.startswith(("    ", "|", "#", "<")):
+            yield line, passage
+        line += passage.count("\n")
+
+
+def _files(folders: list[str]) -> Iterator[Path]:
+    for name in sorted(_git("ls-files", *folders).splitlines()):
+        path = ROOT / name
+        if path.suffix in (".py", ".md") and not path.is_symlink() and "requirements" not in name:
+            yield path
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
