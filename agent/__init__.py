@@ -58,9 +58,20 @@ reading stops; `max.open.files` descriptors; a full disk stops everything until 
 
 Not done yet: journal and syslog, records of several lines, filters (docs/open.md).
 
-Reading order: settings, framing, parsing, delivery (recipe, intents, press, outbound), identity,
-files (host, tracked, known, tracking, rotations, reading), state, accounts, beginning, loop, then
-destinations, connection, logs (the brokers', read back), silences, rejections, program, draining
-(its last word), ledger (what became of every byte), validation with trial (a file's first and last
-lines) and validation_report, installation (for a host without Ansible), cli.
+Reading order, low to high:
+
+    parsing        framing (lines in bytes), then lines to columns
+    settings       all settings of the program
+    values         what a file is, what of it is promised
+    batches        recipe and press: from lines to record batches
+    state          the database
+    files          finding, knowing and reading the host's files
+    cluster        destinations, connection, topics
+    events         what Prometheus and the log are told
+    delivery       from readings to acknowledged batches, and what a restart sends again
+    accounts       what the audit is told
+    loop           the turn that does all of it
+    program        the loop with everything around it
+    validation     settings and the lines of their files, tried
+    commands, cli  `skidway agent run|validate|drain|state|install-snippet`
 """

@@ -11,9 +11,11 @@ Packages, low to high::
     network        the epoll loop, connections, timers
     purgatory      requests that cannot be answered yet
     partitions     the partitions led here: high watermarks, flushes
-    topics         the catalog of the cluster; creating, deleting and hosting topics
+    catalog        brokers and topics of the cluster: an immutable picture of ZooKeeper's
+    topics         creating, deleting and hosting topics
     coordination   ZooKeeper, on a thread of its own
     groups         consumer groups of stock clients, and their committed offsets
+    kept_answers   answers that many clients ask for alike
     api            one file per Kafka API
     broker         all of it together, as handlers see it
     expiry         what has expired, and who holds it back

@@ -8,11 +8,11 @@ from typing import Protocol
 from skidway import log
 from skidway.broker.api import registry
 from skidway.broker.api.exchange import Exchange
-from skidway.broker.api.kept_answers import KeptAnswers
 from skidway.broker.api.produce_run import handle_alike
 from skidway.broker.coordination.producer_ids import ProducerIds
 from skidway.broker.groups.administration import GroupAdministration
 from skidway.broker.groups.coordinator import Groups
+from skidway.broker.kept_answers import KeptAnswers
 from skidway.broker.log import names
 from skidway.broker.log.files import DamagedLog, StorageFailed
 from skidway.broker.log.log_manager import LogManager

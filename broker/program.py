@@ -8,6 +8,7 @@ from prometheus_client import REGISTRY
 
 from skidway import log, systemd
 from skidway.broker.broker import Broker
+from skidway.broker.catalog import BrokerAddress, Catalog
 from skidway.broker.coordination import store
 from skidway.broker.coordination.documents import Registration
 from skidway.broker.coordination.producer_ids import Block, ProducerIds
@@ -15,7 +16,7 @@ from skidway.broker.coordination.session import Session
 from skidway.broker.expiry import Expiry
 from skidway.broker.groups.administration import GroupAdministration
 from skidway.broker.groups.coordinator import Groups
-from skidway.broker.groups.desk import Desk
+from skidway.broker.groups.job_queue import Desk
 from skidway.broker.groups.retention import OffsetRetention
 from skidway.broker.log import descriptors
 from skidway.broker.log.flusher import Flusher
@@ -28,7 +29,6 @@ from skidway.broker.partitions.hosted import HostedPartitions
 from skidway.broker.purgatory import Purgatory
 from skidway.broker.settings import BrokerSettings
 from skidway.broker.topics.administration import Topics
-from skidway.broker.topics.catalog import BrokerAddress, Catalog
 from skidway.clock import Clock, SystemClock
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError

@@ -20,8 +20,8 @@ from skidway.agent.files.known import KnownFiles
 from skidway.agent.files.likeness import has_bytes_of
 from skidway.agent.files.same_file import Answer, compressed, is_time_of
 from skidway.agent.files.sighting import Sighting
-from skidway.agent.files.tracked import TrackedFile
 from skidway.agent.files.unopened import UnopenedFile
+from skidway.agent.values.tracked import TrackedFile
 
 DAMAGED_MS: Final = 60_000
 """A file that cannot be decompressed so long after its last change never can."""

@@ -9,7 +9,7 @@ from skidway.agent.files.handles import Handles
 from skidway.agent.files.host import FileKey
 from skidway.agent.files.known import KnownFiles
 from skidway.agent.files.news import News
-from skidway.agent.files.tracked import FileState, TrackedFile
+from skidway.agent.values.tracked import FileState, TrackedFile
 
 STILL_S: Final = 60.0
 STILL_FACTOR: Final = 10

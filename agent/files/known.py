@@ -11,7 +11,7 @@ from skidway.agent.files.directories import Directories
 from skidway.agent.files.handles import Handles
 from skidway.agent.files.host import FileKey, Found, Host, Status, shown
 from skidway.agent.files.likeness import begins_like
-from skidway.agent.files.tracked import TrackedFile
+from skidway.agent.values.tracked import TrackedFile
 
 
 class KnownFiles:

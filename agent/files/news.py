@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from skidway.agent.files.rotations import Unseen
-from skidway.agent.files.tracked import TrackedFile
+from skidway.agent.values.tracked import TrackedFile
 from skidway.audit.messages import Certainty
 
 

@@ -40,12 +40,12 @@ from typing import Final, NamedTuple, Protocol
 from skidway.agent.files.decompressed import is_decompressed
 from skidway.agent.files.directories import Directories
 from skidway.agent.files.host import FileKey, Found, Host
-from skidway.agent.files.kin import Member, Views, index_of, is_meant, means, topics_of
 from skidway.agent.files.links import Links
 from skidway.agent.files.same_file import Answer, is_time_of
+from skidway.agent.files.sources import Member, Views, index_of, is_meant, means, topics_of
 from skidway.agent.files.stillness import STILL_MS, Restless, Seen, look_again
 from skidway.agent.files.strays import is_stray, shares_name
-from skidway.agent.files.tracked import TailedSource
+from skidway.agent.values.tracked import TailedSource
 
 SLACK_MS: Final = 5_000
 """How much earlier than the look before it a generation's last change may seem to be."""

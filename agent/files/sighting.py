@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from skidway.agent.files.generations import copied_from
 from skidway.agent.files.host import Found
-from skidway.agent.files.tracked import TailedSource
+from skidway.agent.values.tracked import TailedSource
 
 
 class Sighting(NamedTuple):

@@ -23,7 +23,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
-from skidway.agent import identity
 from skidway.agent.files.births import Births
 from skidway.agent.files.compression import Compression, is_hopeless, may_hold
 from skidway.agent.files.decompressed import is_decompressed
@@ -32,7 +31,6 @@ from skidway.agent.files.endings import Endings
 from skidway.agent.files.generations import generation
 from skidway.agent.files.handles import Handles, Moved
 from skidway.agent.files.host import UNMEASURED, FileKey, Found, Host, Status, shown
-from skidway.agent.files.kin import index_of, is_meant, source_of
 from skidway.agent.files.known import KnownFiles
 from skidway.agent.files.likeness import begins_like, compare, renumbered
 from skidway.agent.files.mounts import UNMOUNTED, Mounts
@@ -40,9 +38,11 @@ from skidway.agent.files.news import News
 from skidway.agent.files.rotations import Rotations, Unseen
 from skidway.agent.files.same_file import Answer
 from skidway.agent.files.sighting import Sighting
-from skidway.agent.files.tracked import FileState, Flight, TailedSource, TrackedFile, Written
+from skidway.agent.files.sources import index_of, is_meant, source_of
 from skidway.agent.files.unopened import Unopened, UnopenedFile
 from skidway.agent.files.unreadable import Unreadable
+from skidway.agent.values import identity
+from skidway.agent.values.tracked import FileState, Flight, TailedSource, TrackedFile, Written
 
 VANISHED = "it vanished while it was not held open"
 CHANGED = "the bytes before the position are others than were read"

@@ -17,8 +17,8 @@ from skidway.broker.api.errors import code_of
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.gathering import Gathering
 from skidway.broker.api.registration import Api
+from skidway.broker.catalog import Topic
 from skidway.broker.topics.alteration import ChangeRefused, ConfigRefused, replaced
-from skidway.broker.topics.catalog import Topic
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.alter_configs import (

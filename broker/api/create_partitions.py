@@ -16,8 +16,8 @@ from skidway.broker.api.create_topics import (
 from skidway.broker.api.errors import code_of
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
+from skidway.broker.catalog import Topic
 from skidway.broker.topics.assignment import assign
-from skidway.broker.topics.catalog import Topic
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey

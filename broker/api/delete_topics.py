@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from skidway.broker.api.errors import code_of
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
-from skidway.broker.topics.catalog import Topic
+from skidway.broker.catalog import Topic
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 from skidway import log
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
+from skidway.broker.catalog import NO_LEADER, Topic, TopicPartitionInfo
 from skidway.broker.log import names
 from skidway.broker.topics.assignment import assign
-from skidway.broker.topics.catalog import NO_LEADER, Topic, TopicPartitionInfo
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey

@@ -9,9 +9,9 @@ import uuid
 from collections.abc import Callable, Iterable
 
 from skidway import log
-from skidway.broker.groups.desk import Desk
 from skidway.broker.groups.group import Group
 from skidway.broker.groups.hosting import HostedGroups
+from skidway.broker.groups.job_queue import Desk
 from skidway.broker.groups.limits import GroupLimits
 from skidway.broker.groups.member import Joining
 from skidway.broker.groups.offsets import GroupOffsets

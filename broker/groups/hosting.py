@@ -16,8 +16,8 @@ from skidway import log
 from skidway.broker.coordination.ledger import Record
 from skidway.broker.coordination.stored_groups import GroupInUse
 from skidway.broker.groups.cache import OffsetCache
-from skidway.broker.groups.desk import Desk
 from skidway.broker.groups.group import Group, State
+from skidway.broker.groups.job_queue import Desk
 from skidway.broker.groups.limits import (
     CLIENT_WORDS_MAX,
     GROUP_ID_BYTES_MAX,

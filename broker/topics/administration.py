@@ -25,6 +25,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from skidway import log
+from skidway.broker.catalog import (
+    BrokerAddress,
+    Catalog,
+    PartitionState,
+    Topic,
+    TopicPartitionInfo,
+)
 from skidway.broker.coordination import store
 from skidway.broker.coordination.session import Session
 from skidway.broker.log import names
@@ -35,13 +42,6 @@ from skidway.broker.network.loop import Loop
 from skidway.broker.partitions.hosted import HostedPartitions
 from skidway.broker.partitions.replica import Replica
 from skidway.broker.topics import configs
-from skidway.broker.topics.catalog import (
-    BrokerAddress,
-    Catalog,
-    PartitionState,
-    Topic,
-    TopicPartitionInfo,
-)
 from skidway.broker.topics.config_table import RETENTION_HOLD
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError, StateRefused

@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from skidway.agent.batches.recipe import Schema, Topic, derived_schema, recipe_of
+from skidway.agent.cluster.destinations import Cluster as ClusterName
+from skidway.agent.cluster.destinations import Destination
+from skidway.agent.commands.state import entry
 from skidway.agent.delivery.read_back import Rows
-from skidway.agent.delivery.recipe import Schema, Topic, derived_schema, recipe_of
 from skidway.agent.delivery.search import Hole
-from skidway.agent.destinations import Cluster as ClusterName
-from skidway.agent.destinations import Destination
 from skidway.agent.files.host import DAMAGED, UNMEASURED, FileKey, Found, Scan, Status
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.plain_sizes import not_yet
-from skidway.agent.ledger import entry
-from skidway.agent.loop import Loop
+from skidway.agent.loop.loop import Loop
 from skidway.agent.settings import AgentSettings, SourceSettings
 from skidway.agent.state.database import State, create_tables
 from skidway.audit import messages

@@ -16,11 +16,12 @@ from typing import Any
 from kazoo.exceptions import BadVersionError, NoNodeError
 
 from skidway.broker.broker import Broker
+from skidway.broker.catalog import BrokerAddress, Catalog
 from skidway.broker.coordination import store
 from skidway.broker.coordination.producer_ids import ProducerIds
 from skidway.broker.groups.administration import GroupAdministration
 from skidway.broker.groups.coordinator import Groups
-from skidway.broker.groups.desk import Desk
+from skidway.broker.groups.job_queue import Desk
 from skidway.broker.log.flusher import Outcome, timed
 from skidway.broker.log.log_manager import LogManager
 from skidway.broker.network.loop import Limits, Loop
@@ -28,7 +29,6 @@ from skidway.broker.partitions.hosted import HostedPartitions
 from skidway.broker.purgatory import Purgatory
 from skidway.broker.settings import BrokerSettings
 from skidway.broker.topics.administration import Topics
-from skidway.broker.topics.catalog import BrokerAddress, Catalog
 from skidway.coordination import Versioned
 from skidway.errors import SkidwayError
 from support.clock import ManualClock

@@ -22,7 +22,7 @@ def with_another_press(tree: Path) -> Path:
     text = recipe.read_text()
     assert _HERE in text
     recipe.write_text(text.replace(_HERE, _THERE))
-    question = "from skidway.agent.delivery.recipe import program_version; print(program_version())"
+    question = "from skidway.agent.batches.recipe import program_version; print(program_version())"
     env = {**os.environ, "PYTHONPATH": str(tree)}
     command = [sys.executable, "-c", question]
     said = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, check=True)

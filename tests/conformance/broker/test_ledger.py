@@ -15,7 +15,7 @@ from skidway.broker.coordination.consumers import Committed
 from skidway.broker.coordination.ledger import Errand, Ledger, Record
 from skidway.broker.coordination.stored_groups import GroupGone, GroupInUse
 from skidway.broker.groups.coordinator import Groups
-from skidway.broker.groups.desk import Desk
+from skidway.broker.groups.job_queue import Desk
 from skidway.broker.groups.limits import GroupLimits
 from skidway.broker.groups.member import Member
 from skidway.broker.groups.record import GroupRecord, encode

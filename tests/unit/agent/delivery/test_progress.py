@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from skidway.agent.batches.press import Outcome
 from skidway.agent.delivery.outbound import Departure
-from skidway.agent.delivery.press import Outcome
 from skidway.agent.delivery.progress import Progress
 from skidway.agent.state.changes import Changes
 from skidway.audit.counts import Counts

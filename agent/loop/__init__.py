@@ -1,0 +1,6 @@
+"""The agent's loop: one thread that owns everything that changes.
+
+loop       one turn: what was acknowledged, what is looked at, what is promised, what is sent
+beginning  what a start finds in the state, and what it writes first
+schedule   when everything is looked through
+"""
