@@ -7,6 +7,7 @@ from typing import Any
 from prometheus_client import REGISTRY
 
 from skidway import log, systemd
+from skidway.broker.api.requests import Requests
 from skidway.broker.broker import Broker
 from skidway.broker.catalog import BrokerAddress, Catalog
 from skidway.broker.coordination import store
@@ -214,7 +215,7 @@ class Program:
         assert self.broker is not None
         self._collector = BrokerCollector(self.broker, self._mirror_status)
         REGISTRY.register(self._collector)
-        self.loop.serve(self.broker)
+        self.loop.serve(Requests(self.broker, self._clock))
         if self._settings.mirror_sources:
             self._mirrors = Mirrors(self.broker, self._settings.mirror_sources, self._clock)
             self.broker.before_write = self._mirrors.turn

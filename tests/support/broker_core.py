@@ -15,6 +15,7 @@ from typing import Any
 
 from kazoo.exceptions import BadVersionError, NoNodeError
 
+from skidway.broker.api.requests import Requests
 from skidway.broker.broker import Broker
 from skidway.broker.catalog import BrokerAddress, Catalog
 from skidway.broker.coordination import store
@@ -216,7 +217,7 @@ class BrokerCore:
             settings, self.clock, self.loop, logs, partitions, purgatory, topics,
             ProducerIds(take_block), groups, GroupAdministration(groups, session),
         )  # fmt: skip
-        self.loop.serve(self.broker)
+        self.loop.serve(Requests(self.broker, self.clock))
 
     def connect(self) -> CoreClient:
         ours, theirs = socket.socketpair()
