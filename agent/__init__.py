@@ -6,7 +6,7 @@
     readings         whole records, at most 1 MiB of a file
         |  state/     the intents of all of them are durable: ONE transaction
         v
-    records          delivery/press: framing, parsing/, codec, routing, cuts; pure
+    records          batches/  parsing/, codec, routing, cuts; pure
         |  delivery/  outbound -> the producer -> brokers
         v
     acknowledgements
@@ -28,29 +28,29 @@ What is guaranteed, and by what (docs/delivery.md has the reasons):
 Who owns what. There is one thread; the others (watchdog's, the metrics endpoint's) hand over values
 or read them. Each mutable state has one owner:
 
-    state.database.State       the connection, the agent id       SQLite, `<state.dir>/agent.db`
-    files.known.KnownFiles     every TrackedFile                  memory; `files` in the database
-    files.rotations.Rotations  what lay where at the last look    memory, made anew at start
-    files.handles.Handles      descriptors of log files           memory
-    files.reading.Reader       what is looked at next             memory, made anew at start
-    delivery.replay.Replay     promises of before the start       memory, from `intents`
-    delivery.inquiry.Inquiry   intents that are read back         memory, from `intents`
-    delivery.refused.Refused   records that no broker takes       memory; a mark in `intents`
-    delivery.search.Search     what was found of either           memory
-    logs.FetchedLogs           how far partitions are read back   memory
-    delivery.presses.Presses   recipes, a press for each          memory; `recipes`
-    delivery.outbound.Outbound batches on their way               memory, made anew from intents
-    delivery.intents.Numbers   the sequences of intents           memory, from `intents`
-    delivery.progress.Progress offsets and floors of partitions   memory; `offsets`, `floors`
-    accounts.mail.Mail         audit messages that wait           memory; `outbox`
-    accounts.deltas.Deltas     numbers, counts in no delta yet    memory; `sums`, `losses`, `meta`
-    accounts.books.Books       the deltas; seals on their way     memory
-    accounts.leaving.Leaving   topics that have their last word   memory; `meta`
-    topics.Topics              ids and last seals of topics       memory; `topics`
-    schedule.Schedule          when everything is looked through  memory
-    silences.Silences          who waits for brokers, since when  memory
-    rejections.Rejections      lines that did not fit, lately     memory
-    loop.Loop                  the turn                           memory
+    state.database.State          the connection, the agent id      SQLite, `<state.dir>/agent.db`
+    files.known.KnownFiles        every TrackedFile                 memory; `files` in the database
+    files.rotations.Rotations     what lay where at the last look   memory, made anew at start
+    files.handles.Handles         descriptors of log files          memory
+    files.reading.Reader          what is looked at next            memory, made anew at start
+    delivery.replay.Replay        promises of before the start      memory, from `intents`
+    delivery.inquiry.Inquiry      intents that are read back        memory, from `intents`
+    delivery.refused.Refused      records that no broker takes      memory; a mark in `intents`
+    delivery.search.Search        what was found of either          memory
+    delivery.logs.FetchedLogs     how far partitions are read back  memory
+    delivery.presses.Presses      recipes, a press for each         memory; `recipes`
+    delivery.outbound.Outbound    batches on their way              memory, made anew from intents
+    values.intents.Numbers        the sequences of intents          memory, from `intents`
+    delivery.progress.Progress    offsets and floors of partitions  memory; `offsets`, `floors`
+    accounts.mail.Mail            audit messages that wait          memory; `outbox`
+    accounts.deltas.Deltas        numbers, counts in no delta yet   memory; `sums`, `losses`, `meta`
+    accounts.accounts.Books       the deltas; seals on their way    memory
+    accounts.leaving.Leaving      topics that have their last word  memory; `meta`
+    cluster.topics.Topics         ids and last seals of topics      memory; `topics`
+    loop.schedule.Schedule        when everything is looked through memory
+    delivery.silences.Silences    who waits for brokers, since when memory
+    batches.rejections.Rejections lines that did not fit, lately    memory
+    loop.loop.Loop                the turn                          memory
 
 Bounds: READ_BYTES of a file and TURN_BYTES of all files in a turn; the records of SEARCH_BYTES that
 are read back; RECORDS_MAX of refused ones, and `buffer.memory` of batches unacknowledged, then

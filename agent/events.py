@@ -14,8 +14,7 @@ from prometheus_client import Counter, Gauge, Histogram
 from skidway import log
 from skidway.agent.batches.press import Pressed
 from skidway.agent.batches.rejections import Untold
-from skidway.agent.files.news import SetApart
-from skidway.agent.files.rotations import Unseen
+from skidway.agent.values.set_apart import SetApart, Unseen
 from skidway.audit.messages import Certainty
 
 NAMES_MAX = 5

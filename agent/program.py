@@ -22,7 +22,7 @@ from skidway.agent.cluster import connection, topics
 from skidway.agent.cluster.destinations import Cluster, Destination
 from skidway.agent.delivery.logs import FetchedLogs
 from skidway.agent.delivery.silences import Silences
-from skidway.agent.files.host import FileKey, Host
+from skidway.agent.files.host import Host
 from skidway.agent.files.operating_system import OperatingSystem
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.watching import Watch
@@ -32,6 +32,7 @@ from skidway.agent.settings import AgentSettings
 from skidway.agent.state.database import State, check_machine, open_state
 from skidway.agent.state.renewal import renew
 from skidway.agent.values import identity
+from skidway.agent.values.found import FileKey
 from skidway.audit import topic
 from skidway.audit.messages import TOPIC, Tier
 from skidway.audit.publisher import Publisher, check_restored, newest_own

@@ -14,14 +14,13 @@ from skidway.agent.accounts.sealing import Noted
 from skidway.agent.accounts.set_backs import SetBacks
 from skidway.agent.cluster.topics import Topics
 from skidway.agent.files.host import shown
-from skidway.agent.files.news import SetApart
 from skidway.agent.files.reading import Reader
-from skidway.agent.files.rotations import Unseen
 from skidway.agent.files.tracking import Tracker
 from skidway.agent.settings import AgentSettings
 from skidway.agent.state.changes import Changes, LastWord
 from skidway.agent.state.database import State
 from skidway.agent.values.identity import new_id
+from skidway.agent.values.set_apart import SetApart, Unseen
 from skidway.audit import bucket
 from skidway.audit.counts import Counts
 from skidway.audit.messages import NEVER_SEALED, Certainty, Loss, SealedTopic, Sender

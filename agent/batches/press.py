@@ -21,11 +21,12 @@ from pyarrow import types
 from skidway.agent.batches import rejected, routing
 from skidway.agent.batches.recipe import Recipe, Topic, build_parser
 from skidway.agent.batches.rejected import RejectedLine
-from skidway.agent.parsing import ENCODING, NO_TIME, SCHEMA, TOO_LONG, Parsed, Reject
 from skidway.agent.parsing import lines as line_columns
 from skidway.agent.parsing.framing import Frames, frame
+from skidway.agent.parsing.parser import ENCODING, NO_TIME, SCHEMA, TOO_LONG, Parsed, Reject
 from skidway.agent.parsing.replacing import MARK
 from skidway.agent.values.intents import Reading
+from skidway.agent.values.tracked import Outcome
 from skidway.audit.counts import Counts
 from skidway.errors import ConfigurationRefused
 from skidway.kafka import compression, partitioning
@@ -52,15 +53,6 @@ class PressedBatch:
     encoded: EncodedBatch
     readings: tuple[int, ...]
     is_rejected: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What becomes of one reading's bytes once its batches are acknowledged, and its counts."""
-
-    delivered_bytes: int
-    rejected_bytes: int
-    counts: Counts
 
 
 @dataclass(frozen=True, slots=True)

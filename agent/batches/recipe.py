@@ -20,9 +20,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from skidway.agent.parsing import Parser, derived
+from skidway.agent.parsing import derived
 from skidway.agent.parsing.framing import FRAMING_VERSION
 from skidway.agent.parsing.json_lines import JsonParser
+from skidway.agent.parsing.parser import Parser
 from skidway.agent.parsing.raw import RawParser
 from skidway.agent.parsing.regex import RegexParser, groups_of
 from skidway.agent.parsing.replacing import ReplacingParser, check_groups, without_mark

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from skidway.agent.batches.recipe import Recipe
-from skidway.agent.parsing import DETAIL_CHARACTERS_MAX
+from skidway.agent.parsing.parser import DETAIL_CHARACTERS_MAX
 from skidway.kafka.batch import HEADER_BYTES
 from skidway.kafka.columns import RECORD_OVERHEAD_MAX
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from skidway.agent.batches.recipe import Recipe
 from skidway.agent.files.patterns import Pattern
+from skidway.agent.files.sources import TailedSource
 from skidway.agent.settings import SourceSettings
-from skidway.agent.values.tracked import TailedSource
 from skidway.kafka.source import Source
 
 

@@ -29,7 +29,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skidway.agent.batches.press import Outcome
 from skidway.agent.batches.recipe import Recipe, at_present
 from skidway.agent.delivery.evidence import Evidence, proven_bytes
 from skidway.agent.delivery.presses import Presses
@@ -48,14 +47,14 @@ from skidway.agent.delivery.read_back import (
 )
 from skidway.agent.delivery.search import Logs, Search
 from skidway.agent.files.handles import Handles, Moved
-from skidway.agent.files.news import SetApart
 from skidway.agent.files.reading import TURN_BYTES, Taken
 from skidway.agent.files.tracking import Tracker
 from skidway.agent.parsing.framing import READ_BYTES, frame
 from skidway.agent.state.changes import Changes
 from skidway.agent.values.identity import GUARD_BYTES
 from skidway.agent.values.intents import Intent, Numbers, Reading, crc_of
-from skidway.agent.values.tracked import Checkpoint, Flight, TrackedFile
+from skidway.agent.values.set_apart import SetApart
+from skidway.agent.values.tracked import Checkpoint, Flight, Outcome, TrackedFile
 from skidway.audit.counts import Counts
 from skidway.audit.messages import Certainty
 from skidway.kafka.types import TopicPartition

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from skidway.agent import events
-from skidway.agent.batches.press import Int64s, Outcome, Press
+from skidway.agent.batches.press import Int64s, Press
 from skidway.agent.batches.recipe import Recipe, with_refusal
 from skidway.agent.batches.rejections import Rejections
 from skidway.agent.cluster.topics import Topics
@@ -16,6 +16,7 @@ from skidway.agent.delivery.read_back import Records, outcome_of
 from skidway.agent.files.reading import Taken
 from skidway.agent.state.changes import Changes
 from skidway.agent.values.intents import Intent, Reading
+from skidway.agent.values.tracked import Outcome
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.batch import seal
 from skidway.kafka.columns import decode_headers

@@ -11,9 +11,10 @@ from skidway.agent.files.known import KnownFiles
 from skidway.agent.files.likeness import open_at
 from skidway.agent.files.news import News
 from skidway.agent.files.sighting import Sighting
-from skidway.agent.files.unopened import Unopened, UnopenedFile
+from skidway.agent.files.unopened import Unopened
 from skidway.agent.files.unreadable import Unreadable
 from skidway.agent.values import identity
+from skidway.agent.values.found import UnopenedFile
 from skidway.agent.values.identity import GUARD_BYTES, Guard, Mark, fingerprint_of, guard_of, prove
 from skidway.agent.values.tracked import Birth, Checkpoint, TrackedFile
 

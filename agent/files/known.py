@@ -9,8 +9,9 @@ from dataclasses import replace
 from skidway.agent.files.copies import Copies
 from skidway.agent.files.directories import Directories
 from skidway.agent.files.handles import Handles
-from skidway.agent.files.host import FileKey, Found, Host, Status, shown
+from skidway.agent.files.host import Host, Status, shown
 from skidway.agent.files.likeness import begins_like
+from skidway.agent.values.found import FileKey, Found
 from skidway.agent.values.tracked import TrackedFile
 
 

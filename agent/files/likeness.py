@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 
-from skidway.agent.files.host import FileKey, Found, Handle, Host
+from skidway.agent.files.host import Handle, Host
 from skidway.agent.files.same_file import Answer, Evidence, same_file
 from skidway.agent.values import identity
+from skidway.agent.values.found import FileKey, Found
 from skidway.agent.values.tracked import TrackedFile
 
 

@@ -35,17 +35,26 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from skidway.agent.files.decompressed import is_decompressed
 from skidway.agent.files.directories import Directories
-from skidway.agent.files.host import FileKey, Found, Host
+from skidway.agent.files.host import Host
 from skidway.agent.files.links import Links
 from skidway.agent.files.same_file import Answer, is_time_of
-from skidway.agent.files.sources import Member, Views, index_of, is_meant, means, topics_of
+from skidway.agent.files.sources import (
+    Member,
+    TailedSource,
+    Views,
+    index_of,
+    is_meant,
+    means,
+    topics_of,
+)
 from skidway.agent.files.stillness import STILL_MS, Restless, Seen, look_again
 from skidway.agent.files.strays import is_stray, shares_name
-from skidway.agent.values.tracked import TailedSource
+from skidway.agent.values.found import FileKey, Found
+from skidway.agent.values.set_apart import Unseen
 
 SLACK_MS: Final = 5_000
 """How much earlier than the look before it a generation's last change may seem to be."""
@@ -65,15 +74,6 @@ STRANGE: Final = "rotated to a name that is not known as one of rotation: others
 
 
 _NUMBERED: Final = re.compile(r"(?P<stem>.+)\.(?P<number>\d{1,4})", re.DOTALL)
-
-
-class Unseen(NamedTuple):
-    """Generations of a path that nobody read, or may not have read."""
-
-    topic: str
-    topic_id: str
-    path: str
-    reason: str
 
 
 @dataclass(slots=True)

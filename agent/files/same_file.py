@@ -24,7 +24,7 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple
 
-from skidway.agent.files.host import FileKey
+from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import FINGERPRINT_BYTES
 
 

@@ -9,9 +9,20 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from skidway.agent.files.generations import generation
-from skidway.agent.values.tracked import TailedSource, TrackedFile
+from skidway.agent.files.patterns import Pattern
+from skidway.agent.values.tracked import TrackedFile
 
 _DIGITS: Final = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class TailedSource:
+    """A source, the topic that its lines go to, and the recipe for what is read now."""
+
+    topic: str
+    topic_id: str
+    patterns: tuple[Pattern, ...]
+    recipe: bytes
 
 
 class Member(NamedTuple):

@@ -30,19 +30,21 @@ from skidway.agent.files.directories import Directories
 from skidway.agent.files.endings import Endings
 from skidway.agent.files.generations import generation
 from skidway.agent.files.handles import Handles, Moved
-from skidway.agent.files.host import UNMEASURED, FileKey, Found, Host, Status, shown
+from skidway.agent.files.host import Host, Status, shown
 from skidway.agent.files.known import KnownFiles
 from skidway.agent.files.likeness import begins_like, compare, renumbered
 from skidway.agent.files.mounts import UNMOUNTED, Mounts
 from skidway.agent.files.news import News
-from skidway.agent.files.rotations import Rotations, Unseen
+from skidway.agent.files.rotations import Rotations
 from skidway.agent.files.same_file import Answer
 from skidway.agent.files.sighting import Sighting
-from skidway.agent.files.sources import index_of, is_meant, source_of
-from skidway.agent.files.unopened import Unopened, UnopenedFile
+from skidway.agent.files.sources import TailedSource, index_of, is_meant, source_of
+from skidway.agent.files.unopened import Unopened
 from skidway.agent.files.unreadable import Unreadable
 from skidway.agent.values import identity
-from skidway.agent.values.tracked import FileState, Flight, TailedSource, TrackedFile, Written
+from skidway.agent.values.found import UNMEASURED, FileKey, Found, UnopenedFile
+from skidway.agent.values.set_apart import Unseen
+from skidway.agent.values.tracked import FileState, Flight, TrackedFile, Written
 
 VANISHED = "it vanished while it was not held open"
 CHANGED = "the bytes before the position are others than were read"

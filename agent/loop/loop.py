@@ -36,7 +36,7 @@ from skidway.agent.delivery.refused import Refused
 from skidway.agent.delivery.replay import Replay
 from skidway.agent.delivery.search import Logs
 from skidway.agent.files.handles import Handles
-from skidway.agent.files.host import FileKey, Host
+from skidway.agent.files.host import Host
 from skidway.agent.files.reading import Reader, Taken
 from skidway.agent.files.tracking import Tracker
 from skidway.agent.loop import beginning
@@ -45,6 +45,7 @@ from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.settings import AgentSettings
 from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import State, StateFull
+from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import FINGERPRINT_BYTES
 from skidway.agent.values.intents import Numbers
 from skidway.agent.values.tracked import FileState, TrackedFile

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import google_crc32c
 
 from skidway.agent.batches.recipe import Recipe
-from skidway.agent.files.unopened import UnopenedFile
+from skidway.agent.values.found import UnopenedFile
 from skidway.agent.values.identity import Mark
 from skidway.agent.values.intents import Intent
 from skidway.agent.values.tracked import TrackedFile

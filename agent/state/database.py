@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from skidway.agent.batches.recipe import Recipe, from_json
-from skidway.agent.files.host import FileKey, Found
-from skidway.agent.files.unopened import UnopenedFile
 from skidway.agent.state.changes import (
     ADOPTED,
     LEFT,
@@ -26,6 +24,7 @@ from skidway.agent.state.changes import (
 )
 from skidway.agent.state.tables import APPLICATION_ID, FORMAT, TABLES
 from skidway.agent.values import identity
+from skidway.agent.values.found import FileKey, Found, UnopenedFile
 from skidway.agent.values.identity import Fingerprint, Guard
 from skidway.agent.values.intents import Intent
 from skidway.agent.values.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile

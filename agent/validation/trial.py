@@ -13,10 +13,11 @@ from typing import Final
 
 from skidway.agent.batches.press import Press
 from skidway.agent.batches.rejected import RejectedLine
-from skidway.agent.files.host import Found, Host
+from skidway.agent.files.host import Host
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.settings import SourceSettings
+from skidway.agent.values.found import Found
 from skidway.agent.values.intents import Intent, Reading
 from skidway.kafka.source import Source
 

@@ -13,21 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from skidway.agent.batches.press import Outcome
-from skidway.agent.files.host import FileKey
-from skidway.agent.files.patterns import Pattern
+from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import GUARD_BYTES, Fingerprint, Guard, Mark, guard_of, with_mark
 from skidway.agent.values.intents import Intent
-
-
-@dataclass(frozen=True, slots=True)
-class TailedSource:
-    """A source, the topic that its lines go to, and the recipe for what is read now."""
-
-    topic: str
-    topic_id: str
-    patterns: tuple[Pattern, ...]
-    recipe: bytes
+from skidway.audit.counts import Counts
 
 
 class FileState(StrEnum):
@@ -85,6 +74,15 @@ class Checkpoint:
     prefix_crc: int
     guard: Guard
     marks: tuple[Mark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What becomes of one reading's bytes once its batches are acknowledged, and its counts."""
+
+    delivered_bytes: int
+    rejected_bytes: int
+    counts: Counts
 
 
 @dataclass(slots=True)

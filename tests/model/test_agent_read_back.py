@@ -30,10 +30,10 @@ from skidway.agent.delivery.presses import Presses
 from skidway.agent.delivery.progress import Progress
 from skidway.agent.delivery.read_back import Bools, Int64s, Marks, Part, Rows, split
 from skidway.agent.delivery.refused import Refused, Sought
-from skidway.agent.files.news import SetApart
 from skidway.agent.parsing.regex import RegexParser
 from skidway.agent.state.changes import Changes
 from skidway.agent.values import identity
+from skidway.agent.values.set_apart import SetApart
 from skidway.agent.values.tracked import TrackedFile
 from skidway.audit.messages import Certainty, Delta, Loss, Seal
 from support.agent_schedule import TOPIC, Schedule, cells_in, run_traced, source

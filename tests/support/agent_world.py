@@ -23,12 +23,13 @@ from skidway.agent.cluster.destinations import Destination
 from skidway.agent.commands.state import entry
 from skidway.agent.delivery.read_back import Rows
 from skidway.agent.delivery.search import Hole
-from skidway.agent.files.host import DAMAGED, UNMEASURED, FileKey, Found, Scan, Status
+from skidway.agent.files.host import Scan, Status
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.plain_sizes import not_yet
 from skidway.agent.loop.loop import Loop
 from skidway.agent.settings import AgentSettings, SourceSettings
 from skidway.agent.state.database import State, create_tables
+from skidway.agent.values.found import DAMAGED, UNMEASURED, FileKey, Found
 from skidway.audit import messages
 from skidway.kafka.batch import EncodedBatch, seal
 from skidway.kafka.client import BufferFull, Delivery, Drained

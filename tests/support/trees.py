@@ -18,7 +18,7 @@ def with_another_press(tree: Path) -> Path:
     """A version of which the agent makes other records of the same lines, as it says."""
     for name in PACKAGES:
         shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=IGNORED)
-    recipe = tree / "agent" / "delivery" / "recipe.py"
+    recipe = tree / "agent" / "batches" / "recipe.py"
     text = recipe.read_text()
     assert _HERE in text
     recipe.write_text(text.replace(_HERE, _THERE))

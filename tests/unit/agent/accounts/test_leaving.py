@@ -5,8 +5,8 @@ from dataclasses import replace
 from skidway.agent.accounts import sealing
 from skidway.agent.accounts.leaving import Leaving, obstacles
 from skidway.agent.accounts.sealing import Noted
-from skidway.agent.files.host import FileKey
 from skidway.agent.state.changes import LastWord
+from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import Fingerprint, Guard
 from skidway.agent.values.tracked import Birth, Checkpoint, FileState, TrackedFile
 

@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 
 from skidway.agent.commands import state as ledger
-from skidway.agent.files.host import FileKey, Found
-from skidway.agent.files.unopened import UnopenedFile
 from skidway.agent.state import database
 from skidway.agent.state.changes import Changes, LastWord
 from skidway.agent.state.database import State, StateFull, check_machine, open_state
+from skidway.agent.values.found import FileKey, Found, UnopenedFile
 from skidway.agent.values.identity import Fingerprint, Guard, Mark
 from skidway.agent.values.intents import Intent
 from skidway.agent.values.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile

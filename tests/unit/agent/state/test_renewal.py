@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from skidway.agent.commands import state as ledger
-from skidway.agent.files.host import FileKey
 from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import State, open_state
 from skidway.agent.state.renewal import renew
+from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import Fingerprint, Guard
 from skidway.agent.values.intents import Intent
 from skidway.agent.values.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
