@@ -91,18 +91,18 @@ def _free_bytes(directories: Sequence[LogDirectory]) -> Metric:
 
 
 def _of_groups(groups: Groups) -> Iterator[Metric]:
-    counts, desk = groups.counts, groups.desk.counts
+    counts, jobs = groups.counts, groups.jobs.counts
     yield _gauge("groups", "Groups in memory.", len(groups.hosted))
     yield _gauge("group_members", "Members of groups.", groups.members)
-    yield _gauge("group_offsets_waiting", "Offsets that wait for ZooKeeper.", groups.desk.waiting)
+    yield _gauge("group_offsets_waiting", "Offsets that wait for ZooKeeper.", groups.jobs.waiting)
     yield _counter("group_joins", "JoinGroup requests.", counts.joins)
     yield _counter("group_rebalances", "Generations with an assignment.", counts.rebalances)
     yield _counter("group_members_expired", "Members not heard of.", counts.expired_members)
-    yield _counter("offset_commits", "OffsetCommit requests taken.", desk.commits)
-    yield _counter("offset_commits_offsets", "Offsets written to ZooKeeper.", desk.offsets)
-    yield _counter("offset_transactions", "Transactions of offsets.", desk.transactions)
-    yield _counter("group_errands", "Errands to ZooKeeper.", desk.errands)
-    yield _counter("group_errands_failed", "Errands without success.", desk.failed)
+    yield _counter("offset_commits", "OffsetCommit requests taken.", jobs.commits)
+    yield _counter("offset_commits_offsets", "Offsets written to ZooKeeper.", jobs.offsets)
+    yield _counter("offset_transactions", "Transactions of offsets.", jobs.transactions)
+    yield _counter("group_errands", "Errands to ZooKeeper.", jobs.carried_out)
+    yield _counter("group_errands_failed", "Errands without success.", jobs.failed)
     yield _counter("offsets_expired", "Offsets kept no longer.", counts.offsets_expired)
     yield _counter("groups_expired", "Groups kept no longer.", counts.groups_expired)
     yield _reasons("offset_commits_refused", "OffsetCommits refused.", counts.commits_refused)

@@ -17,7 +17,7 @@ from skidway.broker.coordination.session import Session
 from skidway.broker.expiry import Expiry
 from skidway.broker.groups.administration import GroupAdministration
 from skidway.broker.groups.coordinator import Groups
-from skidway.broker.groups.job_queue import Desk
+from skidway.broker.groups.job_queue import JobQueue
 from skidway.broker.groups.retention import OffsetRetention
 from skidway.broker.log import descriptors
 from skidway.broker.log.flusher import Flusher
@@ -201,13 +201,13 @@ class Program:
 
     def _make_groups(self, session: Session, topics: Topics) -> Groups:
         loop = self.loop
-        desk = Desk(session.submit, loop.call_later, self._clock.monotonic, topics.topic_id)
+        jobs = JobQueue(session.submit, loop.call_later, self._clock.monotonic, topics.topic_id)
         return Groups(
             self._settings.broker_id,
             self._settings.group_limits(),
             self._clock,
             loop.timers,
-            desk,
+            jobs,
             topics.topic_id,
         )
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from skidway import log
 from skidway.broker.groups.group import Group
 from skidway.broker.groups.hosting import HostedGroups
-from skidway.broker.groups.job_queue import Desk
+from skidway.broker.groups.job_queue import JobQueue
 from skidway.broker.groups.limits import GroupLimits
 from skidway.broker.groups.member import Joining
 from skidway.broker.groups.offsets import GroupOffsets
@@ -38,11 +38,11 @@ class Groups(HostedGroups):
         limits: GroupLimits,
         clock: Clock,
         timers: Timers,
-        desk: Desk,
+        jobs: JobQueue,
         topic_id: Callable[[str], uuid.UUID | None],
     ) -> None:
         """broker_id: of this broker. topic_id: of the topic that has the name now."""
-        super().__init__(limits, clock, timers, desk, topic_id)
+        super().__init__(limits, clock, timers, jobs, topic_id)
         self.offsets = GroupOffsets(self, topic_id)
         self._broker_id = broker_id
         self._looking = 0
@@ -157,7 +157,7 @@ class Groups(HostedGroups):
             refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         else:
             self._looking += 1
-            self.desk.count_native(group_id, counted)
+            self.jobs.count_native(group_id, counted)
 
     def _say_refused(self, group_id: str, consumers: int) -> None:
         """Once, until somebody may join again."""

@@ -1,7 +1,7 @@
-"""What the loop wants of ZooKeeper for groups, gathered: one errand is under way at a time.
+"""What the loop wants of ZooKeeper for groups, gathered: one job is under way at a time.
 
-What comes meanwhile waits for the next errand, the newest offset of a partition replacing older
-ones; so a thousand groups that commit at once cost a few transactions. Errands begin at least
+What comes meanwhile waits for the next job, the newest offset of a partition replacing older
+ones; so a thousand groups that commit at once cost a few transactions. Jobs begin at least
 `PACE_S` apart. Whoever asked is told when ZooKeeper has it.
 """
 
@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from skidway.broker.coordination.consumers import TopicOffset
-from skidway.broker.coordination.ledger import Errand, Ledger, Offset, Record, Report
+from skidway.broker.coordination.ledger import Job, Ledger, Offset, Record, Report
 from skidway.broker.coordination.stored_groups import Offsets
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError, Unreachable
@@ -23,7 +23,7 @@ from skidway.kafka.types import TopicPartition
 
 PACE_S = 0.01
 WAITING_BYTES_MAX: Final = 128 << 20
-"""Of offsets that wait for an errand: 280,000 without words of their clients'. More are refused,
+"""Of offsets that wait for a job: 280,000 without words of their clients'. More are refused,
 and their clients try again."""
 
 Told = Callable[[SkidwayError | None], None]
@@ -44,8 +44,8 @@ class Submit(Protocol):
 
 
 @dataclass(slots=True)
-class _Basket:
-    """What one errand does, and who wants to know."""
+class _Gathered:
+    """What one job does, and who wants to know."""
 
     records: dict[str, tuple[Record, list[Told]]] = field(default_factory=dict)
     commits: dict[Offset, TopicOffset] = field(default_factory=dict)
@@ -62,17 +62,17 @@ class _Basket:
 
 
 @dataclass(slots=True)
-class DeskCounts:
+class JobCounts:
     """Work done since the start."""
 
-    errands: int = 0
+    carried_out: int = 0
     failed: int = 0
     transactions: int = 0
     offsets: int = 0
     commits: int = 0
 
 
-class Desk:
+class JobQueue:
     """Owned by the loop. `later(delay_ms, action)` and `monotonic` are the loop's."""
 
     def __init__(
@@ -83,21 +83,21 @@ class Desk:
         topic_id: Callable[[str], uuid.UUID | None],
     ) -> None:
         """topic_id: of the topic that has the name now; offsets of others are dropped."""
-        self.counts = DeskCounts()
+        self.counts = JobCounts()
         self._submit = submit
         self._later = later
         self._monotonic = monotonic
         self._topic_id = topic_id
         self._ledger = Ledger()
-        self._next = _Basket()
-        self._away: _Basket | None = None
+        self._next = _Gathered()
+        self._away: _Gathered | None = None
         self._due = False
         self._closed = False
         self._began = float("-inf")
 
     @property
     def waiting(self) -> int:
-        """Offsets that wait for an errand."""
+        """Offsets that wait for a job."""
         return len(self._next.commits)
 
     def load(self, group: str, done: Loaded) -> None:
@@ -129,19 +129,19 @@ class Desk:
 
         Those of a topic that is gone by then, or was made again, are dropped.
         """
-        basket, name_bytes = self._next, sys.getsizeof(group)
+        gathered, name_bytes = self._next, sys.getsizeof(group)
         size_bytes = sum(each.size_bytes + name_bytes for each in offsets.values())
-        if basket.commits_bytes + size_bytes > WAITING_BYTES_MAX:
+        if gathered.commits_bytes + size_bytes > WAITING_BYTES_MAX:
             done(Unreachable("too many offsets wait for ZooKeeper already; try again"))
             return
         self.counts.commits += 1
-        basket.commits_bytes += size_bytes
+        gathered.commits_bytes += size_bytes
         for partition, offset in offsets.items():
-            older = basket.commits.get((group, partition))
+            older = gathered.commits.get((group, partition))
             if older is not None:
-                basket.commits_bytes -= older.size_bytes + name_bytes
-            basket.commits[group, partition] = offset
-        basket.committing.append(done)
+                gathered.commits_bytes -= older.size_bytes + name_bytes
+            gathered.commits[group, partition] = offset
+        gathered.committing.append(done)
         self._go(group)
 
     def is_busy_with(self, group: str) -> bool:
@@ -150,11 +150,11 @@ class Desk:
 
     def close(self, error: SkidwayError) -> None:
         """Tells everybody that nothing comes of it."""
-        baskets = [self._next] if self._away is None else [self._next, self._away]
-        self._next, self._closed = _Basket(), True
+        waiting = [self._next] if self._away is None else [self._next, self._away]
+        self._next, self._closed = _Gathered(), True
         if self._away is not None:
-            self._away = _Basket()
-        _each(answer for basket in baskets for answer in _refusals(basket, error))
+            self._away = _Gathered()
+        _each(answer for gathered in waiting for answer in _refusals(gathered, error))
 
     def _go(self, group: str) -> None:
         self._next.groups.add(group)
@@ -171,51 +171,51 @@ class Desk:
             return
         self._due = False
         self._began = self._monotonic()
-        basket, self._next = self._next, _Basket()
-        self._away = basket
-        errand = Errand(
-            records={group: record for group, (record, _) in basket.records.items()},
+        gathered, self._next = self._next, _Gathered()
+        self._away = gathered
+        job = Job(
+            records={group: record for group, (record, _) in gathered.records.items()},
             commits={
                 key: each.committed
-                for key, each in basket.commits.items()
+                for key, each in gathered.commits.items()
                 if self._topic_id(key[1].topic) == each.topic_id
             },
-            loads=tuple(basket.loads),
-            reads=tuple(basket.reads),
-            counts=tuple(basket.counts),
+            loads=tuple(gathered.loads),
+            reads=tuple(gathered.reads),
+            counts=tuple(gathered.counts),
         )
         self._submit(
-            lambda coordinator: self._ledger.carry_out(coordinator, errand),
-            lambda outcome: self._done(basket, errand, outcome),
+            lambda coordinator: self._ledger.carry_out(coordinator, job),
+            lambda outcome: self._done(gathered, job, outcome),
         )
 
-    def _done(self, basket: _Basket, errand: Errand, outcome: Report | SkidwayError) -> None:
-        if self._away is not basket:
+    def _done(self, gathered: _Gathered, job: Job, outcome: Report | SkidwayError) -> None:
+        if self._away is not gathered:
             return  # closed meanwhile
         self._away = None
         if self._next:
             self._see_to_it()
-        self.counts.errands += 1
+        self.counts.carried_out += 1
         if isinstance(outcome, SkidwayError):
             self.counts.failed += 1
-            _each(_refusals(basket, outcome))
+            _each(_refusals(gathered, outcome))
         else:
             self.counts.transactions += outcome.transactions
-            self.counts.offsets += len(errand.commits)
-            _each(_reports(basket, outcome))
+            self.counts.offsets += len(job.commits)
+            _each(_reports(gathered, outcome))
 
 
-def _reports(basket: _Basket, report: Report) -> list[_Answer]:
+def _reports(gathered: _Gathered, report: Report) -> list[_Answer]:
     return [
-        *(partial(told, None) for told in basket.committing),
+        *(partial(told, None) for told in gathered.committing),
         *(
             partial(told, report.records[group])
-            for group, (_, writers) in basket.records.items()
+            for group, (_, writers) in gathered.records.items()
             for told in writers
         ),
-        *_found(basket.loads, report.loads),
-        *_found(basket.reads, report.reads),
-        *_found(basket.counts, report.counts),
+        *_found(gathered.loads, report.loads),
+        *_found(gathered.reads, report.reads),
+        *_found(gathered.counts, report.counts),
     ]
 
 
@@ -225,15 +225,15 @@ def _found(
     return [partial(told, found[group]) for group, each in asked.items() for told in each]
 
 
-def _refusals(basket: _Basket, error: SkidwayError) -> list[_Answer]:
-    writing = [told for _, writers in basket.records.values() for told in writers]
+def _refusals(gathered: _Gathered, error: SkidwayError) -> list[_Answer]:
+    writing = [told for _, writers in gathered.records.values() for told in writers]
     asking = [
         told
-        for asked in (basket.loads, basket.reads, basket.counts)
+        for asked in (gathered.loads, gathered.reads, gathered.counts)
         for each in asked.values()
         for told in each
     ]
-    return [partial(told, error) for told in (*basket.committing, *writing, *asking)]
+    return [partial(told, error) for told in (*gathered.committing, *writing, *asking)]
 
 
 def _each(answers: Iterable[_Answer]) -> None:

@@ -22,7 +22,7 @@ from skidway.broker.coordination import store
 from skidway.broker.coordination.producer_ids import ProducerIds
 from skidway.broker.groups.administration import GroupAdministration
 from skidway.broker.groups.coordinator import Groups
-from skidway.broker.groups.job_queue import Desk
+from skidway.broker.groups.job_queue import JobQueue
 from skidway.broker.log.flusher import Outcome, timed
 from skidway.broker.log.log_manager import LogManager
 from skidway.broker.network.loop import Limits, Loop
@@ -208,9 +208,9 @@ class BrokerCore:
             above = logs.highest_producer_id()
             session.submit(lambda zk: store.producer_id_block(zk, own.broker_id, above), taken)
 
-        desk = Desk(session.submit, self.loop.call_later, self.clock.monotonic, topics.topic_id)
+        jobs = JobQueue(session.submit, self.loop.call_later, self.clock.monotonic, topics.topic_id)
         groups = Groups(
-            own.broker_id, settings.group_limits(), self.clock, self.loop.timers, desk,
+            own.broker_id, settings.group_limits(), self.clock, self.loop.timers, jobs,
             topics.topic_id,
         )  # fmt: skip
         self.broker = Broker(

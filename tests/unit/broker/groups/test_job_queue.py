@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from skidway.broker.coordination.consumers import Committed, TopicOffset
-from skidway.broker.coordination.ledger import Errand, Record, Report
-from skidway.broker.groups import job_queue as desk_module
-from skidway.broker.groups.job_queue import Desk
+from skidway.broker.coordination.ledger import Job, Record, Report
+from skidway.broker.groups import job_queue
+from skidway.broker.groups.job_queue import JobQueue
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
@@ -20,14 +20,14 @@ FIRST, SECOND = uuid.UUID(int=1), uuid.UUID(int=2)
 
 
 class World:
-    """A desk with a ZooKeeper that answers when the test says so."""
+    """A queue with a ZooKeeper that answers when the test says so."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.timers: list[tuple[float, Callable[[], None]]] = []
-        self.errands: list[tuple[Errand, Callable[[Any], None]]] = []
+        self.jobs: list[tuple[Job, Callable[[Any], None]]] = []
         self.topics = {"logs": FIRST}
-        self.desk = Desk(
+        self.queue = JobQueue(
             self.submit,
             lambda delay_ms, action: self.timers.append((delay_ms, action)),
             self.clock.monotonic,
@@ -36,18 +36,18 @@ class World:
         self.told: list[SkidwayError | None] = []
 
     def submit(self, work: Callable[[Any], Report], done: Callable[[Any], None]) -> None:
-        """Looks into the errand that the work would carry out."""
-        seen: list[Errand] = []
+        """Looks into the job that the work would carry out."""
+        seen: list[Job] = []
 
         class Spy:
-            def carry_out(self, _coordinator: object, errand: Errand) -> Report:
-                seen.append(errand)
+            def carry_out(self, _coordinator: object, job: Job) -> Report:
+                seen.append(job)
                 return Report()
 
-        ledger, self.desk._ledger = self.desk._ledger, Spy()  # type: ignore[assignment]
+        ledger, self.queue._ledger = self.queue._ledger, Spy()  # type: ignore[assignment]
         work(None)
-        self.desk._ledger = ledger
-        self.errands.append((seen[0], done))
+        self.queue._ledger = ledger
+        self.jobs.append((seen[0], done))
 
     def run_timers(self) -> list[float]:
         due, self.timers = self.timers, []
@@ -56,39 +56,39 @@ class World:
         return [delay_ms for delay_ms, _ in due]
 
     def commit(self, group: str, offset: int, partition: TopicPartition = LOGS) -> None:
-        self.desk.commit(
+        self.queue.commit(
             group, {partition: TopicOffset(FIRST, Committed(offset))}, self.told.append
         )
 
-    def answer(self, outcome: Report | SkidwayError) -> Errand:
-        errand, done = self.errands.pop(0)
+    def answer(self, outcome: Report | SkidwayError) -> Job:
+        job, done = self.jobs.pop(0)
         done(outcome)
-        return errand
+        return job
 
 
-def test_commits_of_many_groups_are_one_errand() -> None:
+def test_commits_of_many_groups_are_one_job() -> None:
     """A thousand groups in one turn go together, and each is told when it is done."""
     world = World()
     for number in range(1000):
         world.commit(f"g{number}", number)
     world.run_timers()
-    [(errand, _)] = world.errands
-    assert len(errand.commits) == 1000
+    [(job, _)] = world.jobs
+    assert len(job.commits) == 1000
     assert world.told == []
     world.answer(Report(transactions=2))
     assert world.told == [None] * 1000
-    assert world.desk.counts.transactions == 2
+    assert world.queue.counts.transactions == 2
 
 
 def test_the_newest_offset_of_a_partition_wins() -> None:
-    """While one errand is under way the next ones gather, one at a time."""
+    """While one job is under way the next ones gather, one at a time."""
     world = World()
     world.commit("g", 1)
     world.run_timers()
     for offset in (2, 3, 4):
         world.commit("g", offset)
     assert world.timers == []
-    assert len(world.errands) == 1
+    assert len(world.jobs) == 1
     world.answer(Report())
     assert world.told == [None]
     world.run_timers()
@@ -96,7 +96,7 @@ def test_the_newest_offset_of_a_partition_wins() -> None:
     assert world.told == [None] * 4
 
 
-def test_errands_keep_a_pace() -> None:
+def test_jobs_keep_a_pace() -> None:
     """The first goes at once, the next not sooner than PACE_S after it began."""
     world = World()
     world.commit("g", 1)
@@ -105,14 +105,14 @@ def test_errands_keep_a_pace() -> None:
     world.answer(Report())
     world.commit("g", 2)
     [delay_ms] = world.run_timers()
-    assert round(delay_ms, 3) == desk_module.PACE_S * 1000 - 4
+    assert round(delay_ms, 3) == job_queue.PACE_S * 1000 - 4
 
 
 @pytest.mark.parametrize("answer_s", [0.001, 0.02, 0.25])
 def test_a_thousand_groups_a_second_are_few_writes(answer_s: float) -> None:
-    """Each commits once a second, whenever it likes; ZooKeeper has 1 / PACE_S errands a second at
+    """Each commits once a second, whenever it likes; ZooKeeper has 1 / PACE_S jobs a second at
     most, and fewer the slower it answers. Nobody is told before it has answered, nobody waits for
-    more than two errands, and no more offsets wait than were committed in that time."""
+    more than two jobs, and no more offsets wait than were committed in that time."""
     world, seconds, groups, partitions = World(), 3, 1000, 4
     random = Random(1)
     beginnings = [random.random() for _ in range(groups)]
@@ -129,9 +129,9 @@ def test_a_thousand_groups_a_second_are_few_writes(answer_s: float) -> None:
             while world.timers:
                 delay_ms, action = world.timers.pop()
                 due.append((world.clock.monotonic() + delay_ms / 1000, action))
-            while world.errands:
-                errand, done = world.errands.pop()
-                sizes.append(len(errand.commits))
+            while world.jobs:
+                job, done = world.jobs.pop()
+                sizes.append(len(job.commits))
                 due.append((world.clock.monotonic() + answer_s, lambda done=done: done(Report())))
             if not due or min(due, key=lambda each: each[0])[0] > until:
                 break
@@ -150,14 +150,14 @@ def test_a_thousand_groups_a_second_are_few_writes(answer_s: float) -> None:
             delays_s.append(world.clock.monotonic() - committed_at[key])
 
         offset = TopicOffset(FIRST, Committed(number))
-        world.desk.commit(
+        world.queue.commit(
             f"g{group}", {TopicPartition("logs", p): offset for p in range(partitions)}, told
         )
-        waited_most = max(waited_most, world.desk.waiting)
+        waited_most = max(waited_most, world.queue.waiting)
     happen(begin + seconds + 2)
     assert len(delays_s) == groups * seconds
     assert min(delays_s) >= answer_s - 1e-6
-    turn_s = max(desk_module.PACE_S, answer_s)
+    turn_s = max(job_queue.PACE_S, answer_s)
     assert max(delays_s) <= 2 * turn_s + 0.001
     assert len(sizes) <= seconds / turn_s + 1
     assert waited_most <= 2 * groups * partitions * turn_s
@@ -170,10 +170,10 @@ def test_silence_is_told_to_everybody() -> None:
     world = World()
     outcomes: list[object] = []
     world.commit("g", 1)
-    world.desk.write("g", Record(b"{}", has_members=True), outcomes.append)
-    world.desk.load("h", outcomes.append)
-    world.desk.read("h", outcomes.append)
-    world.desk.count_native("h", outcomes.append)
+    world.queue.write("g", Record(b"{}", has_members=True), outcomes.append)
+    world.queue.load("h", outcomes.append)
+    world.queue.read("h", outcomes.append)
+    world.queue.count_native("h", outcomes.append)
     world.run_timers()
     error = Unreachable("away")
     world.answer(error)
@@ -185,14 +185,14 @@ def test_silence_is_told_to_everybody() -> None:
 
 @pytest.mark.parametrize("outcome", [Report(), Unreachable("away")], ids=["good", "away"])
 def test_an_answer_that_goes_wrong_is_nobody_elses(outcome: Report | SkidwayError) -> None:
-    """Who asked in the same errand is answered, what waits goes on, and the mistake is told."""
+    """Who asked in the same job is answered, what waits goes on, and the mistake is told."""
     world = World()
     mistake = RuntimeError("a mistake of ours")
 
     def wrong(_: object) -> None:
         raise mistake
 
-    world.desk.commit("g", {LOGS: TopicOffset(FIRST, Committed(1))}, wrong)
+    world.queue.commit("g", {LOGS: TopicOffset(FIRST, Committed(1))}, wrong)
     world.commit("h", 2)
     world.run_timers()
     world.commit("i", 3)
@@ -201,7 +201,7 @@ def test_an_answer_that_goes_wrong_is_nobody_elses(outcome: Report | SkidwayErro
     assert caught.value.exceptions == (mistake,)
     assert len(world.told) == 1, "h is answered"
     world.run_timers()
-    assert len(world.errands) == 1, "i is under way"
+    assert len(world.jobs) == 1, "i is under way"
 
 
 def test_offsets_of_a_topic_that_is_gone_are_dropped() -> None:
@@ -219,58 +219,58 @@ def test_offsets_of_a_topic_made_again_meanwhile_are_dropped() -> None:
     world = World()
     world.commit("g", 1)
     world.topics["logs"] = SECOND
-    world.desk.commit("h", {LOGS: TopicOffset(SECOND, Committed(2))}, world.told.append)
+    world.queue.commit("h", {LOGS: TopicOffset(SECOND, Committed(2))}, world.told.append)
     world.run_timers()
     assert world.answer(Report()).commits == {("h", LOGS): Committed(2)}
     assert world.told == [None, None]
 
 
-def test_a_closed_desk_answers_and_does_nothing_more() -> None:
+def test_a_closed_queue_answers_and_does_nothing_more() -> None:
     """Also for what is under way: its answer comes too late."""
     world = World()
     world.commit("g", 1)
     world.run_timers()
     world.commit("g", 2)
-    world.desk.close(SkidwayError("stop"))
+    world.queue.close(SkidwayError("stop"))
     assert len(world.told) == 2
     world.answer(Report())
     assert len(world.told) == 2
     world.run_timers()
-    assert world.errands == []
+    assert world.jobs == []
 
 
-def test_a_group_is_busy_until_its_errand_is_done() -> None:
+def test_a_group_is_busy_until_its_job_is_done() -> None:
     """Waiting or under way: so nobody deletes or forgets it meanwhile."""
     world = World()
     world.commit("g", 1)
-    assert world.desk.is_busy_with("g")
+    assert world.queue.is_busy_with("g")
     world.run_timers()
-    assert world.desk.is_busy_with("g")
-    assert not world.desk.is_busy_with("h")
+    assert world.queue.is_busy_with("g")
+    assert not world.queue.is_busy_with("h")
     world.answer(Report())
-    assert not world.desk.is_busy_with("g")
+    assert not world.queue.is_busy_with("g")
 
 
 def test_offsets_that_wait_are_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The words of their clients included; a newer offset takes the place of an older one. Who is
-    refused is told at once, and the next basket is an empty one."""
+    refused is told at once, and the next job is an empty one."""
     words = "w" * 4096
-    monkeypatch.setattr(desk_module, "WAITING_BYTES_MAX", 10 * 5000)
+    monkeypatch.setattr(job_queue, "WAITING_BYTES_MAX", 10 * 5000)
     world = World()
 
     def commit(partition: int, offset: int) -> None:
         committed = TopicOffset(FIRST, Committed(offset, words))
-        world.desk.commit("g", {TopicPartition("logs", partition): committed}, world.told.append)
+        world.queue.commit("g", {TopicPartition("logs", partition): committed}, world.told.append)
 
     for offset in range(100):
         commit(0, offset)
     assert world.told == []
     for partition in range(1, 20):
         commit(partition, 1)
-    assert world.desk.waiting == 11
+    assert world.queue.waiting == 11
     assert len(world.told) == 9
     assert all(isinstance(each, Unreachable) for each in world.told)
     world.run_timers()
     commit(30, 1)
-    assert world.desk.waiting == 1
+    assert world.queue.waiting == 1
     assert len(world.told) == 9
