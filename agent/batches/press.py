@@ -34,7 +34,7 @@ from skidway.kafka.batch import HEADER_BYTES, EncodedBatch
 from skidway.kafka.columns import RECORD_OVERHEAD_MAX, Origins, cuts, encode
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
-from skidway.schemas.codec import NOT_UTF8, Codec
+from skidway.schemas.codec import Codec, NotUtf8
 from skidway.schemas.wire import add_prefix
 
 Int64s = npt.NDArray[np.int64]
@@ -215,7 +215,7 @@ class Press:
         datums, refused = self._codec.encode_rows_checked(parsed.batch)
         fit = np.ones(len(parsed.rows), np.bool_)
         for index, why in refused:
-            reason = ENCODING if why.endswith(NOT_UTF8) else SCHEMA
+            reason = ENCODING if isinstance(why, NotUtf8) else SCHEMA
             rejects.append(Reject(int(parsed.rows[index]), reason, why))
             fit[index] = False
         values = add_prefix(self.recipe.schema.id, datums)
