@@ -44,7 +44,7 @@ or read them. Each mutable state has one owner:
     delivery.progress.Progress    offsets and floors of partitions  memory; `offsets`, `floors`
     accounts.mail.Mail            audit messages that wait          memory; `outbox`
     accounts.deltas.Deltas        numbers, counts in no delta yet   memory; `sums`, `losses`, `meta`
-    accounts.accounts.Books       the deltas; seals on their way    memory
+    accounts.accounts.Accounts    the deltas; seals on their way    memory
     accounts.leaving.Leaving      topics that have their last word  memory; `meta`
     cluster.topics.Topics         ids and last seals of topics      memory; `topics`
     loop.schedule.Schedule        when everything is looked through memory

@@ -28,6 +28,7 @@ from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.watching import Watch
 from skidway.agent.loop import beginning
 from skidway.agent.loop.loop import Loop
+from skidway.agent.loop.parts import Surroundings
 from skidway.agent.settings import AgentSettings
 from skidway.agent.state.database import State, check_machine, open_state
 from skidway.agent.state.renewal import renew
@@ -256,11 +257,20 @@ class RunningAgent:
         self._destinations = found.destinations
         self._host: Host = OperatingSystem()
         self._producer = Producer(client, max_buffered_bytes=settings.buffer_memory)
-        host_name = settings.host_name or socket.gethostname()
         self._loop = Loop(
-            settings, state, self._host, clock, self._producer, found.cluster, found.destinations,
-            host_name, lambda: FetchedLogs(client, self._asking), found.ends,
-        )  # fmt: skip
+            settings,
+            state,
+            Surroundings(
+                self._host,
+                settings.host_name or socket.gethostname(),
+                clock,
+                self._producer,
+                found.cluster,
+                lambda: FetchedLogs(client, self._asking),
+                found.ends,
+            ),
+            found.destinations,
+        )
         status.pending = self._pending
         events.pending_from(self._pending)
         self._publisher = Publisher(Producer(client), self._loop.mail, found.audit_partition, clock)

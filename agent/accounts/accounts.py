@@ -28,7 +28,7 @@ from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 
 
-class Books:
+class Accounts:
     """Owns the deltas, which losses were declared, the seals that are on their way, last words."""
 
     def __init__(

@@ -70,7 +70,7 @@ class Views:
         if any(is_meant(path, sources) for path in paths):
             return None
         for path in paths:
-            if kin := kin_of(path, sources):
+            if kin := member_of(path, sources):
                 return kin._replace(inode=inode)
         said = generation(name) if self.links else None
         for base in (name, *(() if said is None else said.bases)):
@@ -109,7 +109,7 @@ def source_of(tracked: TrackedFile, sources: Sequence[TailedSource]) -> int | No
     return None
 
 
-def kin_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
+def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
     """The source whose meant path this one was rotated from; None for meant and excluded ones."""
     directory, name = os.path.split(path)
     said = generation(name)

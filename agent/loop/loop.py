@@ -9,50 +9,32 @@
                     ONE TRANSACTION for all of this
     readings   -> press -> producer
 
-One object, one thread; every part that keeps something has one owner here. Nothing is sent before
-the transaction that promises it is durable. When the disk is full the transaction is kept as it is
-and tried again; until it goes through, nothing new is gathered and nothing of it is sent.
+One object, one thread; every part that keeps something has one owner here (`parts` makes them).
+Nothing is sent before the transaction that promises it is durable. When the disk is full the
+transaction is kept as it is and tried again; until it goes through, nothing new is gathered and
+nothing of it is sent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from skidway.agent import events
-from skidway.agent.accounts.accounts import Books
 from skidway.agent.accounts.leaving import obstacles
-from skidway.agent.accounts.mail import Mail
-from skidway.agent.accounts.register import Register
-from skidway.agent.batches.press import AHEAD_MS_MAX
-from skidway.agent.batches.rejections import Rejections
-from skidway.agent.cluster.destinations import Cluster, Destination
-from skidway.agent.cluster.topics import Topics
-from skidway.agent.delivery.inquiry import Inquiry
-from skidway.agent.delivery.outbound import Outbound, Sink
-from skidway.agent.delivery.presses import Presses
-from skidway.agent.delivery.progress import Progress
-from skidway.agent.delivery.refused import Refused
-from skidway.agent.delivery.replay import Replay
-from skidway.agent.delivery.search import Logs
-from skidway.agent.files.handles import Handles
-from skidway.agent.files.host import Host
-from skidway.agent.files.reading import Reader, Taken
-from skidway.agent.files.tracking import Tracker
-from skidway.agent.loop import beginning
+from skidway.agent.cluster.destinations import Destination
+from skidway.agent.files.reading import Taken
+from skidway.agent.loop.parts import Surroundings, make_parts
 from skidway.agent.loop.schedule import Schedule
+from skidway.agent.loop.unreadable_paths import UnreadablePaths
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.settings import AgentSettings
 from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import State, StateFull
 from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import FINGERPRINT_BYTES
-from skidway.agent.values.intents import Numbers
-from skidway.agent.values.tracked import FileState, TrackedFile
-from skidway.audit.messages import Bounds, Sender, Tier
-from skidway.clock import Clock
+from skidway.agent.values.tracked import FileState
 from skidway.kafka.client import Delivery
-from skidway.kafka.compression import Codec
 from skidway.kafka.types import TopicPartition
 
 LOOK_AGAIN_S = 0.05
@@ -80,82 +62,34 @@ class Loop:
         self,
         settings: AgentSettings,
         state: State,
-        host: Host,
-        clock: Clock,
-        sink: Sink,
-        cluster: Cluster,
+        surroundings: Surroundings,
         destinations: Sequence[Destination],
-        host_name: str,
-        logs: Callable[[], Logs],
-        ends: Mapping[TopicPartition, int] | None = None,
     ) -> None:
-        """logs: new ones at each call. ends: where partitions end, of which
-        `beginning.without_floor` did not know a floor."""
         self._settings = settings
         self._state = state
-        self._clock = clock
-        intents, recipes, files = state.intents(), state.recipes(), state.files()
-        self.mail = Mail(state.outbox())
-        self._topics = Topics(cluster, state.topics(), same_cluster=state.cluster_id == cluster.id)
-        beginning.check_cluster(
-            state, cluster, destinations, beginning.open_topics(intents, recipes)
-        )
-        self._handles = Handles(host, settings.max_open_files)
-        tailed = [destination.tailed() for destination in destinations]
-        self.tracker = Tracker(host, self._handles, tailed, host_name)
-        promised = {intent.file: intent.end for intent in intents}
-        self.tracker.load(files, promised, beginning.since(state), state.unopened())
-        self.reader = Reader(
-            self.tracker,
-            self._handles,
-            idle_flush_s=settings.idle_flush_ms / 1000,
-            close_rotated_s=settings.close_rotated_ms / 1000,
-            may_read=self._may_read,
-        )
-        self.outbound = Outbound(sink)
-        self._numbers = Numbers(state.last_sequence())
-        self.rejections = Rejections(settings.rejected_share_max)
-        self._presses = Presses(
-            state.agent,
-            Codec[settings.compression_type.upper()],
-            settings.audit_bucket_ms,
-            self._topics,
-            recipes,
-            {intent.recipe for intent in intents},
-            self.rejections,
-        )
-        self._first: Changes | None = beginning.first_changes(
-            state, cluster, destinations, clock.time_ms()
-        )
-        self._topics.take_ids(destinations, self._first)
-        floors = beginning.floors(state, destinations, ends or {}, self._first)
-        before = [intent.sequence for intent in intents]
-        self._progress = Progress(
-            state.offsets(), floors, before, lambda topic: self._topics.source(topic).topic_id
-        )
-        wait_s = settings.read_back_wait_ms / 1000
-        self._inquiry = Inquiry(
-            self.tracker, self._handles, self._presses, self._progress, self._numbers, logs(),
-            state.agent, clock.monotonic() + wait_s,
-        )  # fmt: skip
-        self._refused = Refused(
-            self.tracker, self._presses, self._progress, logs(), state.agent, wait_s
-        )
-        self._replay = Replay(intents, recipes, self.tracker, self._handles, self._inquiry)
-        bounds = Bounds(settings.lateness_ms, AHEAD_MS_MAX)
-        sender = Sender(Tier.AGENT, cluster.name, str(state.agent), host_name, state.epoch, bounds)
-        self._books = Books(settings, state, sender, self._topics, self.mail)
-        self._books.open(state, clock.time_ms(), self._first)
-        self.tracker.has_lost = self._books.has_lost
-        self._register = Register(
-            state.agent, self._topics, self.mail, self.tracker, self.reader, self._handles
-        )
-        self.tracker.news.born += beginning.unannounced(files, self.mail)
+        self._clock = surroundings.clock
+        parts = make_parts(settings, state, surroundings, destinations)
+        self.mail = parts.mail
+        self.tracker = parts.tracker
+        self.reader = parts.reader
+        self.outbound = parts.outbound
+        self.rejections = parts.rejections
+        self._topics = parts.topics
+        self._handles = parts.handles
+        self._numbers = parts.numbers
+        self._presses = parts.presses
+        self._progress = parts.progress
+        self._inquiry = parts.inquiry
+        self._refused = parts.refused
+        self._replay = parts.replay
+        self._accounts = parts.accounts
+        self._register = parts.register
+        self._first: Changes | None = parts.first
         self._unwritten: _Turn | None = None
         self.update(destinations)
         self._looks = Schedule(settings.reconcile_interval_ms / 1000)
+        self._unreadable = UnreadablePaths()
         self._checkpoint_at = self._look_at = self._read_at = 0.0
-        self._known_unreadable: set[tuple[str, str]] = set()
         self.is_stopping = False
         self.full_reason: str | None = None
 
@@ -182,7 +116,7 @@ class Loop:
 
     def leave(self) -> None:
         """From here on each topic gets its last word as soon as nothing of it is under way."""
-        self._books.leaving.is_asked = True
+        self._accounts.leaving.is_asked = True
 
     @property
     def has_left(self) -> bool:
@@ -192,12 +126,12 @@ class Loop:
     @property
     def last_words(self) -> int:
         """On how many topics the last word was said since the start, and holds."""
-        return len(self._books.leaving.kept)
+        return len(self._accounts.leaving.kept)
 
     @property
     def unsaid(self) -> set[str]:
         """The topics whose last word was not said since the start, durably, or holds no more."""
-        return self._sealed.keys() - self._books.leaving.kept
+        return self._sealed.keys() - self._accounts.leaving.kept
 
     def obstacles(self) -> list[str]:
         """What still stands in the way of a last word, in sentences."""
@@ -254,7 +188,7 @@ class Loop:
             and self._replay.is_over
             and self._inquiry.is_over
             and self.mail.is_empty
-            and self._books.is_settled
+            and self._accounts.is_settled
             and not self.tracker.flying
         )
 
@@ -286,12 +220,12 @@ class Loop:
     def _gather(self, now: float) -> _Turn:
         changes, self._first = self._first or Changes(), None
         now_ms = self._clock.time_ms()
-        self._books.read_clock(now_ms, self._sealed)
-        if self._books.leaving.is_asked:
+        self._accounts.read_clock(now_ms, self._sealed)
+        if self._accounts.leaving.is_asked:
             self._looks.ask(now)
         if self._looks.is_due(now) and not self.is_stopping:
             self._reconcile(now, now_ms, changes)
-        self._books.review(self.tracker, self.reader)
+        self._accounts.review(self.tracker, self.reader)
         self._register.mind_published()
         self._refused.write(changes)
         if now >= self._checkpoint_at:
@@ -303,7 +237,7 @@ class Loop:
         self._inquiry.write(changes)
         self._presses.promise(changes, turn.taken)
         self._mind_news(changes, now_ms)
-        self._books.take_back(changes, now_ms, self._sealed, self._progress.offsets)
+        self._accounts.take_back(changes, now_ms, self._sealed, self._progress.offsets)
         self._account(changes, now, now_ms)
         changes.put_files(self.tracker.take_changed())
         if (unopened := self.tracker.take_unopened()) is not None:
@@ -326,7 +260,7 @@ class Loop:
             self.full_reason = None
             events.state_has_room()
         self.mail.committed()
-        self._books.committed()
+        self._accounts.committed()
         self._refused.committed()
         return True
 
@@ -350,9 +284,6 @@ class Loop:
         self._read_at = now if has_backlog else now + self._settings.linger_ms / 1000
         return taken
 
-    def _may_read(self, tracked: TrackedFile) -> bool:
-        return tracked.announced and not self._books.leaving.is_done_with(tracked.birth.topic)
-
     def _pass_flights(self, changes: Changes, now_ms: int) -> None:
         """The checkpoint: positions, what they passed, and which files are at their end."""
         passed = self._progress.pass_flights(self.tracker, changes)
@@ -360,42 +291,30 @@ class Loop:
             if before < FINGERPRINT_BYTES <= tracked.position:
                 self._register.announce_grown(tracked, now_ms)
         self._register.close_ended(now_ms)
-        self._books.passed(passed.counts, changes)
+        self._accounts.passed(passed.counts, changes)
         for record in self._refused.passed(passed.intents):
-            self._books.lose(record, now_ms, changes, lines=1)
+            self._accounts.lose(record, now_ms, changes, lines=1)
 
     def _account(self, changes: Changes, now: float, now_ms: int) -> None:
         """Deltas, daily announcements, seals and heartbeats, each when it is due."""
-        number = self._books.number
-        self._books.account(changes, now, now_ms, at_once=self.is_stopping)
+        number = self._accounts.number
+        self._accounts.account(changes, now, now_ms, at_once=self.is_stopping)
         self._register.repeat(now, now_ms)
-        self._books.seal(changes, now_ms, self.tracker, self._sealed, self._progress.offsets)
-        self._books.prove_life(number, now, now_ms)
+        self._accounts.seal(changes, now_ms, self.tracker, self._sealed, self._progress.offsets)
+        self._accounts.prove_life(number, now, now_ms)
 
     # --- files ----------------------------------------------------------------------------------
 
     def _reconcile(self, now: float, now_ms: int, changes: Changes) -> None:
-        noted = self._books.begin_seal(now, now_ms, changes)
+        noted = self._accounts.begin_seal(now, now_ms, changes)
         self.tracker.reconcile(now, now_ms)
-        self._name_unreadable()
+        self._unreadable.name(self.tracker)
         if noted is not None:
-            self._books.note_sizes(*noted, self._sealed, self.tracker, self.reader)
+            self._accounts.note_sizes(*noted, self._sealed, self.tracker, self.reader)
         open_ids = sum(t.state is FileState.OPEN for t in self.tracker.files.values())
         unreadable = sum(len(paths) for paths in self.tracker.unreadable.values())
         events.sizes(open_ids, unreadable)
         self._looks.took(now, self._clock.monotonic())
-
-    def _name_unreadable(self) -> None:
-        found = {
-            (topic, path): reason
-            for topic, reasons in self.tracker.unreadable.items()
-            for path, reason in reasons.items()
-        }
-        for (topic, path), reason in found.items():
-            if (topic, path) not in self._known_unreadable:
-                is_passing = (topic, path) in self.tracker.passing
-                events.unreadable(topic, path, reason, is_passing=is_passing)
-        self._known_unreadable = set(found)
 
     def _mind_news(self, changes: Changes, now_ms: int) -> None:
         """What the tracker found becomes announcements and losses."""
@@ -405,7 +324,7 @@ class Loop:
             events.file_began(birth.path, birth.file, birth.begin, birth.predecessor)
             self._register.announce(tracked, now_ms)
         for range_ in news.set_apart:
-            self._books.lose(range_, now_ms, changes)
+            self._accounts.lose(range_, now_ms, changes)
         for unseen in news.unseen:
-            self._books.lose_unseen(unseen, now_ms, changes)
-        self._books.forget(set(news.forgotten), changes)
+            self._accounts.lose_unseen(unseen, now_ms, changes)
+        self._accounts.forget(set(news.forgotten), changes)

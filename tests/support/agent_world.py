@@ -27,6 +27,7 @@ from skidway.agent.files.host import Scan, Status
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.plain_sizes import not_yet
 from skidway.agent.loop.loop import Loop
+from skidway.agent.loop.parts import Surroundings
 from skidway.agent.settings import AgentSettings, SourceSettings
 from skidway.agent.state.database import State, create_tables
 from skidway.agent.values.found import DAMAGED, UNMEASURED, FileKey, Found
@@ -546,8 +547,13 @@ class World:
         self.logs, self.refused_logs = MemoryLogs(self.brokers), MemoryLogs(self.brokers)
         logs = iter((self.logs, self.refused_logs))
         self.loop = Loop(
-            self.settings, State(self.connection), self.files, self.clock, self.producer,
-            ClusterName("main", self.cluster_id), self.destinations(), "host-1", lambda: next(logs),
+            self.settings,
+            State(self.connection),
+            Surroundings(
+                self.files, "host-1", self.clock, self.producer,
+                ClusterName("main", self.cluster_id), lambda: next(logs),
+            ),
+            self.destinations(),
         )  # fmt: skip
         return self.loop
 

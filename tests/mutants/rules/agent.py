@@ -23,9 +23,9 @@ MUTANTS = (
     ),
     Mutant(
         "a file is read before the cluster has its announcement",
-        "agent/loop/loop.py",
-        ("return tracked.announced and not self._books.leaving.is_done_with(tracked.birth.topic)"),
-        "return not self._books.leaving.is_done_with(tracked.birth.topic)",
+        "agent/loop/parts.py",
+        "return tracked.announced and not accounts.leaving.is_done_with(tracked.birth.topic)",
+        "return not accounts.leaving.is_done_with(tracked.birth.topic)",
         (
             "tests/unit/agent/loop/test_loop.py::"
             "test_nothing_is_sent_before_its_announcement_is_acknowledged",
@@ -895,10 +895,10 @@ MUTANTS = (
     Mutant(
         "the moment that a seal names is that behind its look",
         "agent/loop/loop.py",
-        """            self._books.note_sizes(*noted, self._sealed, self.tracker, self.reader)
+        """            self._accounts.note_sizes(*noted, self._sealed, self.tracker, self.reader)
 """,
         """            noted = self._clock.time_ms(), noted[1]
-            self._books.note_sizes(*noted, self._sealed, self.tracker, self.reader)
+            self._accounts.note_sizes(*noted, self._sealed, self.tracker, self.reader)
 """,
         ("tests/unit/agent/test_seals.py::test_a_seal_names_the_moment_before_its_look",),
     ),

@@ -702,11 +702,11 @@ MUTANTS = (
     Mutant(
         "a seal names the moment behind its look",
         "agent/loop/loop.py",
-        """        noted = self._books.begin_seal(now, now_ms, changes)
+        """        noted = self._accounts.begin_seal(now, now_ms, changes)
         self.tracker.reconcile(now, now_ms)
 """,
         """        self.tracker.reconcile(now, now_ms)
-        noted = self._books.begin_seal(now, self._clock.time_ms(), changes)
+        noted = self._accounts.begin_seal(now, self._clock.time_ms(), changes)
 """,
         ("tests/unit/agent/test_seals.py::test_a_seal_names_the_moment_before_its_look",),
     ),
