@@ -34,7 +34,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from skidway.agent.files.decompressed import is_decompressed
@@ -156,7 +156,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """This look, through all directories. reborn: paths at which another file has the inode."""
+    """This look, through all directories.
+
+    reborn: paths at which another file lies under the same inode; truncated: at which the same file
+    has lost its bytes, so that copies of them may lie beside it.
+    """
 
     sources: Sequence[TailedSource]
     reborn: set[str]
@@ -248,29 +252,18 @@ class Rotations:
         """A generation that has no byte yet: it is looked at again."""
         self._waiting.setdefault(found.key, (found, index, base, now + EMPTY_WAIT_S))
 
-    def look(
-        self,
-        lay: Mapping[str, Found],
-        hidden: set[str],
-        reborn: set[str],
-        truncated: set[str],
-        sources: Sequence[TailedSource],
-        now: float,
-        now_ms: int,
-    ) -> Findings:
+    def look(self, lay: Mapping[str, Found], hidden: set[str], moment: Moment) -> Findings:
         """Goes through what the patterns found (by path), directory by directory.
 
         hidden: of what lies at or below these paths nobody knows anything now. It stays as the last
         look left it, and so does everything in the directory of a file that cannot be looked at.
-        reborn: paths at which another file lies under the same inode; truncated: at which the same
-        file has lost its bytes, so that copies of them may lie beside it.
         """
-        moment = Moment(sources, reborn | self._again, truncated, now, now_ms)
+        moment = replace(moment, reborn=moment.reborn | self._again)
         self._again = set()
         above = tuple(path.rstrip("/") + "/" for path in hidden)
         blind = {path: found for path, found in self._below(above).items() if path not in lay}
         lay = {**blind, **lay}
-        views, by_directory = self._by_directory(lay, sources)
+        views, by_directory = self._by_directory(lay, moment.sources)
         for directory, here in by_directory.items():
             if (directory + "/").startswith(above) or not here.keys().isdisjoint(blind):
                 continue
@@ -282,7 +275,7 @@ class Rotations:
                 self._name(directory, here, moment, error)
         self._look_at_links(lay, moment)
         self._look_at_waiting(moment)
-        self._lay, self._looked_ms, self._looked_s = lay, now_ms, now
+        self._lay, self._looked_ms, self._looked_s = lay, moment.now_ms, moment.now
         return moment.findings
 
     def _place(self, directory: str) -> Place:

@@ -35,7 +35,7 @@ from skidway.agent.files.known import KnownFiles
 from skidway.agent.files.likeness import begins_like, compare, renumbered
 from skidway.agent.files.mounts import UNMOUNTED, Mounts
 from skidway.agent.files.news import News
-from skidway.agent.files.rotations import Rotations
+from skidway.agent.files.rotations import Moment, Rotations
 from skidway.agent.files.same_file import Answer
 from skidway.agent.files.sighting import Sighting
 from skidway.agent.files.sources import TailedSource, index_of, is_meant, source_of
@@ -256,10 +256,9 @@ class Tracker:
 
     def _look_for_generations(self, lay: Mapping[str, Found], now: float, now_ms: int) -> None:
         """What was rotated away since the last look, before anybody knew it."""
-        hidden = self._unreadable.hidden()
-        reborn, self._reborn = self._reborn, set()
-        truncated, self._truncated = self._truncated, set()
-        findings = self._rotations.look(lay, hidden, reborn, truncated, self.sources, now, now_ms)
+        moment = Moment(self.sources, self._reborn, self._truncated, now, now_ms)
+        self._reborn, self._truncated = set(), set()
+        findings = self._rotations.look(lay, self._unreadable.hidden(), moment)
         self._known.replaced.clear()
         for found, index, base in sorted(findings.generations, key=_by_age):
             self._see_generation(Sighting(found, index, self.sources[index], now, base))
@@ -452,7 +451,7 @@ class Tracker:
     def _compare(self, tracked: TrackedFile, sighting: Sighting) -> Answer | None:
         """Whether what has its inode is the known file; None where it cannot be read now."""
         found = sighting.found
-        same_place = tracked.location == found.real_path or _is_kin(tracked, sighting)
+        same_place = tracked.location == found.real_path or _is_generation(tracked, sighting)
         is_held = self._handles.held(tracked.file) is not None
         as_before = (tracked.size, tracked.changed_ns) == (found.size, found.changed_ns)
         is_known = tracked.is_seen and as_before and tracked.location == found.real_path
@@ -710,7 +709,7 @@ def _is_unchanged(tracked: TrackedFile, found: Found) -> bool:
     )
 
 
-def _is_kin(tracked: TrackedFile, sighting: Sighting) -> bool:
+def _is_generation(tracked: TrackedFile, sighting: Sighting) -> bool:
     """Whether rotation renames a file so."""
     if sighting.base is not None:
         return sighting.base == tracked.meant

@@ -13,7 +13,7 @@ from skidway.broker.groups.group import Group
 from skidway.broker.groups.hosting import HostedGroups
 from skidway.broker.groups.job_queue import JobQueue
 from skidway.broker.groups.limits import GroupLimits
-from skidway.broker.groups.member import Joining
+from skidway.broker.groups.member import Joining, Syncing
 from skidway.broker.groups.offsets import GroupOffsets
 from skidway.broker.groups.outcomes import Joined, Synced
 from skidway.broker.network.timers import Timers
@@ -80,29 +80,14 @@ class Groups(HostedGroups):
 
         self.use(group_id, then)
 
-    def sync(
-        self,
-        group_id: str,
-        reply: Callable[[Synced], None],
-        member_id: str,
-        instance_id: str | None,
-        generation: int,
-        assignments: dict[str, bytes],
-        *,
-        protocol_type: str | None,
-        protocol: str | None,
-    ) -> None:
+    def sync(self, group_id: str, syncing: Syncing, reply: Callable[[Synced], None]) -> None:
         """Answers when there is an assignment, or at once with an error."""
 
         def then(group: Group | ErrorCode) -> None:
             if isinstance(group, ErrorCode):
                 reply(Synced(error=group))
                 return
-            now = self.clock.monotonic()
-            group.sync(
-                now, reply, member_id, instance_id, generation, assignments,
-                protocol_type=protocol_type, protocol=protocol,
-            )  # fmt: skip
+            group.sync(self.clock.monotonic(), syncing, reply)
             self.settle(group)
 
         self.use(group_id, then)

@@ -14,7 +14,7 @@ from skidway.broker.groups.coordinator import Groups
 from skidway.broker.groups.group import State
 from skidway.broker.groups.hosting import FORGET_AFTER_S
 from skidway.broker.groups.limits import GROUP_ID_BYTES_MAX, GroupLimits
-from skidway.broker.groups.member import Joining, Protocol
+from skidway.broker.groups.member import Joining, Protocol, Syncing
 from skidway.broker.groups.outcomes import Joined, Synced
 from skidway.broker.groups.record import GroupRecord, encode
 from skidway.broker.network.timers import Timers
@@ -81,10 +81,7 @@ class World:
         joined = self.said.pop()
         assert isinstance(joined, Joined)
         member = joined.member_id
-        self.groups.sync(
-            "g", self.said.append, member, None, 1, {member: b"all"},
-            protocol_type=None, protocol=None,
-        )  # fmt: skip
+        self.groups.sync("g", Syncing(member, None, 1, {member: b"all"}), self.said.append)
         assert self.said == []
         self.jobs.writes.pop()[1](None)
         assert isinstance(self.said.pop(), Synced)
@@ -312,10 +309,7 @@ def test_a_generation_that_our_own_consumers_forestall_is_disbanded() -> None:
     world.join()
     world.timers.run_due(world.clock.monotonic())
     member = world.said.pop().member_id
-    world.groups.sync(
-        "g", world.said.append, member, None, 1, {member: b"all"},
-        protocol_type=None, protocol=None,
-    )  # fmt: skip
+    world.groups.sync("g", Syncing(member, None, 1, {member: b"all"}), world.said.append)
     world.jobs.writes.pop()[1](GroupInUse("taken"))
     assert world.said.pop().error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert world.groups.hosted["g"].group.state is State.EMPTY
