@@ -13,6 +13,8 @@ same_file   from evidence to the answer: the same file, another one, or nobody k
 mounts      known files whose file system is not there yet
 likeness    gathers that evidence: looks at what lies at a path now
 rotations   files that were rotated away before anybody looked, directory by directory
+look        one directory at one look, and what was found
+history     what became of the files that lay at a path
 stillness   whether generations were being renamed while a directory was looked at
 watching    events of the operating system, which only make it faster
 compression which known file a compressed one holds

@@ -33,9 +33,10 @@ from skidway.agent.files.handles import Handles, Moved
 from skidway.agent.files.host import Host, Status, shown
 from skidway.agent.files.known import KnownFiles
 from skidway.agent.files.likeness import begins_like, compare, renumbered
+from skidway.agent.files.look import Moment
 from skidway.agent.files.mounts import UNMOUNTED, Mounts
 from skidway.agent.files.news import News
-from skidway.agent.files.rotations import Moment, Rotations
+from skidway.agent.files.rotations import Rotations
 from skidway.agent.files.same_file import Answer
 from skidway.agent.files.sighting import Sighting
 from skidway.agent.files.sources import TailedSource, index_of, is_meant, source_of

@@ -221,14 +221,14 @@ MUTANTS = (
     ),
     Mutant(
         "a gap in the numbers of generations is no loss",
-        "agent/files/rotations.py",
+        "agent/files/history.py",
         ("return not self._is_there(look, before, names) or self._has_hole(look, before, names)"),
         "return not self._is_there(look, before, names)",
         ("tests/unit/agent/files/test_rotations.py::test_a_hole_in_the_numbers_is_declared",),
     ),
     Mutant(
         "generations of while the agent was down are taken for history",
-        "agent/files/rotations.py",
+        "agent/files/look.py",
         """        return min(first, now_ms) - SLACK_MS
 """,
         """        return now_ms - SLACK_MS
@@ -237,8 +237,8 @@ MUTANTS = (
     ),
     Mutant(
         "a generation under the name and inode of one that is gone is taken for that one",
-        "agent/files/rotations.py",
-        ("if same is None or same.inode != found.key.inode or self._is_made_since(look, found):"),
+        "agent/files/history.py",
+        ("if same is None or same.inode != found.key.inode or look.is_made_since(found):"),
         "if same is None or same.inode != found.key.inode:",
         (
             "tests/unit/agent/files/test_rotations.py::"
@@ -269,7 +269,7 @@ MUTANTS = (
     ),
     Mutant(
         ("a generation whose time of change is older than its birth is left alone in silence"),
-        "agent/files/rotations.py",
+        "agent/files/history.py",
         """                self._doubt_age(look, base, index, member, found)
 """,
         "",
@@ -280,7 +280,7 @@ MUTANTS = (
     ),
     Mutant(
         "the time since the last look is that of a clock which can be set",
-        "agent/files/rotations.py",
+        "agent/files/look.py",
         """            return min(place.looked_ms, now_ms - elapsed_ms) - SLACK_MS
 """,
         """            return place.looked_ms - SLACK_MS
@@ -864,7 +864,7 @@ MUTANTS = (
     ),
     Mutant(
         "whose a compressed file is has to be known at the first look",
-        "agent/files/rotations.py",
+        "agent/files/history.py",
         "                look.unknown.add(member.inode)\n",
         "",
         (
@@ -894,7 +894,7 @@ MUTANTS = (
     ),
     Mutant(
         "a generation is read from the compressed file while the plain one is there",
-        "agent/files/rotations.py",
+        "agent/files/history.py",
         "return any(name == plain for name, _ in self._directories.names(look.directory))",
         "return False",
         (
@@ -956,7 +956,7 @@ MUTANTS = (
     ),
     Mutant(
         "names stand still where another file has the inode of the one before",
-        "agent/files/rotations.py",
+        "agent/files/look.py",
         "        here = ((path, (found.key, found.born_ns)) for",
         "        here = ((path, found.key) for",
         (

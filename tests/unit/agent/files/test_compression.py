@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from skidway.agent.files.history import REPEATED
 from skidway.agent.files.plain_sizes import not_yet
-from skidway.agent.files.rotations import REPEATED
 from skidway.agent.values.found import UNMEASURED
 from skidway.agent.values.identity import FINGERPRINT_BYTES
 from skidway.audit.messages import Certainty, Delta, Loss, Seal
