@@ -249,6 +249,7 @@ class RunningAgent:
         found: Found,
     ) -> None:
         """clients: one that asks and gives up soon, one that sends."""
+        # Seven: what is made before there are brokers, and outlives what is made with them.
         self._settings = settings
         self._asking, client = clients
         self._clock = clock
@@ -257,20 +258,7 @@ class RunningAgent:
         self._destinations = found.destinations
         self._host: Host = OperatingSystem()
         self._producer = Producer(client, max_buffered_bytes=settings.buffer_memory)
-        self._loop = Loop(
-            settings,
-            state,
-            Surroundings(
-                self._host,
-                settings.host_name or socket.gethostname(),
-                clock,
-                self._producer,
-                found.cluster,
-                lambda: FetchedLogs(client, self._asking),
-                found.ends,
-            ),
-            found.destinations,
-        )
+        self._loop = Loop(settings, state, self._surroundings(client, found), found.destinations)
         status.pending = self._pending
         events.pending_from(self._pending)
         self._publisher = Publisher(Producer(client), self._loop.mail, found.audit_partition, clock)
@@ -287,6 +275,17 @@ class RunningAgent:
         self._producer.bind(_topic_ids(found.destinations))
         self._silences = Silences()
         self._told_silence = False
+
+    def _surroundings(self, client: Client, found: Found) -> Surroundings:
+        return Surroundings(
+            host=self._host,
+            host_name=self._settings.host_name or socket.gethostname(),
+            clock=self._clock,
+            sink=self._producer,
+            cluster=found.cluster,
+            logs=lambda: FetchedLogs(client, self._asking),
+            ends=found.ends,
+        )
 
     def __enter__(self) -> RunningAgent:
         self._watch.start()

@@ -104,6 +104,7 @@ class Inquiry:
         past_at: float,
     ) -> None:
         """past_at: from then on (monotonic) nothing new of before the start can arrive."""
+        # Eight: what becomes of an intent concerns files, presses and progress alike.
         self._tracker = tracker
         self._handles = handles
         self._presses = presses

@@ -41,6 +41,7 @@ class Presses:
         rejections: Rejections,
     ) -> None:
         """kept: fingerprints of the recipes that durable intents name."""
+        # Seven: what every press needs, and what is durable already.
         self._agent = agent
         self._codec = codec
         self._bucket_ms = bucket_ms

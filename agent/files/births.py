@@ -32,6 +32,7 @@ class Births:
         news: News,
         host_name: str,
     ) -> None:
+        # Seven: a birth opens a file, and is told to all who keep something of files.
         self._host = host
         self._handles = handles
         self._known = known

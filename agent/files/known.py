@@ -15,6 +15,7 @@ from skidway.agent.values.found import FileKey, Found
 from skidway.agent.values.tracked import TrackedFile
 
 
+# 26 methods: each question that is asked of what is known, answered from the same few indexes.
 class KnownFiles:
     """Owns every TrackedFile. replaced: in this look, not held open: the old file of each path."""
 

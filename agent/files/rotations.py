@@ -223,16 +223,8 @@ class Rotations:
         if known is not None and place.changed_ns == changed_ns and not elsewhere:
             place.lay, place.looked_ms, place.looked_s = here, moment.now_ms, moment.now
             return
-        look = Look(
-            directory,
-            place,
-            moment,
-            here,
-            elsewhere,
-            views,
-            self._since,
-            self._looked_ms if known is None else None,
-        )
+        before_ms = self._looked_ms if known is None else None
+        look = Look(directory, place, moment, here, elsewhere, views, self._since, before_ms)
         look.before = {**place.anchors, **place.lay}
         look.members = self._members(look)
         is_restless = known is not None and self._is_restless(look, changed_ns)

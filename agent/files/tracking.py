@@ -61,6 +61,8 @@ LEDGER_MS = 7 * 86_400_000
 those who ask what that was."""
 
 
+# 51 methods: one for each thing that a look can find (the table above). They call each other, as a
+# file that is found leads to the next, and all of them change the same few sets of one look.
 class Tracker:
     """Looks at the host's files, and says what each one is. No method waits; I/O is that of `Host`
     and short."""

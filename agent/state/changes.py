@@ -61,6 +61,7 @@ class LastWord(NamedTuple):
     at: int
 
 
+# 27 methods: one for each kind of row.
 class Changes:
     """Statements in the order in which they were asked for. Methods only gather."""
 

@@ -36,6 +36,7 @@ class State(Enum):
     STABLE = "Stable"
 
 
+# 32 methods: Kafka's state machine, an event each, over one state.
 class Group:
     """Owned by the coordinator. `new_id` makes an id that nobody has, from a client's words."""
 

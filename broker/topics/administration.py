@@ -54,6 +54,7 @@ Done = Callable[[SkidwayError | None], None]
 _log = log.get(__name__)
 
 
+# 30 methods: a change in ZooKeeper and the hosting that follows from it wait for each other.
 class Topics:
     """Owned by the loop."""
 
