@@ -159,14 +159,14 @@ def _install_snippet(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    from skidway.agent.commands import state as ledger
+    from skidway.agent.commands import state
 
-    shown = ledger.show(_settings(args).state_dir)
+    shown = state.show(_settings(args).state_dir)
     if args.json:
         print_json(shown)
         return 0
-    rows, declared = ledger.rows(shown)
-    table(rows, ("file", "path", "bytes", *ledger.FATES, "state"))
+    rows, declared = state.rows(shown)
+    table(rows, ("file", "path", "bytes", *state.FATES, "state"))
     if declared:
         print()
         table(declared, ("file", "path", "first", "end", "fate", "reason"))
@@ -174,16 +174,16 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _adopt(args: argparse.Namespace) -> int:
-    from skidway.agent.commands import state as ledger
+    from skidway.agent.commands import state
 
-    print(ledger.adopt(_settings(args).state_dir, new_epoch=args.new_epoch))
+    print(state.adopt(_settings(args).state_dir, new_epoch=args.new_epoch))
     return 0
 
 
 def _give_up(args: argparse.Namespace) -> int:
-    from skidway.agent.commands import state as ledger
+    from skidway.agent.commands import state
 
-    print(ledger.give_up(_settings(args).state_dir, args.topic))
+    print(state.give_up(_settings(args).state_dir, args.topic))
     return 0
 
 

@@ -70,8 +70,8 @@ class Views:
         if any(is_meant(path, sources) for path in paths):
             return None
         for path in paths:
-            if kin := member_of(path, sources):
-                return kin._replace(inode=inode)
+            if member := member_of(path, sources):
+                return member._replace(inode=inode)
         said = generation(name) if self.links else None
         for base in (name, *(() if said is None else said.bases)):
             link = self.numbered.get(shape(base))
