@@ -6,7 +6,7 @@
     readings         whole records, at most 1 MiB of a file
         |  state/     the intents of all of them are durable: ONE transaction
         v
-    records          delivery/press: framing, parsing/, codec, routing, cuts; pure
+    records          batches/  parsing/, codec, routing, cuts; pure
         |  delivery/  outbound -> the producer -> brokers
         v
     acknowledgements
@@ -28,29 +28,29 @@ What is guaranteed, and by what (docs/delivery.md has the reasons):
 Who owns what. There is one thread; the others (watchdog's, the metrics endpoint's) hand over values
 or read them. Each mutable state has one owner:
 
-    state.database.State       the connection, the agent id       SQLite, `<state.dir>/agent.db`
-    files.known.KnownFiles     every TrackedFile                  memory; `files` in the database
-    files.rotations.Rotations  what lay where at the last look    memory, made anew at start
-    files.handles.Handles      descriptors of log files           memory
-    files.reading.Reader       what is looked at next             memory, made anew at start
-    delivery.replay.Replay     promises of before the start       memory, from `intents`
-    delivery.inquiry.Inquiry   intents that are read back         memory, from `intents`
-    delivery.refused.Refused   records that no broker takes       memory; a mark in `intents`
-    delivery.search.Search     what was found of either           memory
-    logs.FetchedLogs           how far partitions are read back   memory
-    delivery.presses.Presses   recipes, a press for each          memory; `recipes`
-    delivery.outbound.Outbound batches on their way               memory, made anew from intents
-    delivery.intents.Numbers   the sequences of intents           memory, from `intents`
-    delivery.progress.Progress offsets and floors of partitions   memory; `offsets`, `floors`
-    accounts.mail.Mail         audit messages that wait           memory; `outbox`
-    accounts.deltas.Deltas     numbers, counts in no delta yet    memory; `sums`, `losses`, `meta`
-    accounts.books.Books       the deltas; seals on their way     memory
-    accounts.leaving.Leaving   topics that have their last word   memory; `meta`
-    topics.Topics              ids and last seals of topics       memory; `topics`
-    schedule.Schedule          when everything is looked through  memory
-    silences.Silences          who waits for brokers, since when  memory
-    rejections.Rejections      lines that did not fit, lately     memory
-    loop.Loop                  the turn                           memory
+    state.database.State          the connection, the agent id      SQLite, `<state.dir>/agent.db`
+    files.known.KnownFiles        every TrackedFile                 memory; `files` in the database
+    files.rotations.Rotations     what lay where at the last look   memory, made anew at start
+    files.handles.Handles         descriptors of log files          memory
+    files.reading.Reader          what is looked at next            memory, made anew at start
+    delivery.replay.Replay        promises of before the start      memory, from `intents`
+    delivery.inquiry.Inquiry      intents that are read back        memory, from `intents`
+    delivery.refused.Refused      records that no broker takes      memory; a mark in `intents`
+    delivery.search.Search        what was found of either          memory
+    delivery.logs.FetchedLogs     how far partitions are read back  memory
+    delivery.presses.Presses      recipes, a press for each         memory; `recipes`
+    delivery.outbound.Outbound    batches on their way              memory, made anew from intents
+    values.intents.Numbers        the sequences of intents          memory, from `intents`
+    delivery.progress.Progress    offsets and floors of partitions  memory; `offsets`, `floors`
+    accounts.mail.Mail            audit messages that wait          memory; `outbox`
+    accounts.deltas.Deltas        numbers, counts in no delta yet   memory; `sums`, `losses`, `meta`
+    accounts.accounts.Accounts    the deltas; seals on their way    memory
+    accounts.leaving.Leaving      topics that have their last word  memory; `meta`
+    cluster.topics.Topics         ids and last seals of topics      memory; `topics`
+    loop.schedule.Schedule        when everything is looked through memory
+    delivery.silences.Silences    who waits for brokers, since when memory
+    batches.rejections.Rejections lines that did not fit, lately    memory
+    loop.loop.Loop                the turn                          memory
 
 Bounds: READ_BYTES of a file and TURN_BYTES of all files in a turn; the records of SEARCH_BYTES that
 are read back; RECORDS_MAX of refused ones, and `buffer.memory` of batches unacknowledged, then
@@ -58,9 +58,20 @@ reading stops; `max.open.files` descriptors; a full disk stops everything until 
 
 Not done yet: journal and syslog, records of several lines, filters (docs/open.md).
 
-Reading order: settings, framing, parsing, delivery (recipe, intents, press, outbound), identity,
-files (host, tracked, known, tracking, rotations, reading), state, accounts, beginning, loop, then
-destinations, connection, logs (the brokers', read back), silences, rejections, program, draining
-(its last word), ledger (what became of every byte), validation with trial (a file's first and last
-lines) and validation_report, installation (for a host without Ansible), cli.
+Reading order, low to high:
+
+    parsing        framing (lines in bytes), then lines to columns
+    settings       all settings of the program
+    values         what a file is, what of it is promised
+    batches        recipe and press: from lines to record batches
+    state          the database
+    files          finding, knowing and reading the host's files
+    cluster        destinations, connection, topics
+    events         what Prometheus and the log are told
+    delivery       from readings to acknowledged batches, and what a restart sends again
+    accounts       what the audit is told
+    loop           the turn that does all of it
+    program        the loop with everything around it
+    validation     settings and the lines of their files, tried
+    commands, cli  `skidway agent run|validate|drain|state|install-snippet`
 """

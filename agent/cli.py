@@ -96,7 +96,7 @@ def _run(args: argparse.Namespace) -> int:
     # pyarrow imports pandas by itself where it is installed: 40 MB that an agent has no use for.
     sys.meta_path.insert(0, _WithoutPandas())
     from skidway.agent import program
-    from skidway.agent.validation import check_settings
+    from skidway.agent.validation.checks import check_settings
 
     settings = _settings(args)
     check_settings(settings)
@@ -107,8 +107,8 @@ def _run(args: argparse.Namespace) -> int:
 
 def _drain(args: argparse.Namespace) -> int:
     sys.meta_path.insert(0, _WithoutPandas())
-    from skidway.agent import draining
-    from skidway.agent.validation import check_settings
+    from skidway.agent.commands import draining
+    from skidway.agent.validation.checks import check_settings
 
     if not 0 <= args.timeout_s <= threading.TIMEOUT_MAX:
         raise UsageError("--timeout-s must be a number of seconds, and not negative.")
@@ -124,8 +124,8 @@ def _drain(args: argparse.Namespace) -> int:
 
 def _validate(args: argparse.Namespace) -> int:
     from skidway.agent.files.operating_system import OperatingSystem
-    from skidway.agent.validation import check_settings, try_sources
-    from skidway.agent.validation_report import REGISTRY_TIMEOUT_S, document, refusal, render
+    from skidway.agent.validation.checks import check_settings, try_sources
+    from skidway.agent.validation.report import REGISTRY_TIMEOUT_S, document, refusal, render
     from skidway.schemas.client import RegistryClient
 
     settings = _settings(args)
@@ -152,21 +152,21 @@ def _validate(args: argparse.Namespace) -> int:
 
 
 def _install_snippet(args: argparse.Namespace) -> int:
-    from skidway.agent.installation import snippet
+    from skidway.agent.commands.installation import snippet
 
     print(snippet(args.wheels), end="")
     return 0
 
 
 def _show(args: argparse.Namespace) -> int:
-    from skidway.agent import ledger
+    from skidway.agent.commands import state
 
-    shown = ledger.show(_settings(args).state_dir)
+    shown = state.show(_settings(args).state_dir)
     if args.json:
         print_json(shown)
         return 0
-    rows, declared = ledger.rows(shown)
-    table(rows, ("file", "path", "bytes", *ledger.FATES, "state"))
+    rows, declared = state.rows(shown)
+    table(rows, ("file", "path", "bytes", *state.FATES, "state"))
     if declared:
         print()
         table(declared, ("file", "path", "first", "end", "fate", "reason"))
@@ -174,16 +174,16 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _adopt(args: argparse.Namespace) -> int:
-    from skidway.agent import ledger
+    from skidway.agent.commands import state
 
-    print(ledger.adopt(_settings(args).state_dir, new_epoch=args.new_epoch))
+    print(state.adopt(_settings(args).state_dir, new_epoch=args.new_epoch))
     return 0
 
 
 def _give_up(args: argparse.Namespace) -> int:
-    from skidway.agent import ledger
+    from skidway.agent.commands import state
 
-    print(ledger.give_up(_settings(args).state_dir, args.topic))
+    print(state.give_up(_settings(args).state_dir, args.topic))
     return 0
 
 

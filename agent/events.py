@@ -12,10 +12,9 @@ from collections.abc import Callable, Sequence
 from prometheus_client import Counter, Gauge, Histogram
 
 from skidway import log
-from skidway.agent.delivery.press import Pressed
-from skidway.agent.files.news import SetApart
-from skidway.agent.files.rotations import Unseen
-from skidway.agent.rejections import Untold
+from skidway.agent.batches.press import Pressed
+from skidway.agent.batches.rejections import Untold
+from skidway.agent.values.set_apart import SetApart, Unseen
 from skidway.audit.messages import Certainty
 
 NAMES_MAX = 5

@@ -17,18 +17,23 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from skidway import log, systemd
-from skidway.agent import beginning, connection, events, identity, topics
-from skidway.agent.destinations import Cluster, Destination
-from skidway.agent.files.host import FileKey, Host
+from skidway.agent import events
+from skidway.agent.cluster import connection, topics
+from skidway.agent.cluster.destinations import Cluster, Destination
+from skidway.agent.delivery.logs import FetchedLogs
+from skidway.agent.delivery.silences import Silences
+from skidway.agent.files.host import Host
 from skidway.agent.files.operating_system import OperatingSystem
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.watching import Watch
-from skidway.agent.logs import FetchedLogs
-from skidway.agent.loop import Loop
+from skidway.agent.loop import beginning
+from skidway.agent.loop.loop import Loop
+from skidway.agent.loop.parts import Surroundings
 from skidway.agent.settings import AgentSettings
-from skidway.agent.silences import Silences
 from skidway.agent.state.database import State, check_machine, open_state
 from skidway.agent.state.renewal import renew
+from skidway.agent.values import identity
+from skidway.agent.values.found import FileKey
 from skidway.audit import topic
 from skidway.audit.messages import TOPIC, Tier
 from skidway.audit.publisher import Publisher, check_restored, newest_own
@@ -244,6 +249,7 @@ class RunningAgent:
         found: Found,
     ) -> None:
         """clients: one that asks and gives up soon, one that sends."""
+        # Seven: what is made before there are brokers, and outlives what is made with them.
         self._settings = settings
         self._asking, client = clients
         self._clock = clock
@@ -252,11 +258,7 @@ class RunningAgent:
         self._destinations = found.destinations
         self._host: Host = OperatingSystem()
         self._producer = Producer(client, max_buffered_bytes=settings.buffer_memory)
-        host_name = settings.host_name or socket.gethostname()
-        self._loop = Loop(
-            settings, state, self._host, clock, self._producer, found.cluster, found.destinations,
-            host_name, lambda: FetchedLogs(client, self._asking), found.ends,
-        )  # fmt: skip
+        self._loop = Loop(settings, state, self._surroundings(client, found), found.destinations)
         status.pending = self._pending
         events.pending_from(self._pending)
         self._publisher = Publisher(Producer(client), self._loop.mail, found.audit_partition, clock)
@@ -273,6 +275,17 @@ class RunningAgent:
         self._producer.bind(_topic_ids(found.destinations))
         self._silences = Silences()
         self._told_silence = False
+
+    def _surroundings(self, client: Client, found: Found) -> Surroundings:
+        return Surroundings(
+            host=self._host,
+            host_name=self._settings.host_name or socket.gethostname(),
+            clock=self._clock,
+            sink=self._producer,
+            cluster=found.cluster,
+            logs=lambda: FetchedLogs(client, self._asking),
+            ends=found.ends,
+        )
 
     def __enter__(self) -> RunningAgent:
         self._watch.start()

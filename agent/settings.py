@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from skidway.agent.framing import READ_BYTES
+from skidway.agent.parsing.framing import READ_BYTES
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import check_cluster_name
 from skidway.schemas.client import RegistrySecuritySettings, check_urls

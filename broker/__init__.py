@@ -8,17 +8,22 @@ neither numpy nor pyarrow.
 Packages, low to high::
 
     log            batches in files: append, flush, read, recover, expire
+    catalog        brokers and topics of the cluster: an immutable picture of ZooKeeper's
+    counts         what the broker counts
+    kept_answers   answers that many clients ask for alike
+    coordination   ZooKeeper, on a thread of its own
     network        the epoll loop, connections, timers
     purgatory      requests that cannot be answered yet
     partitions     the partitions led here: high watermarks, flushes
-    topics         the catalog of the cluster; creating, deleting and hosting topics
-    coordination   ZooKeeper, on a thread of its own
     groups         consumer groups of stock clients, and their committed offsets
-    api            one file per Kafka API
-    broker         all of it together, as handlers see it
+    settings       all settings of the program
+    topics         creating, deleting and hosting topics
     expiry         what has expired, and who holds it back
-    mirror         topics of other clusters, followed
+    broker         all of it together, as handlers see it
     handover       a partition goes to another broker or disk while nobody serves it
+    metrics        the counts, as Prometheus reads them
+    api            one file per Kafka API
+    mirror         topics of other clusters, followed
     program, cli   `skidway broker run|validate|dump-log|hand-over|take-over`
 
 Who owns which state:

@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from skidway import log
-from skidway.broker.api import registry
-from skidway.broker.api.exchange import Exchange
-from skidway.broker.api.kept_answers import KeptAnswers
-from skidway.broker.api.produce_run import handle_alike
 from skidway.broker.coordination.producer_ids import ProducerIds
+from skidway.broker.counts import Counts
 from skidway.broker.groups.administration import GroupAdministration
 from skidway.broker.groups.coordinator import Groups
+from skidway.broker.kept_answers import KeptAnswers
 from skidway.broker.log import names
 from skidway.broker.log.files import DamagedLog, StorageFailed
 from skidway.broker.log.log_manager import LogManager
 from skidway.broker.log.producer_state import OutOfOrderSequence
-from skidway.broker.metrics import Counts
-from skidway.broker.network.connection import Connection
 from skidway.broker.network.loop import Loop
 from skidway.broker.partitions.hosted import HostedPartitions
 from skidway.broker.purgatory import Purgatory
 from skidway.broker.settings import BrokerSettings
 from skidway.broker.topics.administration import Topics
 from skidway.clock import Clock
-from skidway.kafka.errors import ErrorCode, ProtocolError, UnsupportedVersion
-from skidway.kafka.protocol.apis import ApiKey
-from skidway.kafka.protocol.frames import read_request_header
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
 from skidway.kafka.types import TopicPartition
 
-REQUEST_COST = 20
-"""Of a request outside of its handler, in microseconds: receiving, writing, answering."""
-ALIKE_COST = REQUEST_COST + 5
-"""Of a request that goes the short way: they are all the same, and a look at the clock would cost a
-part of it. Others are measured."""
 DISK_FULL = "DiskFull"
 """The reason of batches that were refused for want of space, beside the names of exceptions."""
 _log = log.get(__name__)
@@ -53,7 +43,7 @@ class Appended(Protocol):
 
 
 class Broker:
-    """Implements the loop's Service; handlers reach everything through it."""
+    """All parts of a broker; handlers reach everything through it."""
 
     def __init__(
         self,
@@ -68,6 +58,7 @@ class Broker:
         groups: Groups,
         group_administration: GroupAdministration,
     ) -> None:
+        # So many, because this is the one place that knows every part by name.
         self.settings = settings
         self.loop = loop
         self.logs = logs
@@ -79,7 +70,8 @@ class Broker:
         self.group_administration = group_administration
         self.metadata_answers = KeptAnswers(lambda: (topics.catalog, logs.stopped))
         self.counts = Counts()
-        self.api_ranges = registry.ranges()
+        self.api_ranges: Mapping[ApiKey, VersionRange] = {}
+        """What is offered: `api.requests` says it."""
         self.api_versions_answers = KeptAnswers(lambda: (self.api_ranges,))
         self.now_ms = clock.time_ms()
         self.appended: list[Appended] = []
@@ -90,16 +82,10 @@ class Broker:
         """Who appended so looks whether it was written."""
         self._clock = clock
 
-    def handle(self, connection: Connection, frame: memoryview) -> int:
-        """Handles one request; its cost, see `Service`. Raises ProtocolError: the connection is
-        closed."""
+    def read_clock(self) -> None:
+        """A request begins. Its moment is that of the turn, once a batch is appended in it."""
         if not self.appended:
             self.now_ms = self._clock.time_ms()
-        if handle_alike(self, connection, frame):
-            return ALIKE_COST
-        began = self._clock.monotonic()
-        self._handle(connection, frame)
-        return max(round((self._clock.monotonic() - began) * 1_000_000), REQUEST_COST)
 
     def end_turn(self) -> None:
         """Writes what the turn appended, then answers those who waited for it."""
@@ -145,32 +131,6 @@ class Broker:
         if info.state is None:
             return ErrorCode.LEADER_NOT_AVAILABLE
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
-
-    def _handle(self, connection: Connection, frame: memoryview) -> None:
-        header, body = read_request_header(frame)
-        api = registry.SERVED.get(header.api_key)
-        if api is None:
-            raise UnsupportedVersion(f"{header.api_key.name} is not offered")
-        if header.api_version not in api.versions and header.api_key is not ApiKey.API_VERSIONS:
-            raise ProtocolError(
-                f"{header.api_key.name} version {header.api_version} is not offered, only "
-                f"{api.versions}"
-            )
-        exchange = Exchange(
-            self.loop,
-            connection,
-            header.api_key,
-            header.api_version,
-            header.correlation_id,
-            body,
-            frame,
-        )
-        try:
-            api.handle(self, exchange)
-        except ProtocolError as error:
-            what = f"{header.api_key.name} version {header.api_version}"
-            raise type(error)(f"{what} from {header.client_id!r}: {error}") from error
-        exchange.forget_request()
 
     def _answer(self, appended: Appended) -> None:
         try:

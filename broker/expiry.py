@@ -16,9 +16,9 @@ from typing import Protocol
 
 from skidway import log
 from skidway.broker.coordination import store
+from skidway.broker.counts import Counts
 from skidway.broker.log.expiration import Cut
 from skidway.broker.log.log_manager import LogManager
-from skidway.broker.metrics import Counts
 from skidway.broker.partitions.hosted import HostedPartitions
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError

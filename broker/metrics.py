@@ -1,4 +1,4 @@
-"""What the broker counts: plain numbers that the loop adds to, made into metrics when scraped.
+"""What the broker counted, made into metrics when they are scraped.
 
 The endpoint's thread only reads them. Closed sets of reasons label what was refused or closed.
 """
@@ -6,39 +6,16 @@ The endpoint's thread only reads them. Closed sets of reasons label what was ref
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-if TYPE_CHECKING:
-    from skidway.broker.broker import Broker
-    from skidway.broker.groups.coordinator import Groups
-    from skidway.broker.log.log_directory import LogDirectory
+from skidway.broker.broker import Broker
+from skidway.broker.groups.coordinator import Groups
+from skidway.broker.log.log_directory import LogDirectory
 
 Family = TypeVar("Family", CounterMetricFamily, GaugeMetricFamily)
-
-
-@dataclass(slots=True)
-class Counts:
-    """Work done since the start."""
-
-    batches: int = 0
-    messages: int = 0
-    appended_bytes: int = 0
-    fetches: int = 0
-    fetched_bytes: int = 0
-    retention_checks: int = 0
-    hold_lost_records: int = 0
-    partitions_held: int = 0
-    answers_failed: int = 0
-    mirrors_failed: int = 0
-    refused: dict[str, int] = field(default_factory=dict)
-
-    def count_refused(self, reason: str) -> None:
-        """One batch refused, for a reason from a small set."""
-        self.refused[reason] = self.refused.get(reason, 0) + 1
 
 
 class BrokerCollector(Collector):
@@ -114,18 +91,18 @@ def _free_bytes(directories: Sequence[LogDirectory]) -> Metric:
 
 
 def _of_groups(groups: Groups) -> Iterator[Metric]:
-    counts, desk = groups.counts, groups.desk.counts
+    counts, jobs = groups.counts, groups.jobs.counts
     yield _gauge("groups", "Groups in memory.", len(groups.hosted))
     yield _gauge("group_members", "Members of groups.", groups.members)
-    yield _gauge("group_offsets_waiting", "Offsets that wait for ZooKeeper.", groups.desk.waiting)
+    yield _gauge("group_offsets_waiting", "Offsets that wait for ZooKeeper.", groups.jobs.waiting)
     yield _counter("group_joins", "JoinGroup requests.", counts.joins)
     yield _counter("group_rebalances", "Generations with an assignment.", counts.rebalances)
     yield _counter("group_members_expired", "Members not heard of.", counts.expired_members)
-    yield _counter("offset_commits", "OffsetCommit requests taken.", desk.commits)
-    yield _counter("offset_commits_offsets", "Offsets written to ZooKeeper.", desk.offsets)
-    yield _counter("offset_transactions", "Transactions of offsets.", desk.transactions)
-    yield _counter("group_errands", "Errands to ZooKeeper.", desk.errands)
-    yield _counter("group_errands_failed", "Errands without success.", desk.failed)
+    yield _counter("offset_commits", "OffsetCommit requests taken.", jobs.commits)
+    yield _counter("offset_commits_offsets", "Offsets written to ZooKeeper.", jobs.offsets)
+    yield _counter("offset_transactions", "Transactions of offsets.", jobs.transactions)
+    yield _counter("group_errands", "Errands to ZooKeeper.", jobs.carried_out)
+    yield _counter("group_errands_failed", "Errands without success.", jobs.failed)
     yield _counter("offsets_expired", "Offsets kept no longer.", counts.offsets_expired)
     yield _counter("groups_expired", "Groups kept no longer.", counts.groups_expired)
     yield _reasons("offset_commits_refused", "OffsetCommits refused.", counts.commits_refused)

@@ -7,7 +7,9 @@ from typing import Any
 from prometheus_client import REGISTRY
 
 from skidway import log, systemd
+from skidway.broker.api.requests import Requests
 from skidway.broker.broker import Broker
+from skidway.broker.catalog import BrokerAddress, Catalog
 from skidway.broker.coordination import store
 from skidway.broker.coordination.documents import Registration
 from skidway.broker.coordination.producer_ids import Block, ProducerIds
@@ -15,7 +17,7 @@ from skidway.broker.coordination.session import Session
 from skidway.broker.expiry import Expiry
 from skidway.broker.groups.administration import GroupAdministration
 from skidway.broker.groups.coordinator import Groups
-from skidway.broker.groups.desk import Desk
+from skidway.broker.groups.job_queue import JobQueue
 from skidway.broker.groups.retention import OffsetRetention
 from skidway.broker.log import descriptors
 from skidway.broker.log.flusher import Flusher
@@ -28,7 +30,6 @@ from skidway.broker.partitions.hosted import HostedPartitions
 from skidway.broker.purgatory import Purgatory
 from skidway.broker.settings import BrokerSettings
 from skidway.broker.topics.administration import Topics
-from skidway.broker.topics.catalog import BrokerAddress, Catalog
 from skidway.clock import Clock, SystemClock
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError
@@ -200,13 +201,13 @@ class Program:
 
     def _make_groups(self, session: Session, topics: Topics) -> Groups:
         loop = self.loop
-        desk = Desk(session.submit, loop.call_later, self._clock.monotonic, topics.topic_id)
+        jobs = JobQueue(session.submit, loop.call_later, self._clock.monotonic, topics.topic_id)
         return Groups(
             self._settings.broker_id,
             self._settings.group_limits(),
             self._clock,
             loop.timers,
-            desk,
+            jobs,
             topics.topic_id,
         )
 
@@ -214,7 +215,7 @@ class Program:
         assert self.broker is not None
         self._collector = BrokerCollector(self.broker, self._mirror_status)
         REGISTRY.register(self._collector)
-        self.loop.serve(self.broker)
+        self.loop.serve(Requests(self.broker, self._clock))
         if self._settings.mirror_sources:
             self._mirrors = Mirrors(self.broker, self._settings.mirror_sources, self._clock)
             self.broker.before_write = self._mirrors.turn

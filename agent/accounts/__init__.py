@@ -7,7 +7,7 @@
     sealing         until when everything that lay in the files is in deltas
     set_backs       what the clock said before it was set back
     leaving         the last word of an agent that leaves for good
-    books           deltas, losses and seals, each when it is due
+    accounts        deltas, losses and seals, each when it is due
 
 Nothing here sends: `skidway.audit.publisher` takes the messages out of the outbox in their order.
 """

@@ -7,8 +7,8 @@ file is announced once more when it has as many bytes as a fingerprint is of.
 
 from __future__ import annotations
 
-from skidway.agent.files.tracked import TrackedFile
-from skidway.agent.identity import Fingerprint
+from skidway.agent.values.identity import Fingerprint
+from skidway.agent.values.tracked import TrackedFile
 from skidway.audit.messages import Announcement
 from skidway.kafka.source import Source
 

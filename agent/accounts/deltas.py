@@ -34,6 +34,8 @@ class Deltas:
         sums: Iterable[tuple[BucketKey, Sums]] = (),
         losses: Iterable[Loss] = (),
     ) -> None:
+        """previous: numbers of the last deltas of buckets. sums, losses: in no delta yet."""
+        # Seven: what was counted before a start goes on, with numbers and buckets of its own.
         self._sender = sender
         self._mail = mail
         self._previous = previous

@@ -25,8 +25,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from skidway.agent.accounts import sealing
 from skidway.agent.accounts.sealing import Noted
 from skidway.agent.files.host import shown
-from skidway.agent.files.tracked import FileState, TrackedFile
 from skidway.agent.state.changes import LastWord
+from skidway.agent.values.tracked import FileState, TrackedFile
 
 
 class Leaving:

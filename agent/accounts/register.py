@@ -5,12 +5,12 @@ from __future__ import annotations
 from skidway.agent import events
 from skidway.agent.accounts import announcements
 from skidway.agent.accounts.mail import Mail
+from skidway.agent.cluster.topics import Topics
 from skidway.agent.files.handles import Handles
 from skidway.agent.files.reading import Reader
-from skidway.agent.files.tracked import FileState, TrackedFile
 from skidway.agent.files.tracking import Tracker
-from skidway.agent.identity import FINGERPRINT_BYTES, fingerprint_of
-from skidway.agent.topics import Topics
+from skidway.agent.values.identity import FINGERPRINT_BYTES, fingerprint_of
+from skidway.agent.values.tracked import FileState, TrackedFile
 
 REPEAT_S = 600.0
 """How often it is looked which announcements are a day old."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from skidway.agent.files.tracked import FileState, TrackedFile
+from skidway.agent.values.tracked import FileState, TrackedFile
 
 
 @dataclass(frozen=True, slots=True)

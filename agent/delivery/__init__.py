@@ -1,11 +1,6 @@
 """From bytes of files to acknowledged batches: what is sent, and how it is sent again.
 
-    recipe      everything but the bytes that decides what is sent; kept by its fingerprint
-    intents     which bytes of which file, promised before they are first sent
-    routing     which partition a record goes to
-    rejected    what a line that does not fit becomes
     presses     recipes, and a press for each that is in use
-    press       (recipe, intents, bytes) -> batches and what to count; a pure function
     outbound    batches on their way: sent, drained, sent again, halved when refused
     replay      promises of before the start, sent again as they say
     evidence    an intent's bytes, if they are those that were promised
@@ -14,7 +9,10 @@
     search      one reading of partitions from their floors on
     read_back   where an intent's records can lie, what was found, and its parts; pure
     progress    which flights the checkpoint passes; offsets and floors of partitions
+    logs        the logs of the brokers, fetched to be read back
+    silences    partitions whose leader says nothing
 
-Sending a range again gives the same records, byte for byte, because `press` sees nothing else than
-the intent, the recipe that the intent names, and the bytes whose CRC the intent holds.
+Sending a range again gives the same records, byte for byte, because `batches.press` sees
+nothing else than the intent, the recipe that the intent names, and the bytes whose CRC the intent
+holds.
 """

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skidway.agent.delivery.intents import Intent, crc_of
 from skidway.agent.files.handles import Handles
 from skidway.agent.files.host import Handle
-from skidway.agent.files.tracked import TrackedFile
-from skidway.agent.framing import READ_BYTES
-from skidway.agent.identity import GUARD_BYTES
+from skidway.agent.parsing.framing import READ_BYTES
+from skidway.agent.values.identity import GUARD_BYTES
+from skidway.agent.values.intents import Intent, crc_of
+from skidway.agent.values.tracked import TrackedFile
 
 
 @dataclass(frozen=True, slots=True)

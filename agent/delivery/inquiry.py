@@ -29,9 +29,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from skidway.agent.batches.recipe import Recipe, at_present
 from skidway.agent.delivery.evidence import Evidence, proven_bytes
-from skidway.agent.delivery.intents import Intent, Numbers, Reading, crc_of
-from skidway.agent.delivery.press import Outcome
 from skidway.agent.delivery.presses import Presses
 from skidway.agent.delivery.progress import Progress
 from skidway.agent.delivery.read_back import (
@@ -46,16 +45,16 @@ from skidway.agent.delivery.read_back import (
     reach_of_any,
     split,
 )
-from skidway.agent.delivery.recipe import Recipe, at_present
 from skidway.agent.delivery.search import Logs, Search
 from skidway.agent.files.handles import Handles, Moved
-from skidway.agent.files.news import SetApart
 from skidway.agent.files.reading import TURN_BYTES, Taken
-from skidway.agent.files.tracked import Checkpoint, Flight, TrackedFile
 from skidway.agent.files.tracking import Tracker
-from skidway.agent.framing import READ_BYTES, frame
-from skidway.agent.identity import GUARD_BYTES
+from skidway.agent.parsing.framing import READ_BYTES, frame
 from skidway.agent.state.changes import Changes
+from skidway.agent.values.identity import GUARD_BYTES
+from skidway.agent.values.intents import Intent, Numbers, Reading, crc_of
+from skidway.agent.values.set_apart import SetApart
+from skidway.agent.values.tracked import Checkpoint, Flight, Outcome, TrackedFile
 from skidway.audit.counts import Counts
 from skidway.audit.messages import Certainty
 from skidway.kafka.types import TopicPartition
@@ -105,6 +104,7 @@ class Inquiry:
         past_at: float,
     ) -> None:
         """past_at: from then on (monotonic) nothing new of before the start can arrive."""
+        # Eight: what becomes of an intent concerns files, presses and progress alike.
         self._tracker = tracker
         self._handles = handles
         self._presses = presses

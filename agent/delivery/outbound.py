@@ -17,8 +17,8 @@ from typing import Protocol
 
 import numpy as np
 
-from skidway.agent.delivery.press import Pressed
-from skidway.agent.files.tracked import Flight
+from skidway.agent.batches.press import Pressed
+from skidway.agent.values.tracked import Flight
 from skidway.audit.counts import Counts
 from skidway.audit.messages import Certainty
 from skidway.errors import ConfigurationRefused

@@ -7,15 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from skidway.agent import events
-from skidway.agent.delivery.intents import Intent, Reading
+from skidway.agent.batches.press import Int64s, Press
+from skidway.agent.batches.recipe import Recipe, with_refusal
+from skidway.agent.batches.rejections import Rejections
+from skidway.agent.cluster.topics import Topics
 from skidway.agent.delivery.outbound import Outbound
-from skidway.agent.delivery.press import Int64s, Outcome, Press
 from skidway.agent.delivery.read_back import Records, outcome_of
-from skidway.agent.delivery.recipe import Recipe, with_refusal
 from skidway.agent.files.reading import Taken
-from skidway.agent.rejections import Rejections
 from skidway.agent.state.changes import Changes
-from skidway.agent.topics import Topics
+from skidway.agent.values.intents import Intent, Reading
+from skidway.agent.values.tracked import Outcome
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.batch import seal
 from skidway.kafka.columns import decode_headers
@@ -40,6 +41,7 @@ class Presses:
         rejections: Rejections,
     ) -> None:
         """kept: fingerprints of the recipes that durable intents name."""
+        # Seven: what every press needs, and what is durable already.
         self._agent = agent
         self._codec = codec
         self._bucket_ms = bucket_ms

@@ -21,9 +21,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from skidway.agent import events
 from skidway.agent.delivery.outbound import Departure
-from skidway.agent.files.tracked import TrackedFile
 from skidway.agent.files.tracking import Tracker
 from skidway.agent.state.changes import Changes
+from skidway.agent.values.tracked import TrackedFile
 from skidway.audit.counts import Counts
 from skidway.kafka.types import TopicPartition
 

@@ -21,10 +21,10 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from skidway.agent.delivery import routing
-from skidway.agent.delivery.intents import Intent
-from skidway.agent.delivery.press import Outcome
-from skidway.agent.delivery.recipe import Recipe
+from skidway.agent.batches import routing
+from skidway.agent.batches.recipe import Recipe
+from skidway.agent.values.intents import Intent
+from skidway.agent.values.tracked import Outcome
 from skidway.audit.counts import Counts
 from skidway.kafka.columns import Origins
 from skidway.kafka.source import Source

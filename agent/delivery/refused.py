@@ -23,15 +23,15 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from skidway.agent.delivery.intents import Intent
 from skidway.agent.delivery.outbound import Refusal
 from skidway.agent.delivery.presses import Presses
 from skidway.agent.delivery.progress import Progress
 from skidway.agent.delivery.read_back import Marks, Rows
 from skidway.agent.delivery.search import Logs, Search
-from skidway.agent.files.news import SetApart
 from skidway.agent.files.tracking import Tracker
 from skidway.agent.state.changes import Changes
+from skidway.agent.values.intents import Intent
+from skidway.agent.values.set_apart import SetApart
 from skidway.audit.messages import Certainty
 from skidway.kafka.types import TopicPartition
 

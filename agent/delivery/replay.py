@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 
+from skidway.agent.batches.recipe import Recipe, at_present, has_refusal
 from skidway.agent.delivery.evidence import proven_bytes
 from skidway.agent.delivery.inquiry import AGAIN_AFTER_S, Inquiry
-from skidway.agent.delivery.intents import GIVEN_UP, Intent, Reading
-from skidway.agent.delivery.recipe import Recipe, at_present, has_refusal
 from skidway.agent.files.handles import Handles, Moved
 from skidway.agent.files.reading import TURN_BYTES, Taken
-from skidway.agent.files.tracked import Flight
 from skidway.agent.files.tracking import Tracker
+from skidway.agent.values.intents import GIVEN_UP, Intent, Reading
+from skidway.agent.values.tracked import Flight
 
 
 class Replay:

@@ -6,19 +6,20 @@ birth_times when an inode was made: what tells a file from the next one that get
 patterns    which paths a source means
 directories what a look has listed
 generations names that rotation gives
-kin         which source a path belongs to, and how patterns and links lead into a directory
+sources     which source a path belongs to, and how patterns and links lead into a directory
 links       what links led to, one after the other, in other directories
 strays      generations under names that rotation is not known to give
 same_file   from evidence to the answer: the same file, another one, or nobody knows
 mounts      known files whose file system is not there yet
 likeness    gathers that evidence: looks at what lies at a path now
 rotations   files that were rotated away before anybody looked, directory by directory
+look        one directory at one look, and what was found
+history     what became of the files that lay at a path
 stillness   whether generations were being renamed while a directory was looked at
 watching    events of the operating system, which only make it faster
 compression which known file a compressed one holds
 decompressed, plain_sizes  its plain bytes, and how many they are
 copies      of logs: left alone, or read from where their original was cut
-tracked     one file id and everything known about it
 known       all of them: by id, by inode, by the path at which they were written
 births      how file ids begin, and
 endings     how they end

@@ -5,17 +5,18 @@ from __future__ import annotations
 import errno
 import os
 
-from skidway.agent import identity
 from skidway.agent.files.handles import Handles
 from skidway.agent.files.host import Handle, Host, shown
 from skidway.agent.files.known import KnownFiles
 from skidway.agent.files.likeness import open_at
 from skidway.agent.files.news import News
 from skidway.agent.files.sighting import Sighting
-from skidway.agent.files.tracked import Birth, Checkpoint, TrackedFile
-from skidway.agent.files.unopened import Unopened, UnopenedFile
+from skidway.agent.files.unopened import Unopened
 from skidway.agent.files.unreadable import Unreadable
-from skidway.agent.identity import GUARD_BYTES, Guard, Mark, fingerprint_of, guard_of, prove
+from skidway.agent.values import identity
+from skidway.agent.values.found import UnopenedFile
+from skidway.agent.values.identity import GUARD_BYTES, Guard, Mark, fingerprint_of, guard_of, prove
+from skidway.agent.values.tracked import Birth, Checkpoint, TrackedFile
 
 
 class Births:
@@ -31,6 +32,7 @@ class Births:
         news: News,
         host_name: str,
     ) -> None:
+        # Seven: a birth opens a file, and is told to all who keep something of files.
         self._host = host
         self._handles = handles
         self._known = known

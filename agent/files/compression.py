@@ -15,13 +15,13 @@ from skidway.agent.files.births import Births
 from skidway.agent.files.copies import origins
 from skidway.agent.files.decompressed import is_decompressed
 from skidway.agent.files.generations import copied_from
-from skidway.agent.files.host import DAMAGED, UNMEASURED, Found, Host, shown
+from skidway.agent.files.host import Host, shown
 from skidway.agent.files.known import KnownFiles
 from skidway.agent.files.likeness import has_bytes_of
 from skidway.agent.files.same_file import Answer, compressed, is_time_of
 from skidway.agent.files.sighting import Sighting
-from skidway.agent.files.tracked import TrackedFile
-from skidway.agent.files.unopened import UnopenedFile
+from skidway.agent.values.found import DAMAGED, UNMEASURED, Found, UnopenedFile
+from skidway.agent.values.tracked import TrackedFile
 
 DAMAGED_MS: Final = 60_000
 """A file that cannot be decompressed so long after its last change never can."""

@@ -8,13 +8,14 @@ since, the rest is read.
 
 from __future__ import annotations
 
-from skidway.agent import identity
 from skidway.agent.files.decompressed import is_decompressed
 from skidway.agent.files.generations import copied_from
-from skidway.agent.files.host import FileKey, Found, Handle, Host, shown
+from skidway.agent.files.host import Handle, Host, shown
 from skidway.agent.files.likeness import is_beginning_of
 from skidway.agent.files.same_file import Answer, copied
-from skidway.agent.files.tracked import TrackedFile
+from skidway.agent.values import identity
+from skidway.agent.values.found import FileKey, Found
+from skidway.agent.values.tracked import TrackedFile
 
 ORIGINALS_MAX = 16
 """File ids that were born at a path, with which a copy is compared."""

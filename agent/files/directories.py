@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from skidway.agent.files.host import FileKey, Host
+from skidway.agent.files.host import Host
+from skidway.agent.values.found import FileKey
 
 
 class Directories:

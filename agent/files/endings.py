@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from skidway.agent.files.handles import Handles
-from skidway.agent.files.host import FileKey
 from skidway.agent.files.known import KnownFiles
 from skidway.agent.files.news import News
-from skidway.agent.files.tracked import FileState, TrackedFile
+from skidway.agent.values.found import FileKey
+from skidway.agent.values.tracked import FileState, TrackedFile
 
 STILL_S: Final = 60.0
 STILL_FACTOR: Final = 10

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from itertools import islice
 
 from skidway.agent.files.host import Handle, Host, Status
-from skidway.agent.files.tracked import TrackedFile
+from skidway.agent.values.tracked import TrackedFile
 
 OLDEST = 1_000
 """Of so many files one is closed that can be opened again, if there is one."""

@@ -10,22 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from skidway.agent.files.patterns import Pattern
-
-UNMEASURED: Final = -1
-"""The size of a compressed file, as long as nobody knows how much it holds."""
-
-DAMAGED: Final = -2
-"""The size of a compressed file that cannot be decompressed."""
-
-
-class FileKey(NamedTuple):
-    """Where a file's bytes are, whatever it is called. Numbers above 2^63 wrap to negative ones."""
-
-    device: int
-    inode: int
+from skidway.agent.values.found import FileKey, Found
 
 
 class Status(NamedTuple):
@@ -39,27 +27,6 @@ class Status(NamedTuple):
     links: int
     changed_ns: int
     born_ns: int | None
-
-
-class Found(NamedTuple):
-    """A file that a path leads to.
-
-    real_path: where it lies, which is another place where the path is one of a link. changed_ns,
-    born_ns: as of `Status`. size: of a compressed file UNMEASURED, until it was opened and its size
-    is known, or DAMAGED.
-    """
-
-    path: str
-    key: FileKey
-    size: int
-    changed_ns: int
-    born_ns: int | None
-    real_path: str
-
-    @property
-    def is_linked(self) -> bool:
-        """Whether a link leads to it."""
-        return self.path != self.real_path
 
 
 @dataclass(slots=True)

@@ -9,11 +9,13 @@ from dataclasses import replace
 from skidway.agent.files.copies import Copies
 from skidway.agent.files.directories import Directories
 from skidway.agent.files.handles import Handles
-from skidway.agent.files.host import FileKey, Found, Host, Status, shown
+from skidway.agent.files.host import Host, Status, shown
 from skidway.agent.files.likeness import begins_like
-from skidway.agent.files.tracked import TrackedFile
+from skidway.agent.values.found import FileKey, Found
+from skidway.agent.values.tracked import TrackedFile
 
 
+# 26 methods: each question that is asked of what is known, answered from the same few indexes.
 class KnownFiles:
     """Owns every TrackedFile. replaced: in this look, not held open: the old file of each path."""
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 
-from skidway.agent import identity
-from skidway.agent.files.host import FileKey, Found, Handle, Host
+from skidway.agent.files.host import Handle, Host
 from skidway.agent.files.same_file import Answer, Evidence, same_file
-from skidway.agent.files.tracked import TrackedFile
+from skidway.agent.values import identity
+from skidway.agent.values.found import FileKey, Found
+from skidway.agent.values.tracked import TrackedFile
 
 
 def open_at(host: Host, path: str, key: FileKey) -> Handle | None:

@@ -14,8 +14,8 @@ from typing import Final
 
 from skidway.agent.files.directories import Directories
 from skidway.agent.files.generations import generation
-from skidway.agent.files.host import Found
-from skidway.agent.files.kin import shape
+from skidway.agent.files.sources import shape
+from skidway.agent.values.found import Found
 
 LEVELS: Final = 3
 PLACES_MAX: Final = 5_000

@@ -14,7 +14,7 @@ from typing import Final
 
 from skidway.agent.files.host import Host
 from skidway.agent.files.likeness import renumbered
-from skidway.agent.files.tracked import TrackedFile
+from skidway.agent.values.tracked import TrackedFile
 
 MOUNT_WAIT_S: Final = 3_600.0
 """How long a start waits for a file system: it may be checked before it is mounted."""

@@ -6,23 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from skidway.agent.files.rotations import Unseen
-from skidway.agent.files.tracked import TrackedFile
+from skidway.agent.values.set_apart import SetApart, Unseen
+from skidway.agent.values.tracked import TrackedFile
 from skidway.audit.messages import Certainty
-
-
-@dataclass(frozen=True, slots=True)
-class SetApart:
-    """Bytes [first, end) of a file that will not be delivered, or not surely once.
-
-    end None: nobody saw where they ended.
-    """
-
-    tracked: TrackedFile
-    first: int
-    end: int | None
-    certainty: Certainty
-    reason: str
 
 
 @dataclass(slots=True)

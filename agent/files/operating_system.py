@@ -11,9 +11,10 @@ from typing import Final
 
 from skidway.agent.files.birth_times import born_at, born_of
 from skidway.agent.files.decompressed import Decompressed, begins_compressed, is_decompressed
-from skidway.agent.files.host import DAMAGED, UNMEASURED, FileKey, Found, Handle, Scan, Status
+from skidway.agent.files.host import Handle, Scan, Status
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.plain_sizes import Content, PlainSizes, not_yet
+from skidway.agent.values.found import DAMAGED, UNMEASURED, FileKey, Found
 
 _LIMIT: Final = 1 << 63
 _MAGIC_BYTES: Final = 8

@@ -14,14 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from skidway.agent.delivery.intents import Intent, Reading, crc_of
 from skidway.agent.files.decompressed import Decompressed
 from skidway.agent.files.handles import Handles, Moved
-from skidway.agent.files.host import FileKey, Handle, Status
-from skidway.agent.files.tracked import FileState, Flight, LongLine, TrackedFile
+from skidway.agent.files.host import Handle, Status
 from skidway.agent.files.tracking import CHANGED, Tracker
-from skidway.agent.framing import READ_BYTES, whole_records_end
-from skidway.agent.identity import GUARD_BYTES, doubt, doubt_beginning, fingerprint_of
+from skidway.agent.parsing.framing import READ_BYTES, whole_records_end
+from skidway.agent.values.found import FileKey
+from skidway.agent.values.identity import GUARD_BYTES, doubt, doubt_beginning, fingerprint_of
+from skidway.agent.values.intents import Intent, Reading, crc_of
+from skidway.agent.values.tracked import FileState, Flight, LongLine, TrackedFile
 
 TURN_BYTES = 2 << 20
 """Bytes promised in one turn, over all files; one more reading may exceed it."""

@@ -24,8 +24,8 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple
 
-from skidway.agent.files.host import FileKey
-from skidway.agent.identity import FINGERPRINT_BYTES
+from skidway.agent.values.found import FileKey
+from skidway.agent.values.identity import FINGERPRINT_BYTES
 
 
 class Answer(Enum):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from skidway.agent.files.generations import copied_from
-from skidway.agent.files.host import Found
-from skidway.agent.files.tracked import TailedSource
+from skidway.agent.files.sources import TailedSource
+from skidway.agent.values.found import Found
 
 
 class Sighting(NamedTuple):

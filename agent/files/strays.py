@@ -11,8 +11,7 @@ import os
 from collections.abc import Iterable
 from typing import Final
 
-from skidway.agent.files.kin import means, shape
-from skidway.agent.files.tracked import TailedSource
+from skidway.agent.files.sources import TailedSource, means, shape
 
 _UNFINISHED: Final = (".swp", ".swx", ".tmp", ".part", ".lck", ".lock", ".pid", ".filepart")
 """What editors and programs leave beside a log for a while; never a generation."""

@@ -23,7 +23,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
-from skidway.agent import identity
 from skidway.agent.files.births import Births
 from skidway.agent.files.compression import Compression, is_hopeless, may_hold
 from skidway.agent.files.decompressed import is_decompressed
@@ -31,18 +30,22 @@ from skidway.agent.files.directories import Directories
 from skidway.agent.files.endings import Endings
 from skidway.agent.files.generations import generation
 from skidway.agent.files.handles import Handles, Moved
-from skidway.agent.files.host import UNMEASURED, FileKey, Found, Host, Status, shown
-from skidway.agent.files.kin import index_of, is_meant, source_of
+from skidway.agent.files.host import Host, Status, shown
 from skidway.agent.files.known import KnownFiles
 from skidway.agent.files.likeness import begins_like, compare, renumbered
+from skidway.agent.files.look import Moment
 from skidway.agent.files.mounts import UNMOUNTED, Mounts
 from skidway.agent.files.news import News
-from skidway.agent.files.rotations import Rotations, Unseen
+from skidway.agent.files.rotations import Rotations
 from skidway.agent.files.same_file import Answer
 from skidway.agent.files.sighting import Sighting
-from skidway.agent.files.tracked import FileState, Flight, TailedSource, TrackedFile, Written
-from skidway.agent.files.unopened import Unopened, UnopenedFile
+from skidway.agent.files.sources import TailedSource, index_of, is_meant, source_of
+from skidway.agent.files.unopened import Unopened
 from skidway.agent.files.unreadable import Unreadable
+from skidway.agent.values import identity
+from skidway.agent.values.found import UNMEASURED, FileKey, Found, UnopenedFile
+from skidway.agent.values.set_apart import Unseen
+from skidway.agent.values.tracked import FileState, Flight, TrackedFile, Written
 
 VANISHED = "it vanished while it was not held open"
 CHANGED = "the bytes before the position are others than were read"
@@ -58,6 +61,8 @@ LEDGER_MS = 7 * 86_400_000
 those who ask what that was."""
 
 
+# 51 methods: one for each thing that a look can find (the table above). They call each other, as a
+# file that is found leads to the next, and all of them change the same few sets of one look.
 class Tracker:
     """Looks at the host's files, and says what each one is. No method waits; I/O is that of `Host`
     and short."""
@@ -254,10 +259,9 @@ class Tracker:
 
     def _look_for_generations(self, lay: Mapping[str, Found], now: float, now_ms: int) -> None:
         """What was rotated away since the last look, before anybody knew it."""
-        hidden = self._unreadable.hidden()
-        reborn, self._reborn = self._reborn, set()
-        truncated, self._truncated = self._truncated, set()
-        findings = self._rotations.look(lay, hidden, reborn, truncated, self.sources, now, now_ms)
+        moment = Moment(self.sources, self._reborn, self._truncated, now, now_ms)
+        self._reborn, self._truncated = set(), set()
+        findings = self._rotations.look(lay, self._unreadable.hidden(), moment)
         self._known.replaced.clear()
         for found, index, base in sorted(findings.generations, key=_by_age):
             self._see_generation(Sighting(found, index, self.sources[index], now, base))
@@ -450,7 +454,7 @@ class Tracker:
     def _compare(self, tracked: TrackedFile, sighting: Sighting) -> Answer | None:
         """Whether what has its inode is the known file; None where it cannot be read now."""
         found = sighting.found
-        same_place = tracked.location == found.real_path or _is_kin(tracked, sighting)
+        same_place = tracked.location == found.real_path or _is_generation(tracked, sighting)
         is_held = self._handles.held(tracked.file) is not None
         as_before = (tracked.size, tracked.changed_ns) == (found.size, found.changed_ns)
         is_known = tracked.is_seen and as_before and tracked.location == found.real_path
@@ -708,7 +712,7 @@ def _is_unchanged(tracked: TrackedFile, found: Found) -> bool:
     )
 
 
-def _is_kin(tracked: TrackedFile, sighting: Sighting) -> bool:
+def _is_generation(tracked: TrackedFile, sighting: Sighting) -> bool:
     """Whether rotation renames a file so."""
     if sighting.base is not None:
         return sighting.base == tracked.meant

@@ -6,25 +6,8 @@ They are durable: of a file that goes away before it can be read nothing else is
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
-from skidway.agent.files.host import FileKey, Found
-
-
-class UnopenedFile(NamedTuple):
-    """As it was last seen. base: the meant path that it was rotated from, if it was; may_begin: as
-    of `Sighting`."""
-
-    topic: str
-    topic_id: str
-    base: str | None
-    found: Found
-    may_begin: bool = True
-
-    @property
-    def meant(self) -> str:
-        """The path by which a pattern leads to it, or that it was rotated from."""
-        return self.base or self.found.path
+from skidway.agent.values.found import FileKey, Found, UnopenedFile
 
 
 class Unopened:

@@ -19,6 +19,9 @@ import pyarrow as pa
 from pyarrow import types
 
 from skidway.agent.parsing import (
+    lines as line_columns,
+)
+from skidway.agent.parsing.parser import (
     ENCODING,
     NO_TIME,
     NOT_JSON,
@@ -27,9 +30,6 @@ from skidway.agent.parsing import (
     Int64s,
     Parsed,
     Reject,
-)
-from skidway.agent.parsing import (
-    lines as line_columns,
 )
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused

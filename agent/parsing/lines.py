@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from skidway.agent.framing import Frames, Int64s
+from skidway.agent.parsing.framing import Frames, Int64s
 
 
 def cut(data: bytes, frames: Frames) -> pa.BinaryArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from skidway.agent.parsing import NO_TIME, Parsed
+from skidway.agent.parsing.parser import NO_TIME, Parsed
 from skidway.errors import ConfigurationRefused
 
 

@@ -15,6 +15,10 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from skidway.agent.parsing import (
+    lines as line_columns,
+)
+from skidway.agent.parsing.derived import TIME_FIELDS
+from skidway.agent.parsing.parser import (
     ENCODING,
     NO_MATCH,
     NO_TIME,
@@ -24,10 +28,6 @@ from skidway.agent.parsing import (
     Parsed,
     Reject,
 )
-from skidway.agent.parsing import (
-    lines as line_columns,
-)
-from skidway.agent.parsing.derived import TIME_FIELDS
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused
 

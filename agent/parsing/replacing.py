@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from skidway.agent.parsing import Parsed, Parser
 from skidway.agent.parsing import lines as line_columns
+from skidway.agent.parsing.parser import Parsed, Parser
 from skidway.errors import ConfigurationRefused
 
 MARK: Final = "encoding_replaced"

@@ -10,11 +10,11 @@ from typing import Any, Final, NamedTuple
 
 import google_crc32c
 
-from skidway.agent.delivery.intents import Intent
-from skidway.agent.delivery.recipe import Recipe
-from skidway.agent.files.tracked import TrackedFile
-from skidway.agent.files.unopened import UnopenedFile
-from skidway.agent.identity import Mark
+from skidway.agent.batches.recipe import Recipe
+from skidway.agent.values.found import UnopenedFile
+from skidway.agent.values.identity import Mark
+from skidway.agent.values.intents import Intent
+from skidway.agent.values.tracked import TrackedFile
 from skidway.audit.counts import BucketKey, Sums
 from skidway.audit.messages import Loss
 from skidway.kafka.source import Source
@@ -61,6 +61,7 @@ class LastWord(NamedTuple):
     at: int
 
 
+# 27 methods: one for each kind of row.
 class Changes:
     """Statements in the order in which they were asked for. Methods only gather."""
 

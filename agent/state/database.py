@@ -11,13 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from skidway.agent import identity
-from skidway.agent.delivery.intents import Intent
-from skidway.agent.delivery.recipe import Recipe, from_json
-from skidway.agent.files.host import FileKey, Found
-from skidway.agent.files.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
-from skidway.agent.files.unopened import UnopenedFile
-from skidway.agent.identity import Fingerprint, Guard
+from skidway.agent.batches.recipe import Recipe, from_json
 from skidway.agent.state.changes import (
     ADOPTED,
     LEFT,
@@ -29,6 +23,11 @@ from skidway.agent.state.changes import (
     source_row,
 )
 from skidway.agent.state.tables import APPLICATION_ID, FORMAT, TABLES
+from skidway.agent.values import identity
+from skidway.agent.values.found import FileKey, Found, UnopenedFile
+from skidway.agent.values.identity import Fingerprint, Guard
+from skidway.agent.values.intents import Intent
+from skidway.agent.values.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
 from skidway.audit.counts import BucketKey, Sums
 from skidway.audit.messages import Certainty, Loss
 from skidway.errors import SkidwayError, StateRefused

@@ -16,10 +16,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from skidway import log
-from skidway.agent import identity
-from skidway.agent.files.tracked import FileState, Tally, TrackedFile
 from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import State
+from skidway.agent.values import identity
+from skidway.agent.values.tracked import FileState, Tally, TrackedFile
 from skidway.audit.publisher import Newest
 
 _log = log.get(__name__)

@@ -12,8 +12,8 @@ Their handlers only note what the end of the turn has to do.
 
 Domain code knows no error codes: `errors` maps its exceptions.
 
-Beside the APIs: `registration` (what a file registers), `exchange`, `gathering` (answers made of
-parts that come one by one), `kept_answers` (what many clients ask for alike), `describe` (settings
-as they are shown), and `produce_shape` and `produce_run` (requests of a producer that are alike,
-appended together).
+Beside the APIs: `requests` (each to its handler), `registration` (what a file registers),
+`exchange`, `gathering` (answers made of parts that come one by one), `describe` (settings as they
+are shown), and `produce_shape` and `produce_run` (requests of a producer that are alike, appended
+together).
 """

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from skidway.broker.api.errors import code_of
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.gathering import Gathering
 from skidway.broker.api.registration import Api
+from skidway.broker.broker import Broker
+from skidway.broker.catalog import Topic
 from skidway.broker.topics.alteration import ChangeRefused, ConfigRefused, replaced
-from skidway.broker.topics.catalog import Topic
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.alter_configs import (
@@ -28,9 +28,6 @@ from skidway.kafka.protocol.alter_configs import (
 )
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.describe_configs import ResourceType
-
-if TYPE_CHECKING:
-    from skidway.broker.broker import Broker
 
 Key = tuple[int, str]
 """Type and name of a resource."""

@@ -7,17 +7,15 @@ that answer. Left out: features.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
+from skidway.broker.broker import Broker
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol import api_versions
 from skidway.kafka.protocol.api_versions import ApiVersionsRequest
 from skidway.kafka.protocol.apis import ApiKey
-
-if TYPE_CHECKING:
-    from skidway.broker.broker import Broker
 
 _UNREAD: Final = memoryview(b"")
 _UNKNOWN_VERSION: Final = -1

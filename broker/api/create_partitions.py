@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from skidway.broker.api.create_topics import (
     PARTITIONS_MAX,
@@ -16,8 +15,9 @@ from skidway.broker.api.create_topics import (
 from skidway.broker.api.errors import code_of
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
+from skidway.broker.broker import Broker
+from skidway.broker.catalog import Topic
 from skidway.broker.topics.assignment import assign
-from skidway.broker.topics.catalog import Topic
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
@@ -27,9 +27,6 @@ from skidway.kafka.protocol.create_partitions import (
     CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
-
-if TYPE_CHECKING:
-    from skidway.broker.broker import Broker
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:

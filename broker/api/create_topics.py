@@ -13,12 +13,12 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from skidway.broker.api.describe import describe_topic
 from skidway.broker.api.errors import code_of
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
+from skidway.broker.broker import Broker
 from skidway.broker.log import names
 from skidway.broker.topics import configs
 from skidway.broker.topics.assignment import assign
@@ -35,9 +35,6 @@ from skidway.kafka.protocol.create_topics import (
     CreateTopicsResponse,
 )
 from skidway.kafka.protocol.messages import NO_ID
-
-if TYPE_CHECKING:
-    from skidway.broker.broker import Broker
 
 PARTITIONS_MAX = 10_000
 """Of one topic, and of all that one request creates; each is a directory and open files."""

@@ -8,11 +8,11 @@ on disk. Segments that lie below go with the next look at retention, whoever hol
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from skidway import log
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
+from skidway.broker.broker import Broker
 from skidway.broker.partitions.replica import Replica
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
@@ -25,9 +25,6 @@ from skidway.kafka.protocol.delete_records import (
     DeleteRecordsTopicResult,
 )
 from skidway.kafka.types import TopicPartition
-
-if TYPE_CHECKING:
-    from skidway.broker.broker import Broker
 
 _log = log.get(__name__)
 Raised = Replica | ErrorCode

@@ -7,12 +7,12 @@ in the background. A topic made again under the same name has another id.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from skidway.broker.api.errors import code_of
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
-from skidway.broker.topics.catalog import Topic
+from skidway.broker.broker import Broker
+from skidway.broker.catalog import Topic
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
@@ -22,9 +22,6 @@ from skidway.kafka.protocol.delete_topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
-
-if TYPE_CHECKING:
-    from skidway.broker.broker import Broker
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:

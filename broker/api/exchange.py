@@ -47,6 +47,7 @@ class Exchange:
         body: memoryview,
         frame: memoryview | None = None,
     ) -> None:
+        # Seven: made for every request, so its header is handed on as it is, without an object.
         self._loop = loop
         self.connection = connection
         self.key = key

@@ -15,10 +15,10 @@ aborted transactions (there are none), followers of the replication protocol.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
 
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
+from skidway.broker.broker import Broker
 from skidway.broker.log.files import DamagedLog, StorageFailed
 from skidway.broker.log.offset_lookup import OffsetOutside
 from skidway.broker.partitions.replica import Replica
@@ -29,9 +29,6 @@ from skidway.kafka.protocol.fetch_request import Fetch, FetchTarget, parse_reque
 from skidway.kafka.protocol.fetch_response import FetchResult, write_response
 from skidway.kafka.protocol.pieces import FileSlice
 from skidway.kafka.types import TopicPartition
-
-if TYPE_CHECKING:
-    from skidway.broker.broker import Broker
 
 READ_COMMITTED = 1
 WAIT_MS_MAX = 60_000

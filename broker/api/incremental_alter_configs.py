@@ -7,21 +7,18 @@ Appending to a list that a topic does not have begins with the one that it inher
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from skidway.broker.api.alter_configs import Alteration, Key, Responses, alter_all
 from skidway.broker.api.describe import inherited
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
+from skidway.broker.broker import Broker
 from skidway.broker.topics.alteration import Change, altered
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-
-if TYPE_CHECKING:
-    from skidway.broker.broker import Broker
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:

@@ -9,17 +9,13 @@ Left out: transactions; a transactional id is refused for good, so that its clie
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
+from skidway.broker.broker import Broker
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-
-if TYPE_CHECKING:
-    from skidway.broker.broker import Broker
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:

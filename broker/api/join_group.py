@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
+from skidway.broker.broker import Broker
 from skidway.broker.groups.member import Joining, Protocol
 from skidway.broker.groups.outcomes import Joined
 from skidway.kafka.protocol.apis import ApiKey
@@ -15,9 +14,6 @@ from skidway.kafka.protocol.join_group import (
     JoinGroupResponse,
     JoinGroupResponseMember,
 )
-
-if TYPE_CHECKING:
-    from skidway.broker.broker import Broker
 
 KNOWN_ID_SINCE = 4
 """Versions whose clients come back with the id that they are given (KIP-394)."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
+from skidway.broker.broker import Broker
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.leave_group import (
@@ -13,9 +12,6 @@ from skidway.kafka.protocol.leave_group import (
     LeaveGroupResponse,
     MemberResponse,
 )
-
-if TYPE_CHECKING:
-    from skidway.broker.broker import Broker
 
 SEVERAL_SINCE = 3
 

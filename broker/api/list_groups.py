@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
+from skidway.broker.broker import Broker
 from skidway.broker.groups.administration import Listed
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
-
-if TYPE_CHECKING:
-    from skidway.broker.broker import Broker
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:

@@ -15,11 +15,11 @@ the broker looks into a batch.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from skidway.broker.api.errors import code_of
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
+from skidway.broker.broker import Broker
 from skidway.broker.log.files import DamagedLog, StorageFailed
 from skidway.broker.log.timestamps import TimestampOffset, at_or_after, with_max_timestamp
 from skidway.broker.partitions.replica import Replica
@@ -36,10 +36,6 @@ from skidway.kafka.protocol.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from skidway.kafka.types import TopicPartition
-
-if TYPE_CHECKING:
-    from skidway.broker.broker import Broker
-
 
 _KNOWN = frozenset({LATEST, EARLIEST, MAX_TIMESTAMP})
 _MAX_TIMESTAMP_SINCE = 7

@@ -12,14 +12,13 @@ Left out: authorized operations (never computed), topics by id (version 12).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from skidway import log
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
+from skidway.broker.broker import Broker
+from skidway.broker.catalog import NO_LEADER, Topic, TopicPartitionInfo
 from skidway.broker.log import names
 from skidway.broker.topics.assignment import assign
-from skidway.broker.topics.catalog import NO_LEADER, Topic, TopicPartitionInfo
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
@@ -31,9 +30,6 @@ from skidway.kafka.protocol.metadata import (
     MetadataResponseTopic,
 )
 from skidway.kafka.types import TopicPartition
-
-if TYPE_CHECKING:
-    from skidway.broker.broker import Broker
 
 _log = log.get(__name__)
 

@@ -6,10 +6,9 @@ clients (2-4) are passed over: offsets.retention.minutes holds for all.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
+from skidway.broker.broker import Broker
 from skidway.broker.coordination.consumers import Committed
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
@@ -21,9 +20,6 @@ from skidway.kafka.protocol.offset_commit import (
     OffsetCommitResponseTopic,
 )
 from skidway.kafka.types import TopicPartition
-
-if TYPE_CHECKING:
-    from skidway.broker.broker import Broker
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:

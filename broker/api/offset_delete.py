@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
+from skidway.broker.broker import Broker
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.offset_delete import (
@@ -16,9 +16,6 @@ from skidway.kafka.protocol.offset_delete import (
     OffsetDeleteResponseTopic,
 )
 from skidway.kafka.types import TopicPartition
-
-if TYPE_CHECKING:
-    from skidway.broker.broker import Broker
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:

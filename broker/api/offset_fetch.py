@@ -6,10 +6,9 @@ transactions.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
+from skidway.broker.broker import Broker
 from skidway.broker.coordination.stored_groups import Offsets
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
@@ -21,9 +20,6 @@ from skidway.kafka.protocol.offset_fetch import (
     OffsetFetchResponseTopic,
 )
 from skidway.kafka.types import TopicPartition
-
-if TYPE_CHECKING:
-    from skidway.broker.broker import Broker
 
 GROUP_ERROR_SINCE = 2
 

@@ -5,10 +5,9 @@ Answered from the epochs in the log. Those of a mirror are its source's, as its 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
+from skidway.broker.broker import Broker
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.offset_for_leader_epoch import (
@@ -19,9 +18,6 @@ from skidway.kafka.protocol.offset_for_leader_epoch import (
     OffsetForLeaderTopicResult,
 )
 from skidway.kafka.types import TopicPartition
-
-if TYPE_CHECKING:
-    from skidway.broker.broker import Broker
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:

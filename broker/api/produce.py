@@ -20,13 +20,13 @@ Left out: transactions (a transactional id is refused).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from skidway.broker.api.errors import code_of
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.produce_run import ALL, Alike
 from skidway.broker.api.produce_shape import learn
 from skidway.broker.api.registration import Api
+from skidway.broker.broker import Broker
 from skidway.broker.log.files import StorageFailed
 from skidway.broker.log.producer_state import SequenceRefused
 from skidway.broker.log.validation import (
@@ -47,9 +47,6 @@ from skidway.kafka.protocol.produce import (
     write_response,
 )
 from skidway.kafka.types import TopicPartition
-
-if TYPE_CHECKING:
-    from skidway.broker.broker import Broker
 
 Appended = tuple[Replica, int, int, bool]
 """Replica, base offset, the offset behind the last record, whether a duplicate."""

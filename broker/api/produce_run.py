@@ -11,9 +11,10 @@ of its own (the time of appending, too few replicas): it takes the general way o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from skidway.broker.api.produce_shape import Shape, Shapes
+from skidway.broker.broker import Broker
 from skidway.broker.log.files import StorageFailed
 from skidway.broker.log.producer_state import SequenceRefused
 from skidway.broker.log.validation import BatchRefused, check_timestamps, validate
@@ -21,9 +22,6 @@ from skidway.broker.network.connection import Connection
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.produce import ProduceResult, write_response
 from skidway.kafka.types import TopicPartition
-
-if TYPE_CHECKING:
-    from skidway.broker.broker import Broker
 
 ALL: Final = -1
 _UNKNOWN_OFFSET: Final = -1

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from skidway.broker.api.exchange import Exchange
+from skidway.broker.broker import Broker
 from skidway.kafka.protocol.apis import APIS, ApiKey, VersionRange
 
-if TYPE_CHECKING:
-    from skidway.broker.broker import Broker
-
-Handler = Callable[["Broker", Exchange], None]
+Handler = Callable[[Broker, Exchange], None]
 
 
 @dataclass(frozen=True, slots=True)

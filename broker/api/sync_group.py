@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
+from skidway.broker.broker import Broker
+from skidway.broker.groups.member import Syncing
 from skidway.broker.groups.outcomes import Synced
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.sync_group import SyncGroupRequest, SyncGroupResponse
-
-if TYPE_CHECKING:
-    from skidway.broker.broker import Broker
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
@@ -28,16 +25,15 @@ def handle(broker: Broker, exchange: Exchange) -> None:
             )
         )
 
-    broker.groups.sync(
-        request.group_id,
-        reply,
-        request.member_id,
-        request.group_instance_id,
-        request.generation_id,
-        {each.member_id: each.assignment for each in request.assignments},
+    syncing = Syncing(
+        member_id=request.member_id,
+        instance_id=request.group_instance_id,
+        generation=request.generation_id,
+        assignments={each.member_id: each.assignment for each in request.assignments},
         protocol_type=request.protocol_type,
         protocol=request.protocol_name,
     )
+    broker.groups.sync(request.group_id, syncing, reply)
 
 
 API = Api(ApiKey.SYNC_GROUP, handle)

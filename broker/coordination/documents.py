@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from skidway.broker.catalog import BrokerAddress, PartitionState
 from skidway.broker.log.checkpoints import decode_id, encode_id
-from skidway.broker.topics.catalog import BrokerAddress, PartitionState
 from skidway.errors import SkidwayError
 
 CLUSTER_ID = "/cluster/id"

@@ -1,6 +1,6 @@
 """What the broker writes of groups; blocking, on the session's thread.
 
-Offsets are written in transactions of many groups. An errand whose answer was lost can be done
+Offsets are written in transactions of many groups. A job whose answer was lost can be done
 again.
 """
 
@@ -41,7 +41,7 @@ class Record(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class Job:
     """What the loop wants done at once, in this order."""
 
     records: Mapping[str, Record] = field(default_factory=dict)
@@ -71,17 +71,17 @@ class Ledger:
         self._there: set[str] = set()
         self._versions: dict[str, int] = {}
 
-    def carry_out(self, coordinator: Coordinator, errand: Errand) -> Report:
-        """All of an errand. Raises Unreachable: then anything may or may not have been done."""
+    def carry_out(self, coordinator: Coordinator, job: Job) -> Report:
+        """All of a job. Raises Unreachable: then anything may or may not have been done."""
         report = Report()
         with answered(coordinator) as client:
-            for group, record in errand.records.items():
+            for group, record in job.records.items():
                 report.records[group] = self._write_record(client, group, record)
-            report.transactions = self._write_offsets(client, errand.commits)
-            report.loads = self._load(client, errand.loads)
-            for group in errand.reads:
+            report.transactions = self._write_offsets(client, job.commits)
+            report.loads = self._load(client, job.loads)
+            for group in job.reads:
                 report.reads[group] = stored_groups.read_offsets(client, group)
-            report.counts = stored_groups.count_native(client, errand.counts)
+            report.counts = stored_groups.count_native(client, job.counts)
         return report
 
     def _load(self, client: Any, groups: Sequence[str]) -> dict[str, bytes | None]:

@@ -15,11 +15,11 @@ from typing import Any
 from kazoo.exceptions import NoNodeError
 
 from skidway import log
+from skidway.broker.catalog import BrokerAddress, Catalog, Topic, TopicPartitionInfo
 from skidway.broker.coordination import documents, store
 from skidway.broker.coordination.answers import answered
 from skidway.broker.coordination.documents import DocumentRefused
 from skidway.broker.log import names
-from skidway.broker.topics.catalog import BrokerAddress, Catalog, Topic, TopicPartitionInfo
 from skidway.coordination import Coordinator
 
 _BROKERS = "/"  # no topic is called so

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from skidway.broker.catalog import PartitionState
 from skidway.broker.coordination import documents
 from skidway.broker.coordination.store import TopicGone
-from skidway.broker.topics.catalog import PartitionState
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError, StateRefused
 from skidway.kafka.types import TopicPartition

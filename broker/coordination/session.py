@@ -20,11 +20,11 @@ from typing import Generic, TypeVar
 from kazoo.exceptions import KazooException
 
 from skidway import log
+from skidway.broker.catalog import Catalog, PartitionState
 from skidway.broker.coordination import store
 from skidway.broker.coordination.documents import Registration
 from skidway.broker.coordination.reader import CatalogReader
 from skidway.broker.log.flusher import Post
-from skidway.broker.topics.catalog import Catalog, PartitionState
 from skidway.clock import Clock
 from skidway.coordination import Coordinator, State
 from skidway.errors import SkidwayError, Unreachable

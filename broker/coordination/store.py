@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
 
 from skidway import log
+from skidway.broker.catalog import PartitionState
 from skidway.broker.coordination import consumers, documents, stored_groups
 from skidway.broker.coordination.answers import answered
 from skidway.broker.coordination.documents import DocumentRefused, Registration
 from skidway.broker.log.checkpoints import encode_id
-from skidway.broker.topics.catalog import PartitionState
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError, StateRefused, Unreachable
 from skidway.kafka import gaps, group_nodes

@@ -9,7 +9,7 @@
     join_window     how long a rebalance waits for members
     group           the state machine: pure, no I/O, no clock
     subscription    the topics in a consumer's metadata
-    desk            what is wanted of ZooKeeper, gathered into errands
+    job_queue       what is wanted of ZooKeeper, gathered into jobs
     cache           committed offsets of groups with members
     hosting         the groups in memory: read, stored, timed, forgotten
     offsets         what groups have committed

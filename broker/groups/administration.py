@@ -81,7 +81,7 @@ class GroupAdministration:
             if isinstance(group, ErrorCode):
                 reply(group)
             elif group.state is State.EMPTY and not group.generation:
-                self._groups.desk.read(group_id, read)
+                self._groups.jobs.read(group_id, read)
             else:
                 reply(_described(group))
 
@@ -103,7 +103,7 @@ class GroupAdministration:
             hosted = self._groups.hosted[group_id]
             if group.state is not State.EMPTY or group.roster.given:
                 reply(ErrorCode.NON_EMPTY_GROUP)
-            elif hosted.unstored or self._groups.desk.is_busy_with(group_id):
+            elif hosted.unstored or self._groups.jobs.is_busy_with(group_id):
                 reply(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
             else:
                 # Whoever asks for it from now on gets what is there after the deletion.

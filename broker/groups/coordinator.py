@@ -9,11 +9,11 @@ import uuid
 from collections.abc import Callable, Iterable
 
 from skidway import log
-from skidway.broker.groups.desk import Desk
 from skidway.broker.groups.group import Group
 from skidway.broker.groups.hosting import HostedGroups
+from skidway.broker.groups.job_queue import JobQueue
 from skidway.broker.groups.limits import GroupLimits
-from skidway.broker.groups.member import Joining
+from skidway.broker.groups.member import Joining, Syncing
 from skidway.broker.groups.offsets import GroupOffsets
 from skidway.broker.groups.outcomes import Joined, Synced
 from skidway.broker.network.timers import Timers
@@ -38,11 +38,11 @@ class Groups(HostedGroups):
         limits: GroupLimits,
         clock: Clock,
         timers: Timers,
-        desk: Desk,
+        jobs: JobQueue,
         topic_id: Callable[[str], uuid.UUID | None],
     ) -> None:
         """broker_id: of this broker. topic_id: of the topic that has the name now."""
-        super().__init__(limits, clock, timers, desk, topic_id)
+        super().__init__(limits, clock, timers, jobs, topic_id)
         self.offsets = GroupOffsets(self, topic_id)
         self._broker_id = broker_id
         self._looking = 0
@@ -80,29 +80,14 @@ class Groups(HostedGroups):
 
         self.use(group_id, then)
 
-    def sync(
-        self,
-        group_id: str,
-        reply: Callable[[Synced], None],
-        member_id: str,
-        instance_id: str | None,
-        generation: int,
-        assignments: dict[str, bytes],
-        *,
-        protocol_type: str | None,
-        protocol: str | None,
-    ) -> None:
+    def sync(self, group_id: str, syncing: Syncing, reply: Callable[[Synced], None]) -> None:
         """Answers when there is an assignment, or at once with an error."""
 
         def then(group: Group | ErrorCode) -> None:
             if isinstance(group, ErrorCode):
                 reply(Synced(error=group))
                 return
-            now = self.clock.monotonic()
-            group.sync(
-                now, reply, member_id, instance_id, generation, assignments,
-                protocol_type=protocol_type, protocol=protocol,
-            )  # fmt: skip
+            group.sync(self.clock.monotonic(), syncing, reply)
             self.settle(group)
 
         self.use(group_id, then)
@@ -157,7 +142,7 @@ class Groups(HostedGroups):
             refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         else:
             self._looking += 1
-            self.desk.count_native(group_id, counted)
+            self.jobs.count_native(group_id, counted)
 
     def _say_refused(self, group_id: str, consumers: int) -> None:
         """Once, until somebody may join again."""

@@ -18,7 +18,7 @@ from enum import Enum
 from skidway.broker.groups import admission
 from skidway.broker.groups.join_window import JoinWindow
 from skidway.broker.groups.limits import GROUP_BYTES_MAX, NEW_MEMBER_JOIN_TIMEOUT_S, GroupLimits
-from skidway.broker.groups.member import Joining, Member, Token, choose_protocol
+from skidway.broker.groups.member import Joining, Member, Syncing, Token, choose_protocol
 from skidway.broker.groups.outcomes import Answer, Joined, Output, Store, Synced, ToldMember
 from skidway.broker.groups.record import GroupRecord
 from skidway.broker.groups.roster import Roster
@@ -36,6 +36,7 @@ class State(Enum):
     STABLE = "Stable"
 
 
+# 32 methods: Kafka's state machine, an event each, over one state.
 class Group:
     """Owned by the coordinator. `new_id` makes an id that nobody has, from a client's words."""
 
@@ -71,23 +72,13 @@ class Group:
             self._join_known(now, joining, token)
         self._complete_if_joined(now)
 
-    def sync(
-        self,
-        now: float,
-        token: Token,
-        member_id: str,
-        instance_id: str | None,
-        generation: int,
-        assignments: dict[str, bytes],
-        *,
-        protocol_type: str | None = None,
-        protocol: str | None = None,
-    ) -> None:
+    def sync(self, now: float, syncing: Syncing, token: Token) -> None:
         """A member wants its assignment; the leader brings everybody's."""
-        error = self._refusal(member_id, instance_id, generation)
-        if error is None and protocol_type not in (None, self.roster.protocol_type):
+        member_id = syncing.member_id
+        error = self._refusal(member_id, syncing.instance_id, syncing.generation)
+        if error is None and syncing.protocol_type not in (None, self.roster.protocol_type):
             error = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-        if error is None and protocol not in (None, self.protocol):
+        if error is None and syncing.protocol not in (None, self.protocol):
             error = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         if error is None and self.state is State.PREPARING:
             error = ErrorCode.REBALANCE_IN_PROGRESS
@@ -103,7 +94,7 @@ class Group:
         self._fail_sync(member, ErrorCode.REBALANCE_IN_PROGRESS)
         member.sync = token
         if member_id == self.roster.leader and self._storing is None:
-            self._take_assignments(now, assignments)
+            self._take_assignments(now, syncing.assignments)
 
     def heartbeat(
         self, now: float, member_id: str, instance_id: str | None, generation: int

@@ -16,8 +16,8 @@ from skidway import log
 from skidway.broker.coordination.ledger import Record
 from skidway.broker.coordination.stored_groups import GroupInUse
 from skidway.broker.groups.cache import OffsetCache
-from skidway.broker.groups.desk import Desk
 from skidway.broker.groups.group import Group, State
+from skidway.broker.groups.job_queue import JobQueue
 from skidway.broker.groups.limits import (
     CLIENT_WORDS_MAX,
     GROUP_ID_BYTES_MAX,
@@ -73,12 +73,12 @@ class HostedGroups:
         limits: GroupLimits,
         clock: Clock,
         timers: Timers,
-        desk: Desk,
+        jobs: JobQueue,
         topic_id: Callable[[str], uuid.UUID | None],
     ) -> None:
         """topic_id: of the topic that has the name now."""
         self.counts = GroupCounts()
-        self.desk = desk
+        self.jobs = jobs
         self.cache = OffsetCache(topic_id)
         self.clock = clock
         self.hosted: dict[str, Hosted] = {}
@@ -113,7 +113,7 @@ class HostedGroups:
             waiting.append(then)
             self._waiting += 1
             if len(waiting) == 1:
-                self.desk.load(group_id, lambda found: self._loaded(group_id, found))
+                self.jobs.load(group_id, lambda found: self._loaded(group_id, found))
 
     def forget_idle(self) -> None:
         """Now and then: groups without members go from memory; what is not stored is, again."""
@@ -124,7 +124,7 @@ class HostedGroups:
                 continue
             if hosted.unstored:
                 self._store(hosted, None)
-            elif now - hosted.used_at >= FORGET_AFTER_S and not self.desk.is_busy_with(group_id):
+            elif now - hosted.used_at >= FORGET_AFTER_S and not self.jobs.is_busy_with(group_id):
                 self.drop(group_id)
 
     def drop(self, group_id: str) -> None:
@@ -137,7 +137,7 @@ class HostedGroups:
     def close(self) -> None:
         """Answers everybody: the broker stops, another one will know the groups."""
         self._stopping = True
-        self.desk.close(SkidwayError("the broker stops"))
+        self.jobs.close(SkidwayError("the broker stops"))
         for hosted in list(self.hosted.values()):
             hosted.group.close(ErrorCode.COORDINATOR_NOT_AVAILABLE)
             self._answer(hosted.group)
@@ -217,7 +217,7 @@ class HostedGroups:
                 group.stored(self.clock.monotonic(), number, _code_of(error))
                 self.settle(group)
 
-        self.desk.write(group.group_id, Record(encode(record), bool(record.members)), told)
+        self.jobs.write(group.group_id, Record(encode(record), bool(record.members)), told)
 
     def _set_timer(self, hosted: Hosted) -> None:
         deadline = hosted.group.deadline()

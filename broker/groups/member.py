@@ -43,6 +43,18 @@ class Joining:
         return said + len(self.client_id) + len(self.instance_id or "")
 
 
+@dataclass(frozen=True, slots=True)
+class Syncing:
+    """A SyncGroup request; the protocol's type and name are None where its version has none."""
+
+    member_id: str
+    instance_id: str | None
+    generation: int
+    assignments: dict[str, bytes]
+    protocol_type: str | None = None
+    protocol: str | None = None
+
+
 @dataclass(slots=True, kw_only=True)
 class Member:
     """A member; `deadline` is when it is taken for dead (monotonic seconds)."""

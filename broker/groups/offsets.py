@@ -69,7 +69,7 @@ class GroupOffsets:
             if known is not None:
                 reply(known)
                 return
-            self._groups.desk.read(group_id, read)
+            self._groups.jobs.read(group_id, read)
 
         def read(outcome: Offsets | SkidwayError) -> None:
             if isinstance(outcome, SkidwayError):
@@ -105,7 +105,7 @@ class GroupOffsets:
                 reply(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
         if offsets:
-            self._groups.desk.commit(group_id, offsets, told)
+            self._groups.jobs.commit(group_id, offsets, told)
         else:
             reply(ErrorCode.NONE)
 

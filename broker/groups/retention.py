@@ -107,7 +107,7 @@ class OffsetRetention:
         groups, self._looking = self._groups, False  # also where a mistake ends this look
         while self._left:
             group = self._left.pop()
-            busy = groups.is_loading(group) or groups.desk.is_busy_with(group)
+            busy = groups.is_loading(group) or groups.jobs.is_busy_with(group)
             if group not in groups.hosted and not busy:
                 work = self._work(group)
                 self._looking = True

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from skidway.broker.catalog import PartitionState
 from skidway.broker.coordination import reassignment, store
 from skidway.broker.handover import waybill
 from skidway.broker.handover.waybill import Waybill
 from skidway.broker.log import names
 from skidway.broker.log.log_directory import LogDirectory, write_checkpoints
-from skidway.broker.topics.catalog import PartitionState
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError, StateRefused
 from skidway.files import fsync_directory

@@ -63,6 +63,7 @@ class NewLog:
     config: LogConfig
 
 
+# 35 methods: logs and their directories come and go together; what fails in one stops the other.
 class LogManager:
     """Owned by the loop; the slow work goes to `worker`."""
 

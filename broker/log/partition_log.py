@@ -58,6 +58,7 @@ class Flush:
     """The file of leader epochs and its new content, if it is to be written."""
 
 
+# 26 methods: reading, appending, flushing and rolling share what is written and not yet flushed.
 class PartitionLog:
     """Made by `recovery.open_log`; owned by the loop."""
 
@@ -73,6 +74,7 @@ class PartitionLog:
         producers: ProducerState,
         epochs: LeaderEpochs,
     ) -> None:
+        # Eight: all that recovery found; nobody else makes one.
         assert segments
         assert segments[0].base_offset <= log_start_offset <= log_end_offset
         self.partition = partition

@@ -8,6 +8,7 @@ from typing import Any
 
 from skidway import log
 from skidway.broker.broker import Broker
+from skidway.broker.catalog import Topic
 from skidway.broker.coordination import store
 from skidway.broker.log.files import DamagedLog, StorageFailed
 from skidway.broker.mirror.resolver import Resolver
@@ -18,7 +19,6 @@ from skidway.broker.mirror.surroundings import Done
 from skidway.broker.network.timers import Timer
 from skidway.broker.partitions.replica import Replica
 from skidway.broker.settings import MirrorSettings
-from skidway.broker.topics.catalog import Topic
 from skidway.clock import Clock
 from skidway.errors import SkidwayError
 from skidway.kafka.batch import BatchHeader

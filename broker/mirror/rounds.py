@@ -13,8 +13,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from skidway.broker.catalog import Topic as LocalTopic
 from skidway.broker.mirror import selection
-from skidway.broker.topics.catalog import Topic as LocalTopic
 from skidway.kafka.client.cluster import Cluster, Topic
 
 PREFIX: Final = "mirror.source."

@@ -39,6 +39,7 @@ from skidway.kafka.types import TopicPartition
 _log = log.get(__name__)
 
 
+# 39 methods: a connection to one cluster, an answer each, over one set of partitions.
 class MirrorSource:
     """Owned by the loop; `turn` and `written` are called around the writes of each of its turns."""
 

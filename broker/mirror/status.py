@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from skidway.broker.catalog import Topic
 from skidway.broker.mirror import rounds
 from skidway.broker.mirror.follower import Phase
 from skidway.broker.mirror.partition import MirrorPartition
 from skidway.broker.mirror.source import MirrorSource
-from skidway.broker.topics.catalog import Topic
 from skidway.kafka import gaps
 
 REASONS_MAX = 1000

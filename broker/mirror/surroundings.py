@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from skidway.broker.catalog import Topic
 from skidway.broker.log.files import DamagedLog, StorageFailed
 from skidway.broker.mirror.rounds import Creation
 from skidway.broker.partitions.replica import Replica
-from skidway.broker.topics.catalog import Topic
 from skidway.errors import SkidwayError
 from skidway.kafka.batch import BatchHeader
 from skidway.kafka.client.calls import Call

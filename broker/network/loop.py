@@ -84,6 +84,7 @@ class Traffic:
         self.closed[reason] = self.closed.get(reason, 0) + 1
 
 
+# 32 methods: what a turn does, in its order, and what handlers ask of it.
 class Loop:
     """Runs on one thread; everything but `post` belongs to it."""
 

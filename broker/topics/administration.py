@@ -1,4 +1,4 @@
-"""Topics as this broker lives with them: created, extended, deleted, and hosted where assigned.
+"""Topics created, extended, altered and deleted; `hosting` has what this broker serves of them.
 
 The order is what makes a crash harmless:
 
@@ -9,9 +9,6 @@ The order is what makes a crash harmless:
              directory; one *with* state whose directory is missing has lost data, and is stopped
              by name rather than begun again at offset 0
 
-A directory that belongs to no topic known, or whose partition is assigned to another broker (see
-`skidway.broker.handover`), is set aside, never deleted.
-
 A topic may be deleted, and made again under its name, while its partitions are still being made:
 whatever comes late is matched by topic id. What we deleted ourselves never comes back by a picture
 of ZooKeeper that was begun before.
@@ -19,43 +16,30 @@ of ZooKeeper that was begun before.
 
 from __future__ import annotations
 
-import math
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from skidway import log
-from skidway.broker.coordination import store
-from skidway.broker.coordination.session import Session
-from skidway.broker.log import names
-from skidway.broker.log.config import UNLIMITED, LogConfig
-from skidway.broker.log.files import DEVICE_ERRORS, StorageFailed
-from skidway.broker.log.log_manager import Found, LogManager, NewLog
-from skidway.broker.network.loop import Loop
-from skidway.broker.partitions.hosted import HostedPartitions
-from skidway.broker.partitions.replica import Replica
-from skidway.broker.topics import configs
-from skidway.broker.topics.catalog import (
+from skidway.broker.catalog import (
     BrokerAddress,
     Catalog,
-    PartitionState,
     Topic,
     TopicPartitionInfo,
 )
-from skidway.broker.topics.config_table import RETENTION_HOLD
+from skidway.broker.coordination import store
+from skidway.broker.log import names
+from skidway.broker.log.config import LogConfig
+from skidway.broker.log.log_manager import LogManager
+from skidway.broker.network.loop import Loop
+from skidway.broker.partitions.hosted import HostedPartitions
+from skidway.broker.topics.hosting import Done, Hosting
 from skidway.coordination import Coordinator
-from skidway.errors import SkidwayError, StateRefused
+from skidway.errors import SkidwayError
 from skidway.kafka.types import TopicPartition
 
-TRY_AGAIN_MS = 1000
-DELETED_REMEMBERED = 10_000
-PREPARE_AGAIN_MS = 10_000
-Done = Callable[[SkidwayError | None], None]
-_log = log.get(__name__)
 
-
-class Topics:
-    """Owned by the loop."""
+class Topics(Hosting):
+    """Owned by the loop; see `Hosting`."""
 
     def __init__(
         self,
@@ -66,80 +50,8 @@ class Topics:
         partitions: HostedPartitions,
         catalog: Catalog,
     ) -> None:
-        self.catalog = _with(own, catalog)
-        self._own = own
-        self._broker_id = own.broker_id
-        self._defaults = defaults
-        self._loop = loop
-        self._logs = logs
-        self._partitions = partitions
-        self._session: Session | None = None
-        self._preparing: set[TopicPartition] = set()
-        self._when_ready: dict[uuid.UUID, list[Done]] = {}
-        self._deleted: dict[uuid.UUID, None] = {}
+        super().__init__(own, defaults, loop, logs, partitions, catalog)
         self._creating: set[str] = set()
-
-    @property
-    def session(self) -> Session:
-        """The session with ZooKeeper."""
-        assert self._session is not None
-        return self._session
-
-    def use(self, session: Session) -> None:
-        """Sets the session, which needs this object's `apply` first."""
-        self._session = session
-
-    def log_config(self, topic: Topic) -> LogConfig:
-        """What the logs of a topic act on."""
-        return configs.log_config(self._defaults, topic.configs)
-
-    def load(self, found: Iterable[tuple[TopicPartition, Found]]) -> None:
-        """At the start, on the calling thread: opens what is there and ours. SkidwayError."""
-        deleting = self.catalog.deleting
-        for partition, each in self._ours(found).items():
-            topic = self.catalog.topics[partition.topic]
-            if each.topic_id is None:
-                self._logs.adopt(partition, each, topic.topic_id)
-            self._logs.load(partition, each, self.log_config(topic))
-        for name in deleting:
-            self._finish_deletion(name, _ignore)
-        self._lead_again()
-        self.apply(self.catalog)
-
-    def _ours(self, found: Iterable[tuple[TopicPartition, Found]]) -> dict[TopicPartition, Found]:
-        """Sets aside what belongs to no topic known, before anything is opened. StateRefused."""
-        deleting = self.catalog.deleting
-        ours: dict[TopicPartition, Found] = {}
-        for partition, each in found:
-            topic = self.catalog.topics.get(partition.topic)
-            ours_now = topic is not None and self._is_ours(topic, partition.partition)
-            if topic is None or not ours_now or each.topic_id not in (None, topic.topic_id):
-                gone = partition.topic in deleting and each.topic_id == deleting[partition.topic]
-                self._logs.set_aside(partition, each, delete=gone)
-            elif partition in ours:
-                paths = ours[partition].directory.path, each.directory.path
-                raise StateRefused(f"{partition} lies in both {paths[0]} and {paths[1]}")
-            else:
-                ours[partition] = each
-        return ours
-
-    def _is_ours(self, topic: Topic, number: int) -> bool:
-        """Whether a partition is assigned to this broker."""
-        info = topic.partitions.get(number)
-        return info is not None and info.replicas[:1] == (self._broker_id,)
-
-    def apply(self, catalog: Catalog) -> None:
-        """Takes over what ZooKeeper says now: hosts what is new, drops what is gone."""
-        catalog = _with(self._own, self._without_deleted(catalog))
-        self.catalog = catalog
-        self._drop_vanished()
-        wanted: dict[str, list[int]] = {}
-        for topic in catalog.topics.values():
-            for number, info in topic.partitions.items():
-                if self._is_ours(topic, number):
-                    self._host(topic, number, info, wanted)
-        for name, numbers in wanted.items():
-            self._prepare(catalog.topics[name], numbers)
 
     def create(
         self, name: str, assignment: Mapping[int, tuple[int, ...]], settings: Mapping[str, str],
@@ -163,21 +75,6 @@ class Topics:
 
         self.session.submit(work, created)
         return topic_id
-
-    def topic_id(self, name: str) -> uuid.UUID | None:
-        """The id of the topic that has the name now; None if there is none."""
-        topic = self.catalog.topics.get(name)
-        return None if topic is None else topic.topic_id
-
-    def holds_of(self, group: str) -> dict[str, float]:
-        """The topics whose `retention.hold` names a group, and for how long at most (ms)."""
-        named = (each for each in self.catalog.topics.values() if RETENTION_HOLD in each.configs)
-        limits = {each.name: self.log_config(each) for each in named}
-        return {
-            name: math.inf if config.hold_ms_max == UNLIMITED else config.hold_ms_max
-            for name, config in limits.items()
-            if group in config.held_by
-        }
 
     def is_creating(self, name: str) -> bool:
         """Whether a topic's creation is under way here."""
@@ -251,182 +148,9 @@ class Topics:
 
         self.session.submit(work, marked)
 
-    def _learn(self, topic: Topic) -> None:
-        """Acts on what we wrote ourselves, without waiting for a watch to say it."""
-        self.apply(replace(self.catalog, topics={**self.catalog.topics, topic.name: topic}))
-
-    def _remember_deleted(self, topic_id: uuid.UUID) -> None:
-        self._deleted[topic_id] = None
-        if len(self._deleted) > DELETED_REMEMBERED:
-            del self._deleted[next(iter(self._deleted))]
-
-    def _without_deleted(self, catalog: Catalog) -> Catalog:
-        """Without topics that we deleted; whoever has their name since then stays."""
-        late = [name for name, each in catalog.topics.items() if each.topic_id in self._deleted]
-        if not late:
-            return catalog
-        topics = dict(catalog.topics)
-        for name in late:
-            del topics[name]
-            if name in self.catalog.topics:
-                topics[name] = self.catalog.topics[name]
-        return replace(catalog, topics=topics)
-
     def _ready(self, name: str, topic_id: uuid.UUID, done: Done) -> None:
         """Calls `done` once every partition of a topic that is ours is served."""
         if any(each.topic == name for each in self._preparing):
             self._when_ready.setdefault(topic_id, []).append(done)
         else:
             done(None)
-
-    def _finish_deletion(self, name: str, done: Done) -> None:
-        def work(coordinator: Coordinator) -> None:
-            store.remove_topic(coordinator, name)
-
-        def removed(outcome: SkidwayError | None) -> None:
-            if outcome is not None:
-                # Marked, so no topic of the name can be made before this is done to the end.
-                self._loop.call_later(TRY_AGAIN_MS, lambda: self._finish_deletion(name, _ignore))
-            done(outcome)
-
-        self.session.submit(work, removed)
-
-    def _drop_vanished(self) -> None:
-        deleting = self.catalog.deleting
-        for partition, replica in list(self._partitions.replicas.items()):
-            topic = self.catalog.topics.get(partition.topic)
-            if topic is None or topic.topic_id != replica.topic_id:
-                marked = deleting.get(partition.topic) == replica.topic_id
-                suffix = names.DELETED_DIRECTORY if marked else names.STRAY_DIRECTORY
-                self._take_out(partition, suffix)
-        for partition in list(self._logs.stopped):
-            topic = self.catalog.topics.get(partition.topic)
-            is_gone = topic is None and partition.topic not in deleting
-            if is_gone or (topic is not None and not self._is_ours(topic, partition.partition)):
-                self._take_out(partition, names.STRAY_DIRECTORY)
-
-    def _take_out(self, partition: TopicPartition, suffix: str) -> None:
-        self._logs.delete(partition, suffix=suffix)
-        self._partitions.drop(partition)
-
-    def _host(
-        self, topic: Topic, number: int, info: TopicPartitionInfo, wanted: dict[str, list[int]]
-    ) -> None:
-        partition = TopicPartition(topic.name, number)
-        if partition in self._preparing or partition in self._logs.stopped:
-            return
-        replica = self._partitions.get(partition)
-        config = self.log_config(topic)
-        if replica is not None:
-            replica.log.config = config
-            return
-        known = self._logs.logs.get(partition)
-        if known is not None and info.state is not None and info.state.leader == self._broker_id:
-            self._partitions.host(
-                Replica(partition, topic.topic_id, known, info.state.leader_epoch)
-            )
-        elif info.state is None:
-            wanted.setdefault(topic.name, []).append(number)
-        elif known is None:
-            self._logs.stop(partition, self._why_missing(partition))
-
-    def _why_missing(self, partition: TopicPartition) -> str:
-        moved = self._logs.moved(partition)
-        if moved is not None:
-            return (
-                f"{partition} was handed over and lies in {moved}; take it over where it shall be "
-                "served (skidway broker take-over), here or on another broker"
-            )
-        return (
-            f"the directory of {partition} is missing; bring it back, or delete the topic"
-            f"{self._logs.offline_words()}"
-        )
-
-    def _prepare(self, topic: Topic, numbers: list[int]) -> None:
-        """Makes the logs of new partitions, then says in ZooKeeper that we lead them."""
-        partitions = [TopicPartition(topic.name, number) for number in numbers]
-        self._preparing.update(partitions)
-        missing = [
-            NewLog(each, topic.topic_id, self.log_config(topic))
-            for each in partitions
-            if each not in self._logs.logs
-        ]
-
-        def made(error: StorageFailed | None) -> None:
-            if error is None:
-                self._lead(topic, numbers)
-                return
-            _log.error("partitions_not_created", topic=topic.name, reason=str(error))
-            self._preparing.difference_update(partitions)
-            if error.errno in DEVICE_ERRORS:
-                self._partitions.storage_failed(error)
-            self._tell(topic, error)
-            # The topic is there: it gets its partitions when a directory can take them.
-            self._loop.call_later(PREPARE_AGAIN_MS, lambda: self.apply(self.catalog))
-
-        if missing:
-            self._logs.create(missing, made)
-        else:
-            made(None)
-
-    def _lead(self, topic: Topic, numbers: list[int]) -> None:
-        def work(coordinator: Coordinator) -> dict[int, PartitionState]:
-            return store.lead_new(coordinator, topic.name, topic.topic_id, numbers, self._broker_id)
-
-        def led(outcome: dict[int, PartitionState] | SkidwayError) -> None:
-            known = self.catalog.topics.get(topic.name)
-            gone = known is None or known.topic_id != topic.topic_id
-            if isinstance(outcome, SkidwayError) and not gone:
-                # The topic stays ours; only ZooKeeper has to be there again.
-                self._loop.call_later(TRY_AGAIN_MS, lambda: self._lead(topic, numbers))
-                return
-            self._preparing.difference_update(TopicPartition(topic.name, n) for n in numbers)
-            if known is None or gone or isinstance(outcome, SkidwayError):
-                self._give_up(topic, numbers)
-                return
-            partitions = dict(known.partitions)
-            for number, state in outcome.items():
-                # A picture of ZooKeeper from before may lack it; the next one has it.
-                info = partitions.get(number, TopicPartitionInfo((self._broker_id,)))
-                partitions[number] = replace(info, state=state)
-            self._learn(replace(known, partitions=partitions))
-            self._tell(topic, None)
-
-        self.session.submit(work, led)
-
-    def _give_up(self, topic: Topic, numbers: list[int]) -> None:
-        """The topic was deleted while its partitions were made; its name may be another's now."""
-        for number in numbers:
-            self._take_out(TopicPartition(topic.name, number), names.STRAY_DIRECTORY)
-        self._tell(topic, SkidwayError(f"Topic '{topic.name}' was deleted."))
-        self.apply(self.catalog)
-
-    def _tell(self, topic: Topic, error: SkidwayError | None) -> None:
-        for done in self._when_ready.pop(topic.topic_id, []):
-            done(error)
-
-    def _lead_again(self) -> None:
-        """After an unclean stop: unflushed records may be gone, and their offsets are given again.
-
-        A new leader epoch tells them apart. On the calling thread, at the start.
-        """
-        for partition in sorted(self._logs.unclean & set(self._logs.logs)):
-            topic = self.catalog.topics[partition.topic]
-            info = topic.partitions[partition.partition]
-            if info.state is None or info.state.leader != self._broker_id:
-                continue
-            wanted = replace(info.state, leader_epoch=info.state.leader_epoch + 1)
-            state = self.session.lead(partition, wanted)
-            partitions = {**topic.partitions, partition.partition: replace(info, state=state)}
-            known = {**self.catalog.topics, topic.name: replace(topic, partitions=partitions)}
-            self.catalog = replace(self.catalog, topics=known)
-
-
-def _with(own: BrokerAddress, catalog: Catalog) -> Catalog:
-    """The catalog with this broker in it: while it registers again after its session ended it is
-    missing in ZooKeeper, and must not send its own clients away for that."""
-    return replace(catalog, brokers={**catalog.brokers, own.broker_id: own})
-
-
-def _ignore(_error: SkidwayError | None) -> None:
-    """Deletions that are finished at the start are nobody's request."""

@@ -32,7 +32,7 @@ Reading order:
 from skidway.schemas.codec.codec import Codec, Decoded, EncodeRefused
 from skidway.schemas.codec.conform import ColumnsRefused
 from skidway.schemas.codec.datum_reader import DatumReader
-from skidway.schemas.codec.faults import NOT_UTF8
+from skidway.schemas.codec.faults import NOT_UTF8, NotUtf8
 from skidway.schemas.codec.resolution import Unresolvable
 
 __all__ = [
@@ -42,5 +42,6 @@ __all__ = [
     "DatumReader",
     "Decoded",
     "EncodeRefused",
+    "NotUtf8",
     "Unresolvable",
 ]

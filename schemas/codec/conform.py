@@ -18,7 +18,7 @@ from pyarrow import types
 
 from skidway.errors import SkidwayError
 from skidway.schemas.avro_schema import Field, Record, default_fault
-from skidway.schemas.codec.faults import value_faults
+from skidway.schemas.codec.faults import value_faults, within
 from skidway.schemas.codec.rows import DEFAULT_FAULTS, default_value
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -213,4 +213,4 @@ def _is_lossless_struct(source: pa.DataType, target: pa.DataType) -> bool:
 def _note(faults: Faults, mask: Mask | None, name: str, reason: str) -> None:
     if mask is not None:
         for index in np.flatnonzero(mask).tolist():
-            faults.setdefault(index, f"field {name}: {reason}")
+            faults.setdefault(index, within(f"field {name}", reason))

@@ -19,8 +19,14 @@ from skidway.schemas.codec.arrow import branches_of, unwrapped
 from skidway.schemas.codec.text import repeated_keys, utf8_faults
 from skidway.schemas.codec.times import NO_TIME_OF_DAY, time_faults
 
-NOT_UTF8: Final = "not UTF-8"
-"""How the reason of a row with a string that is not UTF-8 ends."""
+
+class NotUtf8(str):
+    """The reason of a row with a string that is not UTF-8, wherever in the row it stands."""
+
+    __slots__ = ()
+
+
+NOT_UTF8: Final = NotUtf8("not UTF-8")
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
@@ -50,6 +56,11 @@ def value_faults(column: pa.Array, avro: AvroType) -> list[tuple[Mask, str]]:
     return found
 
 
+def within(place: str, reason: str) -> str:
+    """The reason with the place in front of it, and of the same type."""
+    return type(reason)(f"{place}: {reason}")
+
+
 def _text_faults(column: pa.Array, avro: AvroType) -> list[tuple[Mask, str]]:
     if isinstance(avro, Enum):
         known = pc.is_in(column, pa.array(avro.symbols, pa.string()))
@@ -62,7 +73,7 @@ def _text_faults(column: pa.Array, avro: AvroType) -> list[tuple[Mask, str]]:
 def _struct_faults(column: pa.Array, record: Record) -> list[tuple[Mask, str]]:
     present = np.asarray(column.is_valid())
     return [
-        (mask & present, f"{each.name}: {reason}")
+        (mask & present, within(each.name, reason))
         for at, each in enumerate(record.fields)
         for mask, reason in value_faults(column.field(at), each.type)
     ]
@@ -104,8 +115,8 @@ def _map_faults(column: pa.MapArray, avro: Map) -> list[tuple[Mask, str]]:
         (repeated_keys(keys, parents), "a map has a key twice"),
     ]
     found = [(mask, reason) for mask, reason in found if mask.any()]
-    found += [(mask, f"key: {why}") for mask, why in _text_faults(keys, Primitive("string"))]
-    found += [(mask, f"value: {why}") for mask, why in value_faults(values, avro.values)]
+    found += [(mask, within("key", why)) for mask, why in _text_faults(keys, Primitive("string"))]
+    found += [(mask, within("value", why)) for mask, why in value_faults(values, avro.values)]
     return [(_of_rows(column, parents[mask]), reason) for mask, reason in found]
 
 

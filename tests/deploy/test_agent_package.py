@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from deploy.packaging import deb
-from skidway.agent.installation import snippet
+from skidway.agent.commands.installation import snippet
 from support import hosts
 from support.hosts import Host, Run
 from support.packages import wheels_of

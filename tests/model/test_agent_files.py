@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from skidway.agent.files.endings import STILL_S
-from skidway.agent.files.host import UNMEASURED
-from skidway.agent.identity import FINGERPRINT_BYTES
 from skidway.agent.state.database import State
+from skidway.agent.values.found import UNMEASURED
+from skidway.agent.values.identity import FINGERPRINT_BYTES
 from skidway.audit import bucket
 from skidway.audit.messages import Certainty, Delta, Loss
 from support.agent_world import DAMAGED_BYTES, World, datum_text, raw, settings

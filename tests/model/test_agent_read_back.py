@@ -22,19 +22,19 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from skidway.agent import identity
+from skidway.agent.batches import recipe as recipes
+from skidway.agent.batches.recipe import Recipe
 from skidway.agent.delivery import inquiry
-from skidway.agent.delivery import recipe as recipes
 from skidway.agent.delivery.outbound import Departure, Refusal
 from skidway.agent.delivery.presses import Presses
 from skidway.agent.delivery.progress import Progress
 from skidway.agent.delivery.read_back import Bools, Int64s, Marks, Part, Rows, split
-from skidway.agent.delivery.recipe import Recipe
 from skidway.agent.delivery.refused import Refused, Sought
-from skidway.agent.files.news import SetApart
-from skidway.agent.files.tracked import TrackedFile
 from skidway.agent.parsing.regex import RegexParser
 from skidway.agent.state.changes import Changes
+from skidway.agent.values import identity
+from skidway.agent.values.set_apart import SetApart
+from skidway.agent.values.tracked import TrackedFile
 from skidway.audit.messages import Certainty, Delta, Loss, Seal
 from support.agent_schedule import TOPIC, Schedule, cells_in, run_traced, source
 from support.agent_world import World, settings

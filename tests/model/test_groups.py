@@ -21,7 +21,7 @@ import pytest
 
 from skidway.broker.groups.group import Group, State
 from skidway.broker.groups.limits import GroupLimits
-from skidway.broker.groups.member import Joining, Protocol
+from skidway.broker.groups.member import Joining, Protocol, Syncing
 from skidway.broker.groups.outcomes import Answer, Joined, Store, Synced
 from skidway.broker.groups.record import decode, encode
 from skidway.kafka.errors import ErrorCode
@@ -226,9 +226,8 @@ class World:
     def sync(self, client: Client) -> None:
         made = {each: f"{client.generation}:{each}".encode() for each in client.leads}
         request = self.ask(client, "sync")
-        self.group.sync(
-            self.now, request, client.member_id, client.instance_id, client.generation, made
-        )
+        syncing = Syncing(client.member_id, client.instance_id, client.generation, made)
+        self.group.sync(self.now, syncing, request)
 
     def heartbeat(self, client: Client) -> None:
         self.obey(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from skidway.agent.delivery.intents import Intent, Reading, crc_of
-from skidway.agent.delivery.press import Press, Pressed
-from skidway.agent.delivery.recipe import Recipe, Schema, Topic, derived_schema, recipe_of
+from skidway.agent.batches.press import Press, Pressed
+from skidway.agent.batches.recipe import Recipe, Schema, Topic, derived_schema, recipe_of
 from skidway.agent.settings import ParserSettings, SourceSettings
+from skidway.agent.values.intents import Intent, Reading, crc_of
 from skidway.kafka.source import Source
 from skidway.schemas.codec import Codec
 from skidway.schemas.single_object import schema_text

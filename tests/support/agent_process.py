@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from skidway.agent import ledger
+from skidway.agent.commands import state as ledger
 from skidway.audit import marks, topic
 from skidway.clock import SystemClock
 from skidway.errors import StateRefused

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from skidway.agent.files.tracked import TrackedFile
 from skidway.agent.settings import ParserSettings, SourceSettings
+from skidway.agent.values.tracked import TrackedFile
 from skidway.audit import bucket, checksum, marks
 from skidway.kafka.types import TopicPartition
 from skidway.schemas.codec import Codec

@@ -17,18 +17,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from skidway.agent.batches.recipe import Schema, Topic, derived_schema, recipe_of
+from skidway.agent.cluster.destinations import Cluster as ClusterName
+from skidway.agent.cluster.destinations import Destination
+from skidway.agent.commands.state import entry
 from skidway.agent.delivery.read_back import Rows
-from skidway.agent.delivery.recipe import Schema, Topic, derived_schema, recipe_of
 from skidway.agent.delivery.search import Hole
-from skidway.agent.destinations import Cluster as ClusterName
-from skidway.agent.destinations import Destination
-from skidway.agent.files.host import DAMAGED, UNMEASURED, FileKey, Found, Scan, Status
+from skidway.agent.files.host import Scan, Status
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.plain_sizes import not_yet
-from skidway.agent.ledger import entry
-from skidway.agent.loop import Loop
+from skidway.agent.loop.loop import Loop
+from skidway.agent.loop.parts import Surroundings
 from skidway.agent.settings import AgentSettings, SourceSettings
 from skidway.agent.state.database import State, create_tables
+from skidway.agent.values.found import DAMAGED, UNMEASURED, FileKey, Found
 from skidway.audit import messages
 from skidway.kafka.batch import EncodedBatch, seal
 from skidway.kafka.client import BufferFull, Delivery, Drained
@@ -545,8 +547,13 @@ class World:
         self.logs, self.refused_logs = MemoryLogs(self.brokers), MemoryLogs(self.brokers)
         logs = iter((self.logs, self.refused_logs))
         self.loop = Loop(
-            self.settings, State(self.connection), self.files, self.clock, self.producer,
-            ClusterName("main", self.cluster_id), self.destinations(), "host-1", lambda: next(logs),
+            self.settings,
+            State(self.connection),
+            Surroundings(
+                self.files, "host-1", self.clock, self.producer,
+                ClusterName("main", self.cluster_id), lambda: next(logs),
+            ),
+            self.destinations(),
         )  # fmt: skip
         return self.loop
 

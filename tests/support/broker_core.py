@@ -15,12 +15,14 @@ from typing import Any
 
 from kazoo.exceptions import BadVersionError, NoNodeError
 
+from skidway.broker.api.requests import Requests
 from skidway.broker.broker import Broker
+from skidway.broker.catalog import BrokerAddress, Catalog
 from skidway.broker.coordination import store
 from skidway.broker.coordination.producer_ids import ProducerIds
 from skidway.broker.groups.administration import GroupAdministration
 from skidway.broker.groups.coordinator import Groups
-from skidway.broker.groups.desk import Desk
+from skidway.broker.groups.job_queue import JobQueue
 from skidway.broker.log.flusher import Outcome, timed
 from skidway.broker.log.log_manager import LogManager
 from skidway.broker.network.loop import Limits, Loop
@@ -28,7 +30,6 @@ from skidway.broker.partitions.hosted import HostedPartitions
 from skidway.broker.purgatory import Purgatory
 from skidway.broker.settings import BrokerSettings
 from skidway.broker.topics.administration import Topics
-from skidway.broker.topics.catalog import BrokerAddress, Catalog
 from skidway.coordination import Versioned
 from skidway.errors import SkidwayError
 from support.clock import ManualClock
@@ -207,16 +208,16 @@ class BrokerCore:
             above = logs.highest_producer_id()
             session.submit(lambda zk: store.producer_id_block(zk, own.broker_id, above), taken)
 
-        desk = Desk(session.submit, self.loop.call_later, self.clock.monotonic, topics.topic_id)
+        jobs = JobQueue(session.submit, self.loop.call_later, self.clock.monotonic, topics.topic_id)
         groups = Groups(
-            own.broker_id, settings.group_limits(), self.clock, self.loop.timers, desk,
+            own.broker_id, settings.group_limits(), self.clock, self.loop.timers, jobs,
             topics.topic_id,
         )  # fmt: skip
         self.broker = Broker(
             settings, self.clock, self.loop, logs, partitions, purgatory, topics,
             ProducerIds(take_block), groups, GroupAdministration(groups, session),
         )  # fmt: skip
-        self.loop.serve(self.broker)
+        self.loop.serve(Requests(self.broker, self.clock))
 
     def connect(self) -> CoreClient:
         ours, theirs = socket.socketpair()

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from skidway.broker.catalog import Topic, TopicPartitionInfo
 from skidway.broker.coordination.store import TooManyGaps
 from skidway.broker.log import partition_log
 from skidway.broker.log.config import LogConfig
@@ -30,7 +31,6 @@ from skidway.broker.mirror.source import MirrorSource
 from skidway.broker.mirror.status import status_of
 from skidway.broker.mirror.surroundings import Done
 from skidway.broker.partitions.replica import Replica
-from skidway.broker.topics.catalog import Topic, TopicPartitionInfo
 from skidway.broker.topics.configs import log_config
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka import gaps

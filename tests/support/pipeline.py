@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from skidway.agent import ledger
+from skidway.agent.commands import state as ledger
 from skidway.agent.state.database import DATABASE
 from skidway.demo.site import DATACENTER, DEFAULT_PORTS, OFFLINE, Site, Timing
 from skidway.errors import StateRefused

@@ -18,11 +18,11 @@ def with_another_press(tree: Path) -> Path:
     """A version whose agent says that its records are others; they are the same."""
     for name in PACKAGES:
         shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=IGNORED)
-    recipe = tree / "agent" / "delivery" / "recipe.py"
+    recipe = tree / "agent" / "batches" / "recipe.py"
     text = recipe.read_text()
     assert _HERE in text
     recipe.write_text(text.replace(_HERE, _THERE))
-    question = "from skidway.agent.delivery.recipe import program_version; print(program_version())"
+    question = "from skidway.agent.batches.recipe import program_version; print(program_version())"
     env = {**os.environ, "PYTHONPATH": str(tree)}
     command = [sys.executable, "-c", question]
     said = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, check=True)

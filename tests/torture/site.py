@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from skidway.agent import ledger
+from skidway.agent.commands import state as ledger
 from skidway.demo.site import DEFAULT_PORTS, Site, Timing
 from skidway.errors import SkidwayError
 from skidway.kafka.types import TopicPartition

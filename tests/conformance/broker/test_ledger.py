@@ -12,10 +12,10 @@ import pytest
 
 from skidway.broker.coordination import stored_groups
 from skidway.broker.coordination.consumers import Committed
-from skidway.broker.coordination.ledger import Errand, Ledger, Record
+from skidway.broker.coordination.ledger import Job, Ledger, Record
 from skidway.broker.coordination.stored_groups import GroupGone, GroupInUse
 from skidway.broker.groups.coordinator import Groups
-from skidway.broker.groups.desk import Desk
+from skidway.broker.groups.job_queue import JobQueue
 from skidway.broker.groups.limits import GroupLimits
 from skidway.broker.groups.member import Member
 from skidway.broker.groups.record import GroupRecord, encode
@@ -54,15 +54,15 @@ def test_offsets_of_many_groups(coordinator: Coordinator) -> None:
     partitions = [TopicPartition(topic, number) for topic in ("a", "b") for number in range(3)]
     first = {(f"g{number}", each): Committed(1) for number in range(120) for each in partitions}
     book = Ledger()
-    assert book.carry_out(coordinator, Errand(commits=first)).transactions == 2
+    assert book.carry_out(coordinator, Job(commits=first)).transactions == 2
     second = {(f"g{number}", LOGS): Committed(2, "words", 7) for number in range(110, 130)}
     for each in (book, Ledger()):
-        each.carry_out(coordinator, Errand(commits=second))
+        each.carry_out(coordinator, Job(commits=second))
     # A group that others delete behind our back is made again.
     stored_groups.delete_group(coordinator, "g0")
     report = book.carry_out(
         coordinator,
-        Errand(commits={("g0", MORE): Committed(3)}, loads=["g1"], reads=["g0", "g115"]),
+        Job(commits={("g0", MORE): Committed(3)}, loads=["g1"], reads=["g0", "g115"]),
     )
     assert report.loads == {"g1": None}
     assert {each: found.offset for each, found in report.reads["g0"].items()} == {MORE: 3}
@@ -85,19 +85,19 @@ def test_records_are_written_whatever_is_there(coordinator: Coordinator) -> None
     book = Ledger()
     for content in (b"1", b"2"):
         assert book.carry_out(
-            coordinator, Errand(records={"g": Record(content, has_members=True)})
+            coordinator, Job(records={"g": Record(content, has_members=True)})
         ).records == {"g": None}
-    Ledger().carry_out(coordinator, Errand(records={"g": Record(b"3", has_members=False)}))
-    book.carry_out(coordinator, Errand(records={"g": Record(b"4", has_members=True)}))
-    assert book.carry_out(coordinator, Errand(loads=["g"])).loads == {"g": b"4"}
+    Ledger().carry_out(coordinator, Job(records={"g": Record(b"3", has_members=False)}))
+    book.carry_out(coordinator, Job(records={"g": Record(b"4", has_members=True)}))
+    assert book.carry_out(coordinator, Job(loads=["g"])).loads == {"g": b"4"}
     coordinator.delete(group_nodes.record_path("g"))
-    book.carry_out(coordinator, Errand(records={"g": Record(b"5", has_members=True)}))
+    book.carry_out(coordinator, Job(records={"g": Record(b"5", has_members=True)}))
     assert stored_groups.list_groups(coordinator) == {"g": b"5"}
 
 
 def test_who_registered_in_zookeeper_keeps_the_group(coordinator: Coordinator) -> None:
     """A group of our own consumers is not deleted under their feet."""
-    Ledger().carry_out(coordinator, Errand(commits={("g", LOGS): Committed(1)}))
+    Ledger().carry_out(coordinator, Job(commits={("g", LOGS): Committed(1)}))
     coordinator.create_if_absent("/consumers/g/ids/somebody", b"", ephemeral=True)
     with pytest.raises(GroupInUse):
         stored_groups.delete_group(coordinator, "g")
@@ -121,7 +121,7 @@ def test_of_two_kinds_of_members_at_once_one_is_refused(
         for number in range(ROUNDS):
             group = f"race-{number}"
             if number % 2:
-                book.carry_out(coordinator, Errand(records={group: Record(b"{}", False)}))
+                book.carry_out(coordinator, Job(records={group: Record(b"{}", False)}))
             registry = Registry(other, group, SystemClock())
             head_start = {0: "ours", 1: "stock"}.get(number)  # so that each has won once for sure
             start = Barrier(1 if head_start else 2)
@@ -139,7 +139,7 @@ def test_of_two_kinds_of_members_at_once_one_is_refused(
             def store(group: str = group, start: Barrier = start) -> Exception | None:
                 record = Record(b'{"members":[{}]}', has_members=True)
                 start.wait()
-                return book.carry_out(coordinator, Errand(records={group: record})).records[group]
+                return book.carry_out(coordinator, Job(records={group: record})).records[group]
 
             if head_start == "stock":
                 stored, refused = store(), thread.submit(register).result()
@@ -180,7 +180,7 @@ def test_a_deletion_takes_no_registration_with_it(
             group = f"race-{number}"
             registry = Registry(other, group, SystemClock())
             Ledger().carry_out(
-                coordinator, Errand(commits={(group, each): at for each, at in commits.items()})
+                coordinator, Job(commits={(group, each): at for each, at in commits.items()})
             )
 
             def register(registry: Registry = registry) -> None:
@@ -210,7 +210,7 @@ def test_a_group_of_many_nodes_is_deleted(
     """In as many transactions as it takes."""
     monkeypatch.setattr(stored_groups, "DELETED_BYTES_AT_ONCE", 300)
     commits = {("g", TopicPartition(topic, n)): Committed(1) for topic in "ab" for n in range(20)}
-    Ledger().carry_out(coordinator, Errand(commits=commits))
+    Ledger().carry_out(coordinator, Job(commits=commits))
     stored_groups.delete_group(coordinator, "g")
     assert stored_groups.list_groups(coordinator) == {}
 
@@ -218,7 +218,7 @@ def test_a_group_of_many_nodes_is_deleted(
 def test_a_topic_is_forgotten_by_every_group(coordinator: Coordinator) -> None:
     """Other topics' offsets stay."""
     commits = {(group, each): Committed(1) for group in "abc" for each in (LOGS, MORE)}
-    Ledger().carry_out(coordinator, Errand(commits=commits))
+    Ledger().carry_out(coordinator, Job(commits=commits))
     for _ in range(2):
         stored_groups.forget_topic(coordinator, "logs")
     assert [offsets(coordinator, group) for group in "abc"] == [{MORE: 1}] * 3
@@ -245,7 +245,7 @@ def test_groups_without_members_expire(coordinator: Coordinator) -> None:
     found = coordinator.client.exists("/")
     clock = ManualClock(time_ms=max(found.mtime, found.ctime) + 60_000)
     Ledger().carry_out(
-        coordinator, Errand(commits={(group, LOGS): Committed(1) for group in ("old", "used")})
+        coordinator, Job(commits={(group, LOGS): Committed(1) for group in ("old", "used")})
     )
     clock.set_time_ms(stored_groups.look(coordinator, "old").offsets[LOGS].time_ms)
     coordinator.create_if_absent("/consumers/used/ids/somebody", b"", ephemeral=True)
@@ -254,10 +254,12 @@ def test_groups_without_members_expire(coordinator: Coordinator) -> None:
         session_timeout_s=10, rebalance_timeout_s=10, protocols=(),
     )  # fmt: skip
     record = encode(GroupRecord(generation=4, protocol_type="consumer", members=(member,)))
-    Ledger().carry_out(coordinator, Errand(records={"left": Record(record, has_members=True)}))
-    desk = Desk(session.submit, lambda _delay, action: action(), clock.monotonic, lambda _: None)
+    Ledger().carry_out(coordinator, Job(records={"left": Record(record, has_members=True)}))
+    jobs = JobQueue(
+        session.submit, lambda _delay, action: action(), clock.monotonic, lambda _: None
+    )
     timers = Timers()
-    groups = Groups(1, GroupLimits(), clock, timers, desk, lambda _topic: None)
+    groups = Groups(1, GroupLimits(), clock, timers, jobs, lambda _topic: None)
     retention = OffsetRetention(groups, session, clock, WEEK_S * 1000, lambda _: {})
     retention.look()
     assert set(groups.hosted) == {"left"}
@@ -280,9 +282,9 @@ def test_what_is_committed_while_a_group_expires_stays(coordinator: Coordinator)
     """Each offset goes only as it was looked at; so does the group, and what is in use of it."""
     more = TopicPartition("logs", 1)
     both = {("late", LOGS): Committed(1), ("late", more): Committed(1)}
-    Ledger().carry_out(coordinator, Errand(commits=both))
+    Ledger().carry_out(coordinator, Job(commits=both))
     looked = stored_groups.look(coordinator, "late")
-    Ledger().carry_out(coordinator, Errand(commits={("late", more): Committed(2)}))
+    Ledger().carry_out(coordinator, Job(commits={("late", more): Committed(2)}))
     assert stored_groups.expire_offsets(coordinator, "late", {more: looked.offsets[more]}) == 0
     assert stored_groups.expire_group(coordinator, "late", looked) == 1
     assert offsets(coordinator, "late") == {more: 2}

@@ -14,20 +14,20 @@ MUTANTS = (
     ),
     Mutant(
         "ids may be 2^63 and above",
-        "agent/identity.py",
+        "agent/values/identity.py",
         """ID_BITS: Final = 63
 """,
         """ID_BITS: Final = 64
 """,
-        ("tests/unit/agent/test_identity.py::test_ids_fit_signed_longs",),
+        ("tests/unit/agent/values/test_identity.py::test_ids_fit_signed_longs",),
     ),
     Mutant(
         "a file is read before the cluster has its announcement",
-        "agent/loop.py",
-        ("return tracked.announced and not self._books.leaving.is_done_with(tracked.birth.topic)"),
-        "return not self._books.leaving.is_done_with(tracked.birth.topic)",
+        "agent/loop/parts.py",
+        "return tracked.announced and not accounts.leaving.is_done_with(tracked.birth.topic)",
+        "return not accounts.leaving.is_done_with(tracked.birth.topic)",
         (
-            "tests/unit/agent/test_loop.py::"
+            "tests/unit/agent/loop/test_loop.py::"
             "test_nothing_is_sent_before_its_announcement_is_acknowledged",
         ),
     ),
@@ -39,7 +39,7 @@ MUTANTS = (
         """        tracked.announced_ms, tracked.announced = now_ms, True
         source""",
         (
-            "tests/unit/agent/test_loop.py::"
+            "tests/unit/agent/loop/test_loop.py::"
             "test_nothing_is_sent_before_its_announcement_is_acknowledged",
         ),
     ),
@@ -48,7 +48,7 @@ MUTANTS = (
         "agent/accounts/announcements.py",
         "REPEAT_AFTER_MS = 86_400_000",
         "REPEAT_AFTER_MS = 864_000_000",
-        ("tests/unit/agent/test_loop.py::test_files_are_announced_again_every_day",),
+        ("tests/unit/agent/loop/test_loop.py::test_files_are_announced_again_every_day",),
     ),
     Mutant(
         "a file is closed without waiting for the checkpoint",
@@ -76,7 +76,7 @@ MUTANTS = (
     ),
     Mutant(
         "a closure is in a transaction behind that of the position",
-        "agent/loop.py",
+        "agent/loop/loop.py",
         """        passed = self._progress.pass_flights(self.tracker, changes)
         for tracked, before in passed.moved:
             if before < FINGERPRINT_BYTES <= tracked.position:
@@ -119,13 +119,13 @@ MUTANTS = (
     ),
     Mutant(
         "a file that grew is not announced with more of its bytes",
-        "agent/loop.py",
+        "agent/loop/loop.py",
         """            if before < FINGERPRINT_BYTES <= tracked.position:
 """,
         """            if before == 0 and FINGERPRINT_BYTES <= tracked.position:
 """,
         (
-            "tests/unit/agent/test_loop.py::"
+            "tests/unit/agent/loop/test_loop.py::"
             "test_a_file_that_grew_is_known_again_after_the_state_was_deleted",
         ),
     ),
@@ -136,7 +136,7 @@ MUTANTS = (
 """,
         """        born_ns=None,
 """,
-        ("tests/unit/agent/test_loop.py::test_a_small_file_that_grew_is_known_by_its_birth",),
+        ("tests/unit/agent/loop/test_loop.py::test_a_small_file_that_grew_is_known_by_its_birth",),
     ),
     Mutant(
         "a file with a predecessor is nobody else's",
@@ -148,7 +148,7 @@ MUTANTS = (
         (
             "tests/unit/audit/test_doublings.py::test_a_predecessor_hides_no_file",
             "tests/unit/audit/test_doublings.py::test_without_births_first_bytes_decide",
-            "tests/unit/agent/test_loop.py::"
+            "tests/unit/agent/loop/test_loop.py::"
             "test_a_file_that_was_truncated_is_known_again_after_the_state_was_deleted",
         ),
     ),
@@ -202,7 +202,7 @@ MUTANTS = (
             press = Press(recipe, self._codec)
             self._presses[fingerprint] = press
 """,
-        ("tests/unit/agent/test_loop.py::test_partitions_added_while_running",),
+        ("tests/unit/agent/loop/test_loop.py::test_partitions_added_while_running",),
     ),
     Mutant(
         "a line that is sent again says where its file lies now",
@@ -216,18 +216,18 @@ MUTANTS = (
     ),
     Mutant(
         ("the time of an event that is not believed is that of the clock when it is pressed"),
-        "agent/delivery/press.py",
+        "agent/batches/press.py",
         """    times = np.where(believed, event_ms, np.int64(read_ms))
 """,
         ('    times = np.where(believed, event_ms, np.datetime64("now", "ms").astype(np.int64))\n'),
         (
-            "tests/unit/agent/delivery/test_press.py::"
+            "tests/unit/agent/batches/test_press.py::"
             "test_times_that_cannot_be_believed_are_those_of_reading",
         ),
     ),
     Mutant(
         "what a line is routed by depends on what it travels with",
-        "agent/delivery/press.py",
+        "agent/batches/press.py",
         """    files = _distinct(records.file)
     if len(files) == 1 or topic.partitions == 1:
 """,
@@ -235,13 +235,13 @@ MUTANTS = (
     if len(files) >= 1 or topic.partitions == 1:
 """,
         (
-            "tests/unit/agent/delivery/test_press.py::"
+            "tests/unit/agent/batches/test_press.py::"
             "test_each_file_keeps_its_partition_whatever_travels_with_it",
         ),
     ),
     Mutant(
         "on a full disk bytes are sent whose intent was not written",
-        "agent/loop.py",
+        "agent/loop/loop.py",
         """        if self._write(self._unwritten):
             taken, self._unwritten = self._unwritten.taken, None
             self._presses.press(taken, self.outbound, now)
@@ -252,8 +252,8 @@ MUTANTS = (
             self._unwritten = None
 """,
         (
-            "tests/unit/agent/test_loop.py::test_a_full_disk_stops_reading_and_loses_nothing",
-            "tests/unit/agent/test_loop.py::test_a_kill_on_a_full_disk_loses_nothing",
+            "tests/unit/agent/loop/test_loop.py::test_a_full_disk_stops_reading_and_loses_nothing",
+            "tests/unit/agent/loop/test_loop.py::test_a_kill_on_a_full_disk_loses_nothing",
         ),
     ),
     Mutant(
@@ -300,13 +300,13 @@ MUTANTS = (
     ),
     Mutant(
         "on a full disk a new turn takes the place of the one that was not written",
-        "agent/loop.py",
+        "agent/loop/loop.py",
         """        if self._unwritten is None:
             self._unwritten = self._gather(now)
 """,
         """        self._unwritten = self._gather(now)
 """,
-        ("tests/unit/agent/test_loop.py::test_a_full_disk_stops_reading_and_loses_nothing",),
+        ("tests/unit/agent/loop/test_loop.py::test_a_full_disk_stops_reading_and_loses_nothing",),
     ),
     Mutant(
         "a recipe is not kept for the intents that name it",
@@ -316,7 +316,7 @@ MUTANTS = (
 """,
         """            self._kept.add(fingerprint)
 """,
-        ("tests/unit/agent/test_loop.py::test_new_settings_begin_behind_the_last_intent",),
+        ("tests/unit/agent/loop/test_loop.py::test_new_settings_begin_behind_the_last_intent",),
     ),
     Mutant(
         "promises are sent again with the settings of now",
@@ -328,18 +328,18 @@ MUTANTS = (
                 self._recipes[old] = recipe
         self._recipes[recipe.fingerprint] = recipe
 """,
-        ("tests/unit/agent/test_loop.py::test_new_settings_begin_behind_the_last_intent",),
+        ("tests/unit/agent/loop/test_loop.py::test_new_settings_begin_behind_the_last_intent",),
     ),
     Mutant(
         "of several ranges only the last one ends a record",
-        "agent/framing.py",
+        "agent/parsing/framing.py",
         """    if (array[range_ends - 1] != LF).any():  # a last line without its end
         end = np.union1d(end, range_ends)
 """,
         """    if array[-1] != LF:  # a last line without its end
         end = np.append(end, len(data))
 """,
-        ("tests/unit/agent/test_framing.py::test_no_record_crosses_the_end_of_a_range",),
+        ("tests/unit/agent/parsing/test_framing.py::test_no_record_crosses_the_end_of_a_range",),
     ),
     Mutant(
         "a half-read line belongs to the intent that was read with it",
@@ -349,9 +349,9 @@ MUTANTS = (
         """        end = len(body) if whole_records_end(body) else 0
 """,
         (
-            "tests/unit/agent/test_loop.py::"
+            "tests/unit/agent/loop/test_loop.py::"
             "test_a_partial_line_that_was_flushed_and_then_completed",
-            "tests/unit/agent/test_loop.py",
+            "tests/unit/agent/loop/test_loop.py",
         ),
     ),
     Mutant(
@@ -381,7 +381,7 @@ MUTANTS = (
     ),
     Mutant(
         "partitions begin where they end now, though something was on its way to them",
-        "agent/beginning.py",
+        "agent/loop/beginning.py",
         """    if state.intents():
         return []
 """,
@@ -450,7 +450,7 @@ MUTANTS = (
     ),
     Mutant(
         "what lies behind a refused record is sent before the mark is durable",
-        "agent/loop.py",
+        "agent/loop/loop.py",
         """        if not self._refused.has_unwritten:
             self._progress.sent(self.outbound.pump())
 """,
@@ -475,7 +475,7 @@ MUTANTS = (
     ),
     Mutant(
         "however many refused records are undecided, reading goes on",
-        "agent/loop.py",
+        "agent/loop/loop.py",
         """        if not self.outbound.has_room or self._refused.is_full:
 """,
         """        if not self.outbound.has_room:
@@ -660,30 +660,30 @@ MUTANTS = (
     ),
     Mutant(
         "another Python is no other program for lines of JSON",
-        "agent/delivery/recipe.py",
+        "agent/batches/recipe.py",
         """        names.append(f"python-{platform.python_version()}")
 """,
         """        pass
 """,
-        ("tests/unit/agent/delivery/test_recipe.py::test_what_a_program_is_named_by",),
+        ("tests/unit/agent/batches/test_recipe.py::test_what_a_program_is_named_by",),
     ),
     Mutant(
         "the rules of a zone are known by its name",
-        "agent/delivery/recipe.py",
+        "agent/batches/recipe.py",
         """            return f"{crc_of((Path(folder) / name).read_bytes()):08x}"
 """,
         """            return (Path(folder) / name).read_bytes() and name
 """,
-        ("tests/unit/agent/delivery/test_recipe.py::test_new_rules_of_a_zone_are_another_program",),
+        ("tests/unit/agent/batches/test_recipe.py::test_new_rules_of_a_zone_are_another_program",),
     ),
     Mutant(
         "positions of a file are mixed in another way, and the program is called the same",
-        "agent/delivery/routing.py",
+        "agent/batches/routing.py",
         """    table = [_mix(_mix(file) ^ int(step)) % partitions for step in found]
 """,
         """    table = [_mix(file + int(step)) % partitions for step in found]
 """,
-        ("tests/unit/agent/delivery/test_recipe.py::test_known_lines_become_known_records",),
+        ("tests/unit/agent/batches/test_recipe.py::test_known_lines_become_known_records",),
     ),
     Mutant(
         "what another version of the program had promised is sent again",
@@ -708,7 +708,7 @@ MUTANTS = (
         "if len(data) != intent.length or crc_of(data) != intent.crc:",
         "if len(data) != intent.length:",
         (
-            "tests/unit/agent/test_loop.py::test_promised_bytes_that_are_gone_are_lost",
+            "tests/unit/agent/loop/test_loop.py::test_promised_bytes_that_are_gone_are_lost",
             "tests/unit/agent/test_seals.py::"
             "test_a_promise_that_cannot_be_kept_voids_what_was_noted",
         ),
@@ -723,7 +723,7 @@ MUTANTS = (
             flight.lost_bytes = size
 """,
         (
-            "tests/unit/agent/test_loop.py::test_promised_bytes_that_are_gone_are_lost",
+            "tests/unit/agent/loop/test_loop.py::test_promised_bytes_that_are_gone_are_lost",
             "tests/unit/agent/test_reading_back.py::"
             "test_bytes_that_are_gone_are_lost_but_for_what_is_found",
             "tests/unit/agent/test_reading_back.py",
@@ -736,27 +736,27 @@ MUTANTS = (
 """,
         """            del apart
 """,
-        ("tests/unit/agent/test_loop.py::test_promised_bytes_that_are_gone_are_lost",),
+        ("tests/unit/agent/loop/test_loop.py::test_promised_bytes_that_are_gone_are_lost",),
     ),
     Mutant(
         "a file's partition follows its path",
-        "agent/delivery/routing.py",
+        "agent/batches/routing.py",
         """    return _mix(file) % partitions
 """,
         """    return _mix(file >> 32) % partitions
 """,
-        ("tests/unit/agent/delivery/test_routing.py::test_a_file_stays_in_its_partition",),
+        ("tests/unit/agent/batches/test_routing.py::test_a_file_stays_in_its_partition",),
     ),
     Mutant(
         "records without a key go where an empty key goes",
-        "agent/delivery/press.py",
+        "agent/batches/press.py",
         (
             "            return np.where(missing, _file_partitions(records, "
             "self.recipe.data), by_key)\n"
         ),
         """            return by_key
 """,
-        ("tests/unit/agent/delivery/test_press.py::test_null_keys_follow_their_file",),
+        ("tests/unit/agent/batches/test_press.py::test_null_keys_follow_their_file",),
     ),
     Mutant(
         "a turn is one transaction for each statement",
@@ -801,9 +801,9 @@ MUTANTS = (
 """,
         "",
         (
-            "tests/unit/agent/test_loop.py::"
+            "tests/unit/agent/loop/test_loop.py::"
             "test_deltas_have_numbers_without_holes_and_count_what_was_passed",
-            "tests/unit/agent/test_loop.py::"
+            "tests/unit/agent/loop/test_loop.py::"
             "test_buckets_of_another_size_begin_a_chain_of_their_own",
         ),
     ),
@@ -859,7 +859,7 @@ MUTANTS = (
     ),
     Mutant(
         "a loss that a start finds again is declared again",
-        "agent/accounts/books.py",
+        "agent/accounts/accounts.py",
         (
             "        self._declared = {(x.file, x.first, x.end, x.certainty) for x in "
             "state.losses()}\n"
@@ -869,21 +869,21 @@ MUTANTS = (
             "state.losses()[:0]}\n"
         ),
         (
-            "tests/unit/agent/accounts/test_books.py::"
+            "tests/unit/agent/accounts/test_accounts.py::"
             "test_a_loss_that_a_start_finds_again_is_not_declared_again",
         ),
     ),
     Mutant(
         "the same loss is declared again",
-        "agent/accounts/books.py",
+        "agent/accounts/accounts.py",
         """        self._declared.add(declared)
 """,
         "",
-        ("tests/unit/agent/accounts/test_books.py::test_a_range_is_declared_once",),
+        ("tests/unit/agent/accounts/test_accounts.py::test_a_range_is_declared_once",),
     ),
     Mutant(
         "a seal is sent without what it vouches for in deltas",
-        "agent/accounts/books.py",
+        "agent/accounts/accounts.py",
         """        self._deltas.cut(now_ms, changes)
         self._noted = [""",
         "        self._noted = [",
@@ -894,11 +894,11 @@ MUTANTS = (
     ),
     Mutant(
         "the moment that a seal names is that behind its look",
-        "agent/loop.py",
-        """            self._books.note_sizes(*noted, self._sealed, self.tracker, self.reader)
+        "agent/loop/loop.py",
+        """            self._accounts.note_sizes(*noted, self._sealed, self.tracker, self.reader)
 """,
         """            noted = self._clock.time_ms(), noted[1]
-            self._books.note_sizes(*noted, self._sealed, self.tracker, self.reader)
+            self._accounts.note_sizes(*noted, self._sealed, self.tracker, self.reader)
 """,
         ("tests/unit/agent/test_seals.py::test_a_seal_names_the_moment_before_its_look",),
     ),
@@ -934,13 +934,13 @@ MUTANTS = (
     ),
     Mutant(
         "a topic is sealed though a file of it cannot be read",
-        "agent/accounts/books.py",
+        "agent/accounts/accounts.py",
         """            if sealing.held_back_by(topic, tracker.unreadable):
                 continue
 """,
         "",
         (
-            "tests/unit/agent/test_loop.py::"
+            "tests/unit/agent/loop/test_loop.py::"
             "test_an_unreadable_file_is_named_and_holds_the_seal_back",
         ),
     ),
@@ -978,63 +978,65 @@ MUTANTS = (
     ),
     Mutant(
         "another cluster is known by another name",
-        "agent/beginning.py",
+        "agent/loop/beginning.py",
         """    if state.cluster_id and cluster.id and state.cluster_id != cluster.id:
 """,
         """    if state.cluster_id and cluster.id and state.cluster != cluster.name:
 """,
         (
-            "tests/unit/agent/test_loop.py::"
+            "tests/unit/agent/loop/test_loop.py::"
             "test_lines_on_their_way_to_another_cluster_refuse_to_start",
         ),
     ),
     Mutant(
         "lines on their way to a topic that was made again are sent to the new one",
-        "agent/beginning.py",
+        "agent/loop/beginning.py",
         "if before.topic_id and source.topic_id and before.topic_id != source.topic_id:",
         "if before.topic_id and not source.topic_id:",
         (
-            "tests/unit/agent/test_loop.py::"
+            "tests/unit/agent/loop/test_loop.py::"
             "test_what_was_on_its_way_to_a_topic_made_again_can_be_given_up",
         ),
     ),
     Mutant(
         "a batch that lies where the last acknowledged one lay is in the same log",
-        "agent/topics.py",
+        "agent/cluster/topics.py",
         "delivery.error is None and 0 <= delivery.base_offset <= offsets.get(delivery.tp, -1)",
         "delivery.error is None and 0 <= delivery.base_offset < offsets.get(delivery.tp, -1)",
         (
-            "tests/unit/agent/test_topics.py::"
+            "tests/unit/agent/cluster/test_topics.py::"
             "test_a_batch_below_what_was_acknowledged_lies_in_another_log",
         ),
     ),
     Mutant(
         "the partitions of a topic that was made again are taken for the old one's",
-        "agent/connection.py",
+        "agent/cluster/connection.py",
         """        found.destinations.append(each if others else replace(each, recipe=recipe))
 """,
         """        found.destinations.append(replace(each, recipe=recipe))
 """,
         (
-            "tests/unit/agent/test_connection.py::"
+            "tests/unit/agent/cluster/test_connection.py::"
             "test_new_partitions_are_seen_and_a_topic_made_again_is_not_mixed_in",
         ),
     ),
     Mutant(
         "an over-long line has the length of what was read of it",
-        "agent/delivery/press.py",
+        "agent/batches/press.py",
         """        length=intent.length,
 """,
         """        length=len(reading.data),
 """,
-        ("tests/unit/agent/test_loop.py::test_an_overlong_line_is_rejected_with_its_whole_length",),
+        (
+            "tests/unit/agent/loop/test_loop.py::test_an_overlong_line_is_rejected_with_its_whole_length",
+        ),
     ),
     Mutant(
         "a line as long as allowed is rejected",
-        "agent/delivery/press.py",
+        "agent/batches/press.py",
         "line_columns.sizes(lines.values) > self.recipe.line_bytes",
         "line_columns.sizes(lines.values) >= self.recipe.line_bytes",
-        ("tests/unit/agent/delivery/test_press.py::test_lines_longer_than_allowed_are_rejected",),
+        ("tests/unit/agent/batches/test_press.py::test_lines_longer_than_allowed_are_rejected",),
     ),
     Mutant(
         "what is not UTF-8 is left out",
@@ -1102,8 +1104,8 @@ MUTANTS = (
             "            tracked.tally.rejected += outcome.rejected_bytes\n"
         ),
         (
-            "tests/unit/agent/test_loop.py::test_lines_arrive_in_order_and_the_ledger_adds_up",
-            "tests/unit/agent/test_loop.py",
+            "tests/unit/agent/loop/test_loop.py::test_lines_arrive_in_order_and_the_ledger_adds_up",
+            "tests/unit/agent/loop/test_loop.py",
         ),
     ),
     Mutant(
@@ -1144,7 +1146,7 @@ MUTANTS = (
     ),
     Mutant(
         "records are sent in the turn before their promise is written",
-        "agent/loop.py",
+        "agent/loop/loop.py",
         """        if self._write(self._unwritten):
             taken, self._unwritten = self._unwritten.taken, None
             self._presses.press(taken, self.outbound, now)
@@ -1154,7 +1156,7 @@ MUTANTS = (
         if self._write(self._unwritten):
             self._unwritten = None
 """,
-        ("tests/unit/agent/test_loop.py::test_nothing_is_sent_before_its_intent_is_durable",),
+        ("tests/unit/agent/loop/test_loop.py::test_nothing_is_sent_before_its_intent_is_durable",),
     ),
     Mutant(
         "a file that had ended is read on under a new id",
@@ -1206,7 +1208,7 @@ MUTANTS = (
         "    return (a.recipe, a.read_ms) == (b.recipe, b.read_ms)",
         "    return a.recipe == b.recipe",
         (
-            "tests/unit/agent/test_loop.py::"
+            "tests/unit/agent/loop/test_loop.py::"
             "test_promises_of_different_moments_are_each_sent_again_with_their_own",
         ),
     ),
@@ -1299,18 +1301,18 @@ MUTANTS = (
     ),
     Mutant(
         "times further ahead are believed, and the program is called the same",
-        "agent/delivery/press.py",
+        "agent/batches/press.py",
         "AHEAD_MS_MAX = 3_600_000\n",
         "AHEAD_MS_MAX = 7_200_000\n",
-        ("tests/unit/agent/delivery/test_recipe.py::test_known_lines_become_known_records",),
+        ("tests/unit/agent/batches/test_recipe.py::test_known_lines_become_known_records",),
     ),
     Mutant(
         "a loss of before the start is declared again once it is in a delta",
-        "agent/accounts/books.py",
+        "agent/accounts/accounts.py",
         "for x in state.losses()}",
         "for x in state.losses(undeclared=True)}",
         (
-            "tests/unit/agent/accounts/test_books.py::"
+            "tests/unit/agent/accounts/test_accounts.py::"
             "test_a_loss_that_a_start_finds_again_is_not_declared_again",
         ),
     ),

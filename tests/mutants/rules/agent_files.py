@@ -49,7 +49,7 @@ MUTANTS = (
             self._see_new(sighting)
             return
         if tracked.state""",
-        ("tests/unit/agent/test_loop.py::test_rotation_by_rename_keeps_the_id_and_closes_it",),
+        ("tests/unit/agent/loop/test_loop.py::test_rotation_by_rename_keeps_the_id_and_closes_it",),
     ),
     Mutant(
         "a file that was cut goes on under its id where it is long enough again",
@@ -92,7 +92,7 @@ MUTANTS = (
         """        mark = Mark(0, 0)
 """,
         (
-            "tests/unit/agent/test_loop.py::"
+            "tests/unit/agent/loop/test_loop.py::"
             "test_a_file_cut_by_a_power_loss_goes_on_where_it_is_proven",
         ),
     ),
@@ -102,7 +102,7 @@ MUTANTS = (
         "may_be_old = proven.same_beginning or old.is_unproven",
         "may_be_old = old.is_unproven",
         (
-            "tests/unit/agent/test_loop.py::"
+            "tests/unit/agent/loop/test_loop.py::"
             "test_a_file_cut_by_a_power_loss_goes_on_where_it_is_proven",
         ),
     ),
@@ -116,7 +116,7 @@ MUTANTS = (
         self._endings.end(tracked)
 """,
         (
-            "tests/unit/agent/test_loop.py::"
+            "tests/unit/agent/loop/test_loop.py::"
             "test_truncation_gives_a_new_id_and_declares_what_was_unread",
         ),
     ),
@@ -132,7 +132,7 @@ MUTANTS = (
     ),
     Mutant(
         "a mark is proven by the file's length alone",
-        "agent/identity.py",
+        "agent/values/identity.py",
         """        if crc != mark.crc:
             break
         proven = mark
@@ -141,14 +141,14 @@ MUTANTS = (
         if crc != mark.crc:
             break
 """,
-        ("tests/unit/agent/test_identity.py::test_the_highest_proven_position_is_found",),
+        ("tests/unit/agent/values/test_identity.py::test_the_highest_proven_position_is_found",),
     ),
     Mutant(
         "the bytes before the position are not compared, only counted",
-        "agent/identity.py",
+        "agent/values/identity.py",
         "if len(before) != guard.length or crc_of(before) != guard.crc:",
         "if len(before) != guard.length:",
-        ("tests/unit/agent/test_identity.py::test_other_bytes_are_noticed",),
+        ("tests/unit/agent/values/test_identity.py::test_other_bytes_are_noticed",),
     ),
     Mutant(
         ("bytes before the read position are not compared when a file that is held is read on"),
@@ -156,7 +156,7 @@ MUTANTS = (
         ("is_alike = data[: len(tail)] == tail if tail else _begins_as_announced(tracked, data)"),
         "is_alike = bool(tail) or _begins_as_announced(tracked, data)",
         (
-            "tests/unit/agent/test_loop.py::"
+            "tests/unit/agent/loop/test_loop.py::"
             "test_content_replaced_in_place_is_noticed_although_the_file_grew",
         ),
     ),
@@ -221,14 +221,14 @@ MUTANTS = (
     ),
     Mutant(
         "a gap in the numbers of generations is no loss",
-        "agent/files/rotations.py",
+        "agent/files/history.py",
         ("return not self._is_there(look, before, names) or self._has_hole(look, before, names)"),
         "return not self._is_there(look, before, names)",
         ("tests/unit/agent/files/test_rotations.py::test_a_hole_in_the_numbers_is_declared",),
     ),
     Mutant(
         "generations of while the agent was down are taken for history",
-        "agent/files/rotations.py",
+        "agent/files/look.py",
         """        return min(first, now_ms) - SLACK_MS
 """,
         """        return now_ms - SLACK_MS
@@ -237,8 +237,8 @@ MUTANTS = (
     ),
     Mutant(
         "a generation under the name and inode of one that is gone is taken for that one",
-        "agent/files/rotations.py",
-        ("if same is None or same.inode != found.key.inode or self._is_made_since(look, found):"),
+        "agent/files/history.py",
+        ("if same is None or same.inode != found.key.inode or look.is_made_since(found):"),
         "if same is None or same.inode != found.key.inode:",
         (
             "tests/unit/agent/files/test_rotations.py::"
@@ -269,7 +269,7 @@ MUTANTS = (
     ),
     Mutant(
         ("a generation whose time of change is older than its birth is left alone in silence"),
-        "agent/files/rotations.py",
+        "agent/files/history.py",
         """                self._doubt_age(look, base, index, member, found)
 """,
         "",
@@ -280,7 +280,7 @@ MUTANTS = (
     ),
     Mutant(
         "the time since the last look is that of a clock which can be set",
-        "agent/files/rotations.py",
+        "agent/files/look.py",
         """            return min(place.looked_ms, now_ms - elapsed_ms) - SLACK_MS
 """,
         """            return place.looked_ms - SLACK_MS
@@ -289,7 +289,7 @@ MUTANTS = (
     ),
     Mutant(
         "when a topic was started with first is not kept",
-        "agent/beginning.py",
+        "agent/loop/beginning.py",
         "for topic in {each.data.topic for each in destinations} - state.since().keys():",
         "for topic in {each.data.topic for each in destinations}:",
         (
@@ -484,7 +484,7 @@ MUTANTS = (
     ),
     Mutant(
         "of a container that was started again only the newest log is read",
-        "agent/files/kin.py",
+        "agent/files/sources.py",
         """            self.numbered.setdefault(shape(name), path)
 """,
         """            self.numbered.setdefault(name, path)
@@ -668,7 +668,7 @@ MUTANTS = (
     ),
     Mutant(
         "before the start a file was looked at when its topic was started with first",
-        "agent/beginning.py",
+        "agent/loop/beginning.py",
         """            found[name] = max(found.get(name, 0), topic.sealed_until)
 """,
         """            found.setdefault(name, topic.sealed_until)
@@ -683,7 +683,7 @@ MUTANTS = (
         "agent/files/tracking.py",
         "if found is not None and found.size <= tracked.promised:",
         "if found is not None:",
-        ("tests/unit/agent/test_loop.py::test_a_source_that_was_removed_leaves_a_loss",),
+        ("tests/unit/agent/loop/test_loop.py::test_a_source_that_was_removed_leaves_a_loss",),
     ),
     Mutant(
         "bytes behind a closure go on under the closed id",
@@ -697,7 +697,7 @@ MUTANTS = (
         else:
             handle.close()
 """,
-        ("tests/unit/agent/test_loop.py::test_bytes_behind_a_closure_get_a_new_id",),
+        ("tests/unit/agent/loop/test_loop.py::test_bytes_behind_a_closure_get_a_new_id",),
     ),
     Mutant(
         "a topic that was made again takes the file ids of the one before",
@@ -705,7 +705,7 @@ MUTANTS = (
         ("elif (tracked.birth.topic, tracked.birth.topic_id) != (source.topic, source.topic_id):"),
         "elif tracked.birth.topic != source.topic:",
         (
-            "tests/unit/agent/test_loop.py::"
+            "tests/unit/agent/loop/test_loop.py::"
             "test_a_topic_made_again_gives_new_ids_when_nothing_was_on_its_way",
         ),
     ),
@@ -743,8 +743,8 @@ MUTANTS = (
         "return at_limit or now - tracked.grown_at >= self._idle_flush_s",
         "return at_limit or now - tracked.grown_at >= 0",
         (
-            "tests/unit/agent/test_loop.py",
-            "tests/unit/agent/test_draining.py",
+            "tests/unit/agent/loop/test_loop.py",
+            "tests/unit/agent/commands/test_draining.py",
             "tests/unit/agent/test_leaving.py",
         ),
     ),
@@ -759,7 +759,7 @@ MUTANTS = (
 """,
         (
             "tests/unit/agent/files/test_rotations.py::test_a_generation_is_read_on_and_closed",
-            "tests/unit/agent/test_loop.py::test_rotation_by_rename_keeps_the_id_and_closes_it",
+            "tests/unit/agent/loop/test_loop.py::test_rotation_by_rename_keeps_the_id_and_closes_it",
         ),
     ),
     Mutant(
@@ -864,7 +864,7 @@ MUTANTS = (
     ),
     Mutant(
         "whose a compressed file is has to be known at the first look",
-        "agent/files/rotations.py",
+        "agent/files/history.py",
         "                look.unknown.add(member.inode)\n",
         "",
         (
@@ -894,7 +894,7 @@ MUTANTS = (
     ),
     Mutant(
         "a generation is read from the compressed file while the plain one is there",
-        "agent/files/rotations.py",
+        "agent/files/history.py",
         "return any(name == plain for name, _ in self._directories.names(look.directory))",
         "return False",
         (
@@ -956,7 +956,7 @@ MUTANTS = (
     ),
     Mutant(
         "names stand still where another file has the inode of the one before",
-        "agent/files/rotations.py",
+        "agent/files/look.py",
         "        here = ((path, (found.key, found.born_ns)) for",
         "        here = ((path, found.key) for",
         (

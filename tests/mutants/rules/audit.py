@@ -682,11 +682,11 @@ MUTANTS = (
     # Seals of the agent.
     Mutant(
         "a topic whose source was taken out of the settings is not sealed any more",
-        "agent/topics.py",
+        "agent/cluster/topics.py",
         "        for topic in self._former:\n            rejected",
         "        for topic in self._former & {x.data.topic for x in destinations}:\n"
         "            rejected",
-        ("tests/unit/agent/test_loop.py::test_a_topic_without_a_source_is_sealed_on",),
+        ("tests/unit/agent/loop/test_loop.py::test_a_topic_without_a_source_is_sealed_on",),
     ),
     Mutant(
         "a seal vouches for what was read, and not only for what is acknowledged",
@@ -696,23 +696,23 @@ MUTANTS = (
         (
             "tests/unit/agent/accounts/test_sealing.py::"
             "test_a_seal_waits_for_every_byte_that_lay_there",
-            "tests/unit/agent/test_loop.py::test_a_seal_vouches_only_for_what_is_acknowledged",
+            "tests/unit/agent/loop/test_loop.py::test_a_seal_vouches_only_for_what_is_acknowledged",
         ),
     ),
     Mutant(
         "a seal names the moment behind its look",
-        "agent/loop.py",
-        """        noted = self._books.begin_seal(now, now_ms, changes)
+        "agent/loop/loop.py",
+        """        noted = self._accounts.begin_seal(now, now_ms, changes)
         self.tracker.reconcile(now, now_ms)
 """,
         """        self.tracker.reconcile(now, now_ms)
-        noted = self._books.begin_seal(now, self._clock.time_ms(), changes)
+        noted = self._accounts.begin_seal(now, self._clock.time_ms(), changes)
 """,
         ("tests/unit/agent/test_seals.py::test_a_seal_names_the_moment_before_its_look",),
     ),
     Mutant(
         "a seal overtakes the deltas of what it vouches for",
-        "agent/accounts/books.py",
+        "agent/accounts/accounts.py",
         """        self._deltas.cut(now_ms, changes)
         self._noted = [noted for noted in self._noted if noted not in ready]
 """,
@@ -732,13 +732,13 @@ MUTANTS = (
     ),
     Mutant(
         "an unreadable file holds no seal back",
-        "agent/accounts/books.py",
+        "agent/accounts/accounts.py",
         """            if sealing.held_back_by(topic, tracker.unreadable):
                 continue
             noted""",
         """            noted""",
         (
-            "tests/unit/agent/test_loop.py::"
+            "tests/unit/agent/loop/test_loop.py::"
             "test_an_unreadable_file_is_named_and_holds_the_seal_back",
         ),
     ),
@@ -779,7 +779,7 @@ MUTANTS = (
     ),
     Mutant(
         "a last word of before stands over what cannot be read",
-        "agent/accounts/books.py",
+        "agent/accounts/accounts.py",
         "                self.leaving.disturbed(topic)\n            else:\n",
         "                continue\n            else:\n",
         ("tests/unit/agent/test_leaving.py",),
@@ -1229,7 +1229,7 @@ MUTANTS = (
     ),
     Mutant(
         "a loss begins with the last seal, and not with its bucket",
-        "agent/accounts/books.py",
+        "agent/accounts/accounts.py",
         "return None if sealed_until is None else self._bucket(sealed_until)",
         "return None if sealed_until is None else sealed_until",
         (

@@ -6,7 +6,7 @@ _EXPIRY = "tests/unit/broker/test_expiry.py"
 _PURGATORY = "tests/unit/broker/test_purgatory.py"
 _RUN = "tests/unit/broker/api/test_produce_run.py"
 _FETCH = "tests/unit/broker/api/test_delayed_fetch.py"
-_KEPT = "tests/unit/broker/api/test_kept_answers.py"
+_KEPT = "tests/unit/broker/test_kept_answers.py"
 _CONNECTION = "tests/unit/broker/network/test_connection.py"
 _INBOUND = "tests/unit/broker/network/test_inbound.py"
 _SHARES = "tests/unit/broker/network/test_shares.py"
@@ -235,14 +235,14 @@ MUTANTS: tuple[Mutant, ...] = (
     # answers that are kept
     Mutant(
         "answers outlive the picture that they were made from",
-        "broker/api/kept_answers.py",
+        "broker/kept_answers.py",
         "if len(now) == len(self._made_from) and all(map(is_, now, self._made_from)):",
         "if len(now) == len(self._made_from):",
         (f"{_KEPT}::test_a_picture_that_was_replaced_ends_all_answers",),
     ),
     Mutant(
         "an answer is kept that was made while its picture was replaced",
-        "broker/api/kept_answers.py",
+        "broker/kept_answers.py",
         "        if outdated or len(request)",
         "        if len(request)",
         (f"{_KEPT}::test_an_answer_made_while_a_picture_was_replaced_is_not_kept",),

@@ -5,7 +5,7 @@ from mutants.mutant import Mutant
 _GROUP = "tests/unit/broker/groups/test_group.py"
 _WINDOW = "tests/unit/broker/groups/test_join_window.py"
 _COORDINATOR = "tests/unit/broker/groups/test_coordinator.py"
-_DESK = "tests/unit/broker/groups/test_desk.py"
+_JOB_QUEUE = "tests/unit/broker/groups/test_job_queue.py"
 _CACHE = "tests/unit/broker/groups/test_cache.py"
 _RETENTION = "tests/unit/broker/groups/test_retention.py"
 
@@ -186,24 +186,24 @@ MUTANTS: tuple[Mutant, ...] = (
     # committed offsets
     Mutant(
         "a commit is answered before ZooKeeper has it",
-        "broker/groups/desk.py",
-        "        basket.committing.append(done)\n",
+        "broker/groups/job_queue.py",
+        "        gathered.committing.append(done)\n",
         "        done(None)\n",
-        (f"{_DESK}::test_commits_of_many_groups_are_one_errand",),
+        (f"{_JOB_QUEUE}::test_commits_of_many_groups_are_one_job",),
     ),
     Mutant(
         "the oldest of several commits of a partition is written",
-        "broker/groups/desk.py",
-        "            basket.commits[group, partition] = offset\n",
-        "            basket.commits.setdefault((group, partition), offset)\n",
-        (f"{_DESK}::test_the_newest_offset_of_a_partition_wins",),
+        "broker/groups/job_queue.py",
+        "            gathered.commits[group, partition] = offset\n",
+        "            gathered.commits.setdefault((group, partition), offset)\n",
+        (f"{_JOB_QUEUE}::test_the_newest_offset_of_a_partition_wins",),
     ),
     Mutant(
         "a commit that waits is written for the topic that was made again",
-        "broker/groups/desk.py",
+        "broker/groups/job_queue.py",
         "if self._topic_id(key[1].topic) == each.topic_id",
         "if self._topic_id(key[1].topic) is not None",
-        (f"{_DESK}::test_offsets_of_a_topic_made_again_meanwhile_are_dropped",),
+        (f"{_JOB_QUEUE}::test_offsets_of_a_topic_made_again_meanwhile_are_dropped",),
     ),
     Mutant(
         "a commit is of the topic that has the name when its group is read",

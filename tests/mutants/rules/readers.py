@@ -4,22 +4,22 @@ from mutants.mutant import Mutant
 
 _CONTINUITY = "tests/unit/audit/test_continuity.py"
 _COUNTER = "tests/unit/audit/test_counter.py"
-_CONNECTION = "tests/unit/agent/test_connection.py"
-_PRESS = "tests/unit/agent/delivery/test_press.py"
+_CONNECTION = "tests/unit/agent/cluster/test_connection.py"
+_PRESS = "tests/unit/agent/batches/test_press.py"
 _GAPS = "tests/unit/skidway/kafka/test_gaps.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     # on Apache Kafka nothing may expire by event time
     Mutant(
         "a topic of Apache Kafka may have any retention.ms",
-        "agent/connection.py",
+        "agent/cluster/connection.py",
         'for key in ("retention.ms", "message.timestamp.type"):',
         'for key in ("message.timestamp.type",):',
         (f"{_CONNECTION}::test_on_apache_kafka_nothing_may_expire_by_event_time",),
     ),
     Mutant(
         "topics are made on Apache Kafka with the retention of its brokers",
-        "agent/connection.py",
+        "agent/cluster/connection.py",
         '    "retention.ms": "-1",\n',
         "",
         (f"{_CONNECTION}::test_on_apache_kafka_nothing_may_expire_by_event_time",),
@@ -27,14 +27,14 @@ MUTANTS: tuple[Mutant, ...] = (
     # event times more than an hour ahead are replaced
     Mutant(
         "an event time is believed however far it is ahead",
-        "agent/delivery/press.py",
+        "agent/batches/press.py",
         "believed = stated & (event_ms >= 0) & (event_ms <= read_ms + AHEAD_MS_MAX)",
         "believed = stated & (event_ms >= 0)",
         (f"{_PRESS}::test_times_that_cannot_be_believed_are_those_of_reading",),
     ),
     Mutant(
         "an event time just an hour ahead is replaced",
-        "agent/delivery/press.py",
+        "agent/batches/press.py",
         "(event_ms <= read_ms + AHEAD_MS_MAX)",
         "(event_ms < read_ms + AHEAD_MS_MAX)",
         (f"{_PRESS}::test_times_that_cannot_be_believed_are_those_of_reading",),

@@ -7,8 +7,8 @@ import pytest
 from prometheus_client import REGISTRY, generate_latest
 
 from skidway.agent import events, program
-from skidway.agent.files.rotations import Unseen
 from skidway.agent.settings import SourceSettings
+from skidway.agent.values.set_apart import Unseen
 from skidway.telemetry import Health
 from support.agent_world import World, raw, settings
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from skidway.agent import beginning
+from skidway.agent.batches import recipe as recipes
+from skidway.agent.commands.state import given_up
 from skidway.agent.delivery import inquiry
-from skidway.agent.delivery import recipe as recipes
-from skidway.agent.ledger import given_up
+from skidway.agent.loop import beginning
 from skidway.agent.settings import ParserSettings
 from skidway.agent.state.database import State
 from skidway.audit.messages import Certainty, Seal

@@ -5,7 +5,7 @@ import pytest
 from skidway import settings
 from skidway.agent.cli import register
 from skidway.agent.settings import AgentSettings
-from skidway.agent.validation import check_settings
+from skidway.agent.validation.checks import check_settings
 from skidway.cli import main
 from skidway.errors import ConfigurationRefused
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from skidway.broker.counts import Counts
 from skidway.broker.expiry import Expiry
 from skidway.broker.log.config import LogConfig
 from skidway.broker.log.flusher import Outcome, timed
 from skidway.broker.log.log_manager import LogManager
-from skidway.broker.metrics import Counts
 from skidway.errors import Unreachable
 from skidway.kafka.types import TopicPartition
 from support.batches import NOW_MS, append, batch, flush, open_in

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skidway.agent.delivery.press import AHEAD_MS_MAX
+from skidway.agent.batches.press import AHEAD_MS_MAX
 from skidway.audit import bucket
 from skidway.audit.messages import Announcement, Bounds, Seal
 from support.agent_world import World, raw, settings

@@ -5,10 +5,10 @@ from dataclasses import replace
 from skidway.agent.accounts import sealing
 from skidway.agent.accounts.leaving import Leaving, obstacles
 from skidway.agent.accounts.sealing import Noted
-from skidway.agent.files.host import FileKey
-from skidway.agent.files.tracked import Birth, Checkpoint, FileState, TrackedFile
-from skidway.agent.identity import Fingerprint, Guard
 from skidway.agent.state.changes import LastWord
+from skidway.agent.values.found import FileKey
+from skidway.agent.values.identity import Fingerprint, Guard
+from skidway.agent.values.tracked import Birth, Checkpoint, FileState, TrackedFile
 
 
 def tracked(position: int, size: int, **others: object) -> TrackedFile:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from skidway.agent.files.tracked import FileState
 from skidway.agent.state.database import State
+from skidway.agent.values.tracked import FileState
 from skidway.audit.messages import Announcement, decode
 from support.agent_world import World, raw, settings
 from support.promises import promise

@@ -1,7 +1,7 @@
 from skidway.agent.accounts import sealing
-from skidway.agent.files.host import FileKey
-from skidway.agent.files.tracked import Birth, Checkpoint, FileState, TrackedFile
-from skidway.agent.identity import Fingerprint, Guard
+from skidway.agent.values.found import FileKey
+from skidway.agent.values.identity import Fingerprint, Guard
+from skidway.agent.values.tracked import Birth, Checkpoint, FileState, TrackedFile
 from support.promises import promise
 
 

@@ -1,10 +1,10 @@
 import pytest
 
-from skidway.agent.delivery.intents import Intent, Reading, crc_of
+from skidway.agent.batches.press import Press
 from skidway.agent.delivery.outbound import Outbound, Refusal
-from skidway.agent.delivery.press import Press
-from skidway.agent.files.tracked import Checkpoint, Flight
-from skidway.agent.identity import Guard
+from skidway.agent.values.identity import Guard
+from skidway.agent.values.intents import Intent, Reading, crc_of
+from skidway.agent.values.tracked import Checkpoint, Flight
 from skidway.audit.messages import Certainty
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.client import Delivery

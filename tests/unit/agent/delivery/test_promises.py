@@ -2,7 +2,7 @@
 
 import pytest
 
-from skidway.agent.framing import READ_BYTES
+from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.state.database import State
 from skidway.audit.messages import Certainty
 from support.agent_press import rejected_rows

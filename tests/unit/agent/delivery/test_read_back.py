@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from skidway.agent.delivery import read_back
-from skidway.agent.delivery.intents import Intent
 from skidway.agent.delivery.read_back import (
     Fate,
     Found,
@@ -17,6 +16,7 @@ from skidway.agent.delivery.read_back import (
     reach,
     split,
 )
+from skidway.agent.values.intents import Intent
 from skidway.kafka.types import TopicPartition
 from support.agent_press import AGENT, DATA, REJECTED, press, reading, recipe, records, regex
 

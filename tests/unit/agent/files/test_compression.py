@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from skidway.agent.files.host import UNMEASURED
+from skidway.agent.files.history import REPEATED
 from skidway.agent.files.plain_sizes import not_yet
-from skidway.agent.files.rotations import REPEATED
-from skidway.agent.identity import FINGERPRINT_BYTES
+from skidway.agent.values.found import UNMEASURED
+from skidway.agent.values.identity import FINGERPRINT_BYTES
 from skidway.audit.messages import Certainty, Delta, Loss, Seal
 from support.agent_world import DAMAGED_BYTES, MemoryHandle, World, raw, settings
 from support.promises import promise

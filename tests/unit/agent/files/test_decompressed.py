@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from skidway.agent.files.host import DAMAGED, UNMEASURED, Handle
+from skidway.agent.files.host import Handle
 from skidway.agent.files.operating_system import OperatingSystem
+from skidway.agent.values.found import DAMAGED, UNMEASURED
 from support.processes import eventually
 
 PLAIN = random.Random(1).randbytes(300_000) + b"line\n" * 700_000

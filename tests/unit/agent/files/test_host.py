@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 
 from skidway.agent.files.handles import Handles, Moved
-from skidway.agent.files.host import FileKey
 from skidway.agent.files.operating_system import OperatingSystem
 from skidway.agent.files.patterns import Pattern
-from skidway.agent.files.tracked import Birth, Checkpoint, TrackedFile
-from skidway.agent.identity import Fingerprint, Guard
+from skidway.agent.values.found import FileKey
+from skidway.agent.values.identity import Fingerprint, Guard
+from skidway.agent.values.tracked import Birth, Checkpoint, TrackedFile
 from support.promises import promise
 
 HOST = OperatingSystem()

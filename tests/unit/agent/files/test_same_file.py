@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from skidway.agent.files.host import FileKey
 from skidway.agent.files.same_file import Answer, Evidence, same_file
-from skidway.agent.framing import READ_BYTES
-from skidway.agent.identity import FINGERPRINT_BYTES
+from skidway.agent.parsing.framing import READ_BYTES
+from skidway.agent.values.found import FileKey
+from skidway.agent.values.identity import FINGERPRINT_BYTES
 from skidway.audit.messages import Certainty, Delta, Loss, Seal
 from support.agent_world import World, raw, settings
 from support.promises import promise

@@ -4,8 +4,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from skidway.agent.parsing import NO_TIME, Parsed
 from skidway.agent.parsing.json_lines import DEPTH_MAX, JsonParser
+from skidway.agent.parsing.parser import NO_TIME, Parsed
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused
 from skidway.schemas.codec import Codec

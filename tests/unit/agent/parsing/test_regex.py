@@ -5,9 +5,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from skidway.agent.framing import frame
-from skidway.agent.parsing import NO_TIME, Parsed, lines
+from skidway.agent.parsing import lines
 from skidway.agent.parsing.derived import regex_schema
+from skidway.agent.parsing.framing import frame
+from skidway.agent.parsing.parser import NO_TIME, Parsed
 from skidway.agent.parsing.regex import RegexParser, groups_of
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused

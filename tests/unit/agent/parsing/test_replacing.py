@@ -5,8 +5,8 @@ import json
 import pyarrow as pa
 import pytest
 
-from skidway.agent.delivery.press import Press
-from skidway.agent.delivery.recipe import Recipe, Schema, Topic, from_json, recipe_of
+from skidway.agent.batches.press import Press
+from skidway.agent.batches.recipe import Recipe, Schema, Topic, from_json, recipe_of
 from skidway.agent.parsing.derived import raw_schema, regex_schema
 from skidway.agent.parsing.lines import repaired
 from skidway.agent.settings import ParserSettings, SourceSettings

@@ -4,15 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from skidway.agent import ledger
-from skidway.agent.delivery.intents import Intent
-from skidway.agent.files.host import FileKey, Found
-from skidway.agent.files.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
-from skidway.agent.files.unopened import UnopenedFile
-from skidway.agent.identity import Fingerprint, Guard, Mark
+from skidway.agent.commands import state as ledger
 from skidway.agent.state import database
 from skidway.agent.state.changes import Changes, LastWord
 from skidway.agent.state.database import State, StateFull, check_machine, open_state
+from skidway.agent.values.found import FileKey, Found, UnopenedFile
+from skidway.agent.values.identity import Fingerprint, Guard, Mark
+from skidway.agent.values.intents import Intent
+from skidway.agent.values.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
 from skidway.audit.counts import Sums
 from skidway.audit.messages import Certainty, Loss
 from skidway.errors import StateRefused
@@ -222,7 +221,7 @@ def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.Monk
     state.commit(changes)
     check_machine(state, state.machine)
     state.close()
-    monkeypatch.setattr("skidway.agent.identity.machine_id", lambda: "another")
+    monkeypatch.setattr("skidway.agent.values.identity.machine_id", lambda: "another")
     state = open_state(tmp_path)
     with pytest.raises(StateRefused, match="adopt"):
         check_machine(state, "another")

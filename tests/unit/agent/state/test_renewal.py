@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from skidway.agent import ledger
-from skidway.agent.delivery.intents import Intent
-from skidway.agent.files.host import FileKey
-from skidway.agent.files.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
-from skidway.agent.identity import Fingerprint, Guard
+from skidway.agent.commands import state as ledger
 from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import State, open_state
 from skidway.agent.state.renewal import renew
+from skidway.agent.values.found import FileKey
+from skidway.agent.values.identity import Fingerprint, Guard
+from skidway.agent.values.intents import Intent
+from skidway.agent.values.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
 from skidway.audit.counts import Sums
 from skidway.audit.publisher import Newest
 from skidway.kafka.source import Source

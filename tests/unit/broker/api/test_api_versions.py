@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from skidway.broker.api import api_versions as handler
 from skidway.broker.api import registry
 from skidway.broker.api.exchange import Exchange
-from skidway.broker.api.kept_answers import KeptAnswers
+from skidway.broker.kept_answers import KeptAnswers
 from skidway.kafka.errors import ErrorCode, ProtocolError
 from skidway.kafka.protocol import api_versions
 from skidway.kafka.protocol.api_versions import ApiVersionsRequest, ApiVersionsResponse

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 
 from skidway.broker.api import metadata
 from skidway.broker.api.exchange import SHARED_BYTES_MIN, Exchange
-from skidway.broker.api.kept_answers import KeptAnswers
-from skidway.broker.settings import BrokerSettings
-from skidway.broker.topics.catalog import (
+from skidway.broker.catalog import (
     BrokerAddress,
     Catalog,
     PartitionState,
     Topic,
     TopicPartitionInfo,
 )
+from skidway.broker.kept_answers import KeptAnswers
+from skidway.broker.settings import BrokerSettings
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import APIS, ApiKey

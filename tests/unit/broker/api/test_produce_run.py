@@ -10,7 +10,7 @@ import pytest
 
 from skidway.broker.api.produce_run import Alike, handle_alike
 from skidway.broker.api.produce_shape import learn
-from skidway.broker.metrics import Counts
+from skidway.broker.counts import Counts
 from skidway.broker.network.connection import Connection, Slot
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol import produce

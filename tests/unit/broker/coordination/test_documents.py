@@ -4,9 +4,9 @@ import uuid
 
 import pytest
 
+from skidway.broker.catalog import BrokerAddress, PartitionState
 from skidway.broker.coordination import documents
 from skidway.broker.coordination.documents import DocumentRefused, Registration
-from skidway.broker.topics.catalog import BrokerAddress, PartitionState
 
 
 def test_documents_come_back() -> None:

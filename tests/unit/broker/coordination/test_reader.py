@@ -9,9 +9,9 @@ import pytest
 from kazoo.exceptions import ConnectionLoss, NoNodeError
 from kazoo.retry import RetryFailedError
 
+from skidway.broker.catalog import Catalog, PartitionState
 from skidway.broker.coordination import documents
 from skidway.broker.coordination.reader import CatalogReader
-from skidway.broker.topics.catalog import Catalog, PartitionState
 from skidway.coordination import Versioned
 from skidway.errors import Unreachable
 

@@ -9,10 +9,10 @@ import pytest
 from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.retry import RetryFailedError
 
+from skidway.broker.catalog import BrokerAddress, Catalog
 from skidway.broker.coordination import documents, store
 from skidway.broker.coordination.documents import Registration
 from skidway.broker.coordination.session import Job, Session
-from skidway.broker.topics.catalog import BrokerAddress, Catalog
 from skidway.coordination import State, Versioned
 from skidway.errors import SkidwayError, StateRefused
 from support.clock import ManualClock

@@ -14,7 +14,7 @@ from skidway.broker.groups.coordinator import Groups
 from skidway.broker.groups.group import State
 from skidway.broker.groups.hosting import FORGET_AFTER_S
 from skidway.broker.groups.limits import GROUP_ID_BYTES_MAX, GroupLimits
-from skidway.broker.groups.member import Joining, Protocol
+from skidway.broker.groups.member import Joining, Protocol, Syncing
 from skidway.broker.groups.outcomes import Joined, Synced
 from skidway.broker.groups.record import GroupRecord, encode
 from skidway.broker.network.timers import Timers
@@ -27,8 +27,8 @@ LOGS = TopicPartition("logs", 0)
 AWAY = Unreachable("away")
 
 
-class FakeDesk:
-    """A desk whose errands the test carries out."""
+class FakeJobQueue:
+    """A queue whose jobs the test carries out."""
 
     def __init__(self) -> None:
         self.loads: list[Callable[[Any], None]] = []
@@ -62,16 +62,16 @@ class FakeDesk:
 
 class World:
     def __init__(self) -> None:
-        self.clock, self.timers, self.desk = ManualClock(), Timers(), FakeDesk()
+        self.clock, self.timers, self.jobs = ManualClock(), Timers(), FakeJobQueue()
         limits = GroupLimits(initial_rebalance_delay_s=0)
-        desk: Any = self.desk
+        jobs: Any = self.jobs
         self.topics = {"logs": uuid.UUID(int=1)}
-        self.groups = Groups(1, limits, self.clock, self.timers, desk, self.topics.get)
+        self.groups = Groups(1, limits, self.clock, self.timers, jobs, self.topics.get)
         self.said: list[Any] = []
 
     def loaded(self, group: str = "g", record: GroupRecord | None = None) -> None:
         self.groups.use(group, lambda _group: None)
-        self.desk.loads.pop()(None if record is None else encode(record))
+        self.jobs.loads.pop()(None if record is None else encode(record))
 
     def stable(self) -> str:
         """A group with one member; the member's id."""
@@ -81,12 +81,9 @@ class World:
         joined = self.said.pop()
         assert isinstance(joined, Joined)
         member = joined.member_id
-        self.groups.sync(
-            "g", self.said.append, member, None, 1, {member: b"all"},
-            protocol_type=None, protocol=None,
-        )  # fmt: skip
+        self.groups.sync("g", Syncing(member, None, 1, {member: b"all"}), self.said.append)
         assert self.said == []
-        self.desk.writes.pop()[1](None)
+        self.jobs.writes.pop()[1](None)
         assert isinstance(self.said.pop(), Synced)
         return member
 
@@ -107,11 +104,11 @@ def test_a_group_is_read_once_for_all_who_wait() -> None:
     world = World()
     for _ in range(3):
         world.groups.heartbeat("g", "m", None, 1, world.said.append)
-    assert len(world.desk.loads) == 1
-    world.desk.loads.pop()(None)
+    assert len(world.jobs.loads) == 1
+    world.jobs.loads.pop()(None)
     assert world.said == [ErrorCode.UNKNOWN_MEMBER_ID] * 3
     world.groups.heartbeat("g", "m", None, 1, world.said.append)
-    assert not world.desk.loads
+    assert not world.jobs.loads
 
 
 def test_who_waited_behind_a_deletion_gets_the_group_that_is_there_then() -> None:
@@ -120,9 +117,9 @@ def test_who_waited_behind_a_deletion_gets_the_group_that_is_there_then() -> Non
     world.groups.use("g", lambda _group: world.groups.drop("g"))
     world.join()
     world.groups.use("g", lambda _group: world.said.append("g" in world.groups.hosted))
-    world.desk.loads.pop()(None)
+    world.jobs.loads.pop()(None)
     assert world.said == []
-    world.desk.loads.pop()(None)
+    world.jobs.loads.pop()(None)
     assert world.said == [True]
     world.timers.run_due(world.clock.monotonic())
     assert isinstance(world.said[-1], Joined)
@@ -144,10 +141,10 @@ def test_zookeeper_away_is_an_error_that_clients_try_again() -> None:
     """For a group that has to be read; the next request tries to."""
     world = World()
     world.groups.offsets.fetch("g", world.said.append)
-    world.desk.loads.pop()(AWAY)
+    world.jobs.loads.pop()(AWAY)
     assert world.said == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
     world.groups.offsets.fetch("g", world.said.append)
-    assert len(world.desk.loads) == 1
+    assert len(world.jobs.loads) == 1
 
 
 @pytest.mark.parametrize("group", ["", "g" * (GROUP_ID_BYTES_MAX + 1), "ä" * GROUP_ID_BYTES_MAX])
@@ -156,7 +153,7 @@ def test_names_that_no_group_can_have(group: str) -> None:
     world = World()
     world.groups.offsets.fetch(group, world.said.append)
     assert world.said == [ErrorCode.INVALID_GROUP_ID]
-    assert not world.desk.loads
+    assert not world.jobs.loads
 
 
 def test_who_waits_for_a_group_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,9 +169,9 @@ def test_an_unreadable_group_is_not_begun_anew() -> None:
     """Its generation is not known, so nobody may commit."""
     world = World()
     world.commit()
-    world.desk.loads.pop()(b"nonsense")
+    world.jobs.loads.pop()(b"nonsense")
     assert world.said == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
-    assert not world.desk.commits
+    assert not world.jobs.commits
 
 
 def test_a_commit_is_answered_when_it_is_stored() -> None:
@@ -184,12 +181,12 @@ def test_a_commit_is_answered_when_it_is_stored() -> None:
     world.commit(member, 1)
     world.commit(member, 1)
     assert world.said == []
-    world.desk.commits.pop(0)[1](None)
-    world.desk.commits.pop(0)[1](AWAY)
+    world.jobs.commits.pop(0)[1](None)
+    world.jobs.commits.pop(0)[1](AWAY)
     assert world.said == [ErrorCode.NONE, ErrorCode.COORDINATOR_NOT_AVAILABLE]
     world.commit(member, 0)
     assert world.said[-1] is ErrorCode.ILLEGAL_GENERATION
-    assert not world.desk.commits
+    assert not world.jobs.commits
 
 
 def test_what_a_commit_without_answer_came_to_is_read() -> None:
@@ -197,11 +194,11 @@ def test_what_a_commit_without_answer_came_to_is_read() -> None:
     world = World()
     member = world.stable()
     world.groups.offsets.fetch("g", world.said.append)
-    world.desk.reads.pop()({LOGS: Committed(5)})
+    world.jobs.reads.pop()({LOGS: Committed(5)})
     world.commit(member, 1)
-    world.desk.commits.pop()[1](AWAY)
+    world.jobs.commits.pop()[1](AWAY)
     world.groups.offsets.fetch("g", world.said.append)
-    assert len(world.desk.reads) == 1
+    assert len(world.jobs.reads) == 1
 
 
 def test_offsets_of_a_group_without_members_are_read_each_time() -> None:
@@ -210,7 +207,7 @@ def test_offsets_of_a_group_without_members_are_read_each_time() -> None:
     world.loaded()
     for _ in range(2):
         world.groups.offsets.fetch("g", world.said.append)
-        world.desk.reads.pop()({LOGS: Committed(5)})
+        world.jobs.reads.pop()({LOGS: Committed(5)})
 
 
 def test_a_generation_of_a_group_that_is_not_there() -> None:
@@ -226,14 +223,14 @@ def test_offsets_of_a_group_with_members_are_read_once() -> None:
     world = World()
     member = world.stable()
     world.groups.offsets.fetch("g", world.said.append)
-    world.desk.reads.pop()({LOGS: Committed(1)})
+    world.jobs.reads.pop()({LOGS: Committed(1)})
     world.commit(member, 1)
-    world.desk.commits.pop()[1](None)
+    world.jobs.commits.pop()[1](None)
     world.groups.offsets.fetch("g", world.said.append)
     assert world.said == [{LOGS: Committed(1)}, ErrorCode.NONE, {LOGS: Committed(5)}]
     world.groups.leave("g", [(member, None)], world.said.append)
     world.groups.offsets.fetch("g", world.said.append)
-    assert len(world.desk.reads) == 1
+    assert len(world.jobs.reads) == 1
 
 
 def test_a_group_without_members_is_forgotten_when_it_is_stored() -> None:
@@ -241,11 +238,11 @@ def test_a_group_without_members_is_forgotten_when_it_is_stored() -> None:
     world = World()
     member = world.stable()
     world.groups.leave("g", [(member, None)], world.said.append)
-    world.desk.writes.pop()[1](AWAY)
+    world.jobs.writes.pop()[1](AWAY)
     world.clock.advance(FORGET_AFTER_S + 1)
     world.groups.forget_idle()
     assert set(world.groups.hosted) == {"g"}
-    world.desk.writes.pop()[1](None)
+    world.jobs.writes.pop()[1](None)
     world.groups.forget_idle()
     assert not world.groups.hosted
 
@@ -288,7 +285,7 @@ def test_a_group_of_our_own_consumers_is_not_joined(caplog: pytest.LogCaptureFix
     """INCONSISTENT_GROUP_PROTOCOL, one line in the log; when they have gone the next may join."""
     world = World()
     world.loaded()
-    world.desk.native = 2
+    world.jobs.native = 2
     for _ in range(3):
         world.join()
     refused = [each.error for each in world.said]
@@ -296,10 +293,10 @@ def test_a_group_of_our_own_consumers_is_not_joined(caplog: pytest.LogCaptureFix
     assert not len(world.groups.hosted["g"].group.roster)
     assert caplog.text.count("group_has_zookeeper_consumers") == 1
     world.said.clear()
-    world.desk.native = AWAY
+    world.jobs.native = AWAY
     world.join()
     assert world.said.pop().error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    world.desk.native = 0
+    world.jobs.native = 0
     world.join()
     world.timers.run_due(world.clock.monotonic())
     assert world.said.pop().error is ErrorCode.NONE
@@ -312,11 +309,8 @@ def test_a_generation_that_our_own_consumers_forestall_is_disbanded() -> None:
     world.join()
     world.timers.run_due(world.clock.monotonic())
     member = world.said.pop().member_id
-    world.groups.sync(
-        "g", world.said.append, member, None, 1, {member: b"all"},
-        protocol_type=None, protocol=None,
-    )  # fmt: skip
-    world.desk.writes.pop()[1](GroupInUse("taken"))
+    world.groups.sync("g", Syncing(member, None, 1, {member: b"all"}), world.said.append)
+    world.jobs.writes.pop()[1](GroupInUse("taken"))
     assert world.said.pop().error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert world.groups.hosted["g"].group.state is State.EMPTY
     world.groups.heartbeat("g", member, None, 1, world.said.append)
@@ -328,18 +322,18 @@ def test_a_commit_is_of_the_topic_that_had_the_name_when_it_came() -> None:
     world = World()
     world.commit()
     world.topics["logs"] = uuid.UUID(int=2)
-    world.desk.loads.pop()(None)
-    offsets, done = world.desk.commits.pop()
+    world.jobs.loads.pop()(None)
+    offsets, done = world.jobs.commits.pop()
     assert offsets == {LOGS: TopicOffset(uuid.UUID(int=1), Committed(5))}
     done(None)
     assert world.said.pop() is ErrorCode.NONE
     world.groups.drop("g")
     member = world.stable()
     world.groups.offsets.fetch("g", world.said.append)
-    world.desk.reads.pop()({})
+    world.jobs.reads.pop()({})
     world.commit(member, 1)
     world.topics["logs"] = uuid.UUID(int=3)
-    world.desk.commits.pop()[1](None)
+    world.jobs.commits.pop()[1](None)
     world.said.clear()
     world.groups.offsets.fetch("g", world.said.append)
     assert world.said == [{}]
@@ -349,7 +343,7 @@ def test_a_group_stored_without_its_members_is_stored_again() -> None:
     """Too many to be kept: nobody may take them for active for ever."""
     world = World()
     world.groups.use("g", lambda _group: None)
-    world.desk.loads.pop()(b'{"generation":3,"members":[],"omitted":2}')
+    world.jobs.loads.pop()(b'{"generation":3,"members":[],"omitted":2}')
     world.groups.forget_idle()
-    [(content, _)] = world.desk.writes
+    [(content, _)] = world.jobs.writes
     assert b'"omitted":0' in content

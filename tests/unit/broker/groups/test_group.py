@@ -6,7 +6,7 @@ import pytest
 
 from skidway.broker.groups.group import Group, State
 from skidway.broker.groups.limits import MEMBER_BYTES_MAX, GroupLimits
-from skidway.broker.groups.member import Joining, Protocol
+from skidway.broker.groups.member import Joining, Protocol, Syncing
 from skidway.broker.groups.outcomes import Answer, Joined, Store, Synced
 from skidway.broker.groups.record import decode, encode
 from skidway.kafka.errors import ErrorCode
@@ -55,7 +55,8 @@ class World:
     def sync(
         self, member_id: str, generation: int, *, instance: str | None = None, **made: bytes
     ) -> None:
-        self.group.sync(self.now, f"sync-{member_id}", member_id, instance, generation, made)
+        syncing = Syncing(member_id, instance, generation, made)
+        self.group.sync(self.now, syncing, f"sync-{member_id}")
 
     def stored(self, error: ErrorCode | None = None) -> dict[object, Joined | Synced]:
         said = self.said()

@@ -78,7 +78,7 @@ class FakeGroups:
 
     def __init__(self) -> None:
         self.counts, self.hosted = GroupCounts(), dict[str, object]()
-        self.desk = self
+        self.jobs = self
 
     def is_loading(self, _group: str) -> bool:
         return False

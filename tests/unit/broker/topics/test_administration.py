@@ -9,6 +9,13 @@ from typing import Any
 
 import pytest
 
+from skidway.broker.catalog import (
+    BrokerAddress,
+    Catalog,
+    PartitionState,
+    Topic,
+    TopicPartitionInfo,
+)
 from skidway.broker.coordination.store import TopicGone
 from skidway.broker.log.checkpoints import write_partition_metadata
 from skidway.broker.log.config import LogConfig
@@ -18,13 +25,6 @@ from skidway.broker.network.timers import Timers
 from skidway.broker.partitions.hosted import HostedPartitions
 from skidway.broker.purgatory import Purgatory
 from skidway.broker.topics.administration import Topics
-from skidway.broker.topics.catalog import (
-    BrokerAddress,
-    Catalog,
-    PartitionState,
-    Topic,
-    TopicPartitionInfo,
-)
 from skidway.errors import SkidwayError, StateRefused, Unreachable
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock

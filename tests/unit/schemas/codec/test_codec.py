@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from skidway.errors import SkidwayError
 from skidway.schemas.avro_schema import SchemaInvalid, parse
-from skidway.schemas.codec import NOT_UTF8, Codec, ColumnsRefused, EncodeRefused
+from skidway.schemas.codec import NOT_UTF8, Codec, ColumnsRefused, EncodeRefused, NotUtf8
 from skidway.schemas.codec.arrow import SchemaUnsupported, decimal_type
 from skidway.schemas.codec.rows import Rows
 from skidway.schemas.datum import plain_schema, write_datum
@@ -266,6 +266,7 @@ def test_text_that_is_not_utf8_refuses_its_row_only() -> None:
     ((index, reason),) = refused
     assert index == 1
     assert reason.endswith(NOT_UTF8)
+    assert isinstance(reason, NotUtf8)
 
 
 def test_a_character_cut_in_two_is_not_utf8() -> None:

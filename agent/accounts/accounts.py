@@ -1,0 +1,309 @@
+"""Counts, losses and seals: what the agent vouches for, and when it says so."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+
+from skidway.agent import events
+from skidway.agent.accounts import sealing
+from skidway.agent.accounts.deltas import Deltas
+from skidway.agent.accounts.leaving import Leaving
+from skidway.agent.accounts.mail import Mail
+from skidway.agent.accounts.sealing import Noted
+from skidway.agent.accounts.set_backs import SetBacks
+from skidway.agent.cluster.topics import Topics
+from skidway.agent.files.host import shown
+from skidway.agent.files.reading import Reader
+from skidway.agent.files.tracking import Tracker
+from skidway.agent.settings import AgentSettings
+from skidway.agent.state.changes import Changes, LastWord
+from skidway.agent.state.database import State
+from skidway.agent.values.identity import new_id
+from skidway.agent.values.set_apart import SetApart, Unseen
+from skidway.audit import bucket
+from skidway.audit.counts import Counts
+from skidway.audit.messages import NEVER_SEALED, Certainty, Loss, SealedTopic, Sender
+from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
+
+
+class Accounts:
+    """Owns the deltas, which losses were declared, the seals that are on their way, last words."""
+
+    def __init__(
+        self, settings: AgentSettings, state: State, sender: Sender, topics: Topics, mail: Mail
+    ) -> None:
+        self._settings = settings
+        self._agent = state.agent
+        self._epoch = state.epoch
+        self._topics = topics
+        self._sender = sender
+        self._mail = mail
+        self._declared = {(x.file, x.first, x.end, x.certainty) for x in state.losses()}
+        self._noted: list[Noted] = []
+        self._named: set[str] = set()  # topics that were never sealed, and were said to be there
+        self.leaving = Leaving(state.left)
+        self._set_backs = SetBacks()
+        self._cut_at = self._seal_at = self._life_at = 0.0
+        size = settings.audit_bucket_ms
+        self._deltas = Deltas(sender, state.number, size, mail, state.touched)
+
+    def open(self, state: State, now_ms: int, changes: Changes) -> None:
+        """What was counted before goes on; of buckets of another size, into deltas of its own."""
+        size = self._settings.audit_bucket_ms
+        sums, losses = state.sums(), state.losses(undeclared=True)
+        number = state.number
+        if state.bucket_ms != size:
+            before = state.bucket_ms or size
+            old = Deltas(self._sender, number, before, self._mail, state.touched, sums, losses)
+            old.cut(now_ms, changes)
+            number, sums, losses = old.number, [], []
+            changes.forget_touched()
+            changes.put_meta("bucket_ms", size)
+        self._deltas = Deltas(self._sender, number, size, self._mail, state.touched, sums, losses)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that was counted and set apart is in deltas."""
+        return self._deltas.is_empty
+
+    def committed(self) -> None:
+        """The transaction is durable."""
+        self._deltas.committed()
+        self.leaving.committed()
+
+    def passed(self, counts: Iterable[Counts], changes: Changes) -> None:
+        """The checkpoint of this transaction passed records with these counts."""
+        self._deltas.passed(counts, changes)
+
+    # --- losses ---------------------------------------------------------------------------------
+
+    def read_clock(self, now_ms: int, topics: Iterable[str]) -> None:
+        """What the clock says in this turn."""
+        self._set_backs.read(now_ms, topics)
+
+    def lose(
+        self, range_: SetApart, now_ms: int, changes: Changes, lines: int | None = None
+    ) -> None:
+        """Bytes that will not be delivered, or not surely once; each range is declared once.
+
+        lines: how many there are in it, where it is known.
+        """
+        declared = (range_.tracked.file, range_.first, range_.end, range_.certainty)
+        if declared in self._declared:
+            return  # before a start that came in between
+        self._declared.add(declared)
+        events.set_apart(range_, lines)
+        loss = Loss(
+            source=self._topics.source_of(range_.tracked),
+            agent=self._agent,
+            file=range_.tracked.file,
+            first=range_.first,
+            end=range_.end,
+            certainty=range_.certainty,
+            reason=range_.reason,
+            from_bucket=self._first_unsealed(range_.tracked.birth.topic),
+            to_bucket=self._last_unsealed(range_.tracked.birth.topic, now_ms),
+        )
+        self._deltas.lost(loss, now_ms, changes)
+
+    def lose_unseen(self, unseen: Unseen, now_ms: int, changes: Changes) -> None:
+        """Files that never got an id; the one in the loss stands for all of them."""
+        events.unseen(unseen)
+        loss = Loss(
+            source=self._topics.named(unseen.topic, unseen.topic_id),
+            agent=self._agent,
+            file=new_id(),
+            first=0,
+            end=None,
+            certainty=Certainty.LOST,
+            reason=f"{shown(unseen.path)}: {unseen.reason}",
+            from_bucket=self._first_unsealed(unseen.topic),
+            to_bucket=self._last_unsealed(unseen.topic, now_ms),
+        )
+        self._deltas.lost(loss, now_ms, changes)
+
+    def has_lost(self, file: int) -> bool:
+        """Whether bytes of the file id were declared not to be delivered, or not surely once."""
+        return any(file == each[0] for each in self._declared)
+
+    def forget(self, files: Collection[int], changes: Changes) -> None:
+        """Nothing can come from these file ids any more."""
+        if files:
+            changes.forget_files(files)
+            changes.forget_losses()
+            self._declared = {each for each in self._declared if each[0] not in files}
+
+    def _first_unsealed(self, topic: str) -> int | None:
+        """The bucket of the last seal; None: there is none. How much older bytes can be that nobody
+        saw is not taken off here: each message says it, and the audit may know more."""
+        sealed_until = self._topics.sealed_until(topic)
+        return None if sealed_until is None else self._bucket(sealed_until)
+
+    def _last_unsealed(self, topic: str, now_ms: int) -> int:
+        """The bucket of now; where the clock was set back, that of what it said before."""
+        latest_ms = self._set_backs.greatest(topic, now_ms)
+        return self._bucket(max(latest_ms, self._topics.sealed_until(topic) or now_ms))
+
+    def _bucket(self, moment_ms: int) -> int:
+        return bucket.start_of(moment_ms, self._settings.audit_bucket_ms)
+
+    # --- deltas and heartbeats ------------------------------------------------------------------
+
+    def account(self, changes: Changes, now: float, now_ms: int, *, at_once: bool) -> None:
+        """Deltas when they are due; `at_once`: all there is."""
+        if now >= self._cut_at or at_once:
+            self._cut_at = now + self._settings.audit_interval_ms / 1000
+            self._deltas.cut(now_ms, changes)
+
+    def prove_life(self, number: int, now: float, now_ms: int) -> None:
+        """A heartbeat, if nothing was numbered behind `number` for a while."""
+        if self._deltas.number != number:
+            self._life_at = now + self._settings.heartbeat_interval_ms / 1000
+        elif now >= self._life_at:
+            self._life_at = now + self._settings.heartbeat_interval_ms / 1000
+            self._deltas.prove_life(now_ms)
+
+    @property
+    def number(self) -> int:
+        """The last one used of deltas and seals."""
+        return self._deltas.number
+
+    # --- seals ----------------------------------------------------------------------------------
+
+    def begin_seal(self, now: float, now_ms: int, changes: Changes) -> tuple[int, int] | None:
+        """W and `at`, noted before the patterns are looked through; None if no seal is due."""
+        if now < self._seal_at and not self.leaving.is_asked:
+            return None
+        self._seal_at = now + self._settings.seal_interval_ms / 1000
+        self._deltas.cut(now_ms, changes)
+        return now_ms, self._deltas.number
+
+    def note_sizes(
+        self, wall_ms: int, at: int, topics: Iterable[str], tracker: Tracker, reader: Reader
+    ) -> None:
+        """How far each topic's files must be settled; a topic that waits keeps its older note."""
+        waiting = {noted.topic for noted in self._noted}
+        for topic in topics:
+            if topic in waiting or self.leaving.is_done_with(topic):
+                continue
+            if sealing.held_back_by(topic, tracker.unreadable):
+                continue
+            noted = _note(topic, wall_ms, at, tracker, reader)
+            final = self.leaving.judge(noted, tracker.files)
+            self._noted.append(replace(noted, final=final))
+            self._set_backs.noted(topic)
+
+    def review(self, tracker: Tracker, reader: Reader) -> None:
+        """What the agent has seen since of topics with a last word: more to read, or a doubt."""
+        for topic in self.leaving.at_rest:
+            if sealing.held_back_by(topic, tracker.unreadable):
+                self.leaving.disturbed(topic)
+            else:
+                self.leaving.review(_note(topic, 0, 0, tracker, reader), tracker.files)
+
+    def seal(
+        self,
+        changes: Changes,
+        now_ms: int,
+        tracker: Tracker,
+        topics: Mapping[str, tuple[Source, Source]],
+        offsets: Mapping[TopicPartition, int],
+    ) -> None:
+        """Sends the seals whose noted bytes are settled and in deltas."""
+        self._name_unsealed(changes, now_ms, tracker, topics)
+        files, doubts = tracker.files, tracker.doubts
+        for noted in list(self._noted):
+            if sealing.is_void(noted, files, doubts[noted.topic]):
+                self._noted.remove(noted)
+                self.leaving.disturbed(noted.topic)
+        ready = [noted for noted in self._noted if sealing.is_complete(noted, files)]
+        if not ready:
+            return
+        self._deltas.cut(now_ms, changes)
+        self._noted = [noted for noted in self._noted if noted not in ready]
+        for noted in ready:
+            self._set_backs.sealed(noted.topic)
+        self._say(ready, changes, now_ms, topics, offsets)
+
+    def _name_unsealed(
+        self,
+        changes: Changes,
+        now_ms: int,
+        tracker: Tracker,
+        topics: Mapping[str, tuple[Source, Source]],
+    ) -> None:
+        """Says once which topics the agent has and cannot seal: else the audit would not know it,
+        and take the host for one that has sealed all."""
+        held = [
+            topic
+            for topic in tracker.unreadable
+            if topic in topics
+            and topic not in self._named
+            and self._topics.sealed_until(topic) is None
+            and sealing.held_back_by(topic, tracker.unreadable)
+        ]
+        if held:
+            self._named.update(held)
+            self._deltas.cut(now_ms, changes)
+            at = self._deltas.number
+            named = [SealedTopic(topics[each][0], NEVER_SEALED, at) for each in sorted(held)]
+            self._deltas.seal(named, now_ms, changes)
+
+    def take_back(
+        self,
+        changes: Changes,
+        now_ms: int,
+        topics: Mapping[str, tuple[Source, Source]],
+        offsets: Mapping[TopicPartition, int],
+    ) -> None:
+        """What was a last word, and holds no more, is an ordinary seal from now on."""
+        again = self.leaving.take_back()
+        if not again:
+            return
+        changes.put_left(self.leaving.left)
+        seals = [
+            Noted(topic, word.wall_ms, word.at, 0, {})
+            for topic, word in sorted(again.items())
+            if topic in topics and self._is_newest(topic, word)
+        ]
+        if seals:
+            self._say(seals, changes, now_ms, topics, offsets)
+
+    def _is_newest(self, topic: str, word: LastWord) -> bool:
+        """Not of another epoch, of a topic that was made again, or where a program that does not
+        know last words has sealed since."""
+        return word.epoch == self._epoch and word.wall_ms == self._topics.sealed_until(topic)
+
+    def _say(
+        self,
+        seals: Iterable[Noted],
+        changes: Changes,
+        now_ms: int,
+        topics: Mapping[str, tuple[Source, Source]],
+        offsets: Mapping[TopicPartition, int],
+    ) -> None:
+        sealed: list[SealedTopic] = []
+        for noted in seals:
+            for source in topics[noted.topic]:
+                last = tuple(
+                    (tp.partition, offset)
+                    for tp, offset in sorted(offsets.items())
+                    if tp.topic == source.topic
+                )
+                sealed.append(SealedTopic(source, noted.wall_ms, noted.at, last, noted.final))
+            data, _ = topics[noted.topic]
+            self._topics.seal(noted.topic, data.topic_id, noted.wall_ms, changes)
+            if self.leaving.said(noted, self._epoch):
+                changes.put_left(self.leaving.left)
+        self._deltas.seal(sealed, now_ms, changes)
+
+
+def _note(topic: str, wall_ms: int, at: int, tracker: Tracker, reader: Reader) -> Noted:
+    files = [
+        (tracked, reader.limit_of(tracked))
+        for tracked in tracker.files.values()
+        if tracked.birth.topic == topic
+    ]
+    return sealing.note(topic, wall_ms, at, tracker.doubts[topic], files)

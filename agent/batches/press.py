@@ -1,0 +1,429 @@
+"""From intents and their bytes to record batches: a pure function of both and of the recipe.
+
+    bytes -> records -> columns -> datums -> (rejects) -> partitions -> batches
+             framing    parser     codec                   routing      cuts, columns.encode
+
+Readings of several files go through together, as long as they have the recipe and the moment of
+reading in common: a turn over a hundred quiet files then costs little more than one busy file.
+What becomes of a record does not depend on what it travels with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyarrow import types
+
+from skidway.agent.batches import rejected, routing
+from skidway.agent.batches.recipe import Recipe, Topic, build_parser
+from skidway.agent.batches.rejected import RejectedLine
+from skidway.agent.parsing import lines as line_columns
+from skidway.agent.parsing.framing import Frames, frame
+from skidway.agent.parsing.parser import ENCODING, NO_TIME, SCHEMA, TOO_LONG, Parsed, Reject
+from skidway.agent.parsing.replacing import MARK
+from skidway.agent.values.intents import Reading
+from skidway.agent.values.tracked import Outcome
+from skidway.audit.counts import Counts
+from skidway.errors import ConfigurationRefused
+from skidway.kafka import compression, partitioning
+from skidway.kafka.batch import HEADER_BYTES, EncodedBatch
+from skidway.kafka.columns import RECORD_OVERHEAD_MAX, Origins, cuts, encode
+from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
+from skidway.schemas.codec import Codec, NotUtf8
+from skidway.schemas.wire import add_prefix
+
+Int64s = npt.NDArray[np.int64]
+Partitions = int | Int64s
+"""One for all rows, or one for each."""
+
+AHEAD_MS_MAX = 3_600_000
+"""An event time further ahead of the moment of reading is not believed."""
+
+
+@dataclass(frozen=True, slots=True)
+class PressedBatch:
+    """A batch and the readings (by index) that have records in it."""
+
+    tp: TopicPartition
+    encoded: EncodedBatch
+    readings: tuple[int, ...]
+    is_rejected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pressed:
+    """batches: in the order in which they must be sent. outcomes: one per reading.
+
+    rejected: the lines set apart. unbelieved_times: records with an event time too far ahead (or
+    before 1970), which got the moment of reading instead. replaced: records with U+FFFD in place
+    of bytes that are not UTF-8.
+    """
+
+    batches: list[PressedBatch]
+    outcomes: list[Outcome]
+    records: int
+    rejected: list[RejectedLine]
+    unbelieved_times: int
+    replaced: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Records:
+    """Rows for one topic. owner: the index of the reading that each comes from, rising."""
+
+    owner: Int64s
+    file: Int64s
+    first: Int64s
+    length: Int64s
+    times: Int64s
+    values: pa.BinaryArray
+    keys: pa.BinaryArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.owner)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    """What became of the lines of some readings; of each reject the reading that it is from."""
+
+    refused: list[tuple[int, RejectedLine]]
+    records: _Records | None = None
+    unbelieved: int = 0
+    replaced: int = 0
+
+
+class _Lines:
+    """The lines of some readings, framed, with where each comes from."""
+
+    def __init__(self, readings: Sequence[Reading]) -> None:
+        self.readings = readings
+        data = readings[0].data if len(readings) == 1 else b"".join(r.data for r in readings)
+        range_ends = np.cumsum([len(reading.data) for reading in readings])
+        self.frames: Frames = frame(data, range_ends)
+        self.owner = np.searchsorted(range_ends, self.frames.first, side="right")
+        self.shift = np.array([r.intent.end for r in readings], np.int64) - range_ends
+        self.files = np.array([r.intent.file for r in readings], np.int64)
+        self.values = line_columns.cut(data, self.frames)
+
+    def records(
+        self, rows: Int64s, times: Int64s, values: pa.BinaryArray, keys: pa.BinaryArray | None
+    ) -> _Records:
+        owner = self.owner[rows]
+        first = self.frames.first[rows] + self.shift[owner]
+        length = self.frames.length[rows]
+        return _Records(owner, self.files[owner], first, length, times, values, keys)
+
+    def rejected(self, reject: Reject) -> tuple[int, RejectedLine]:
+        row = reject.row
+        owner = int(self.owner[row])
+        reading = self.readings[owner]
+        return owner, RejectedLine(
+            reason=reject.reason,
+            detail=reject.detail,
+            line=self.values[row].as_py(),
+            host=reading.host,
+            path=reading.path,
+            file=reading.intent.file,
+            first=int(self.frames.first[row] + self.shift[owner]),
+            length=int(self.frames.length[row]),
+        )
+
+
+class Press:
+    """A compiled recipe. Raises ConfigurationRefused where its parts disagree."""
+
+    def __init__(self, recipe: Recipe, codec: compression.Codec = compression.Codec.ZSTD) -> None:
+        self.recipe = recipe
+        self._compression = codec
+        self._codec = Codec(recipe.schema.text)
+        self._rejected_codec = Codec(recipe.rejected_schema.text)
+        self._parser = build_parser(recipe, self._codec)
+        _check_key(recipe, self._codec)
+
+    def press(
+        self,
+        agent: int,
+        readings: Sequence[Reading],
+        sources: tuple[Source, Source],
+        bucket_ms: int,
+    ) -> Pressed:
+        """Batches and counts of readings that share `read_ms`; an over-long one comes alone.
+
+        sources: of the data topic and of its rejected topic.
+        """
+        read_ms = readings[0].intent.read_ms
+        if readings[0].is_overlong:
+            parsed = _Parsed([_overlong(readings[0])])
+        else:
+            parsed = self._parse(_Lines(readings), read_ms)
+        records, streams = parsed.records, []
+        if records is not None and len(records):
+            data = self.recipe.data
+            streams.append((sources[0], data, records, self._partitions(records)))
+        set_apart = self._set_apart(agent, parsed.refused, read_ms)
+        if set_apart is not None:
+            topic = self.recipe.rejected
+            streams.append((sources[1], topic, set_apart, _file_partitions(set_apart, topic)))
+        batches = [
+            batch
+            for _, topic, rows, partitions in streams
+            for batch in self._batches(agent, topic, rows, partitions)
+        ]
+        counted = [(source, rows) for source, _, rows, _ in streams]
+        return Pressed(
+            batches=batches,
+            outcomes=_outcomes(agent, len(readings), counted, sources[1], bucket_ms),
+            records=0 if records is None else len(records),
+            rejected=[line for _, line in parsed.refused],
+            unbelieved_times=parsed.unbelieved,
+            replaced=parsed.replaced,
+        )
+
+    def _parse(self, lines: _Lines, read_ms: int) -> _Parsed:
+        too_long = np.flatnonzero(line_columns.sizes(lines.values) > self.recipe.line_bytes)
+        rejects = [Reject(int(row), TOO_LONG, "longer than max.line.bytes") for row in too_long]
+        if len(too_long):
+            fitting = np.delete(np.arange(len(lines.values)), too_long)
+            taken = self._parser.parse(lines.values.take(pa.array(fitting)), read_ms)
+            parsed = _in_places(taken, fitting)
+        else:
+            parsed = self._parser.parse(lines.values, read_ms)
+        values, keys, kept = self._encode(parsed, rejects)
+        times, unbelieved = _times(parsed.event_ms[kept], read_ms)
+        records = lines.records(parsed.rows[kept], times, values, keys)
+        rejects = sorted(rejects + parsed.rejects, key=lambda reject: reject.row)
+        refused = [lines.rejected(reject) for reject in rejects]
+        return _Parsed(refused, records, unbelieved, self._replaced(parsed, kept))
+
+    def _replaced(self, parsed: Parsed, kept: Int64s) -> int:
+        """How many of the records that are kept have the mark."""
+        if self.recipe.on_error != "replace":
+            return 0
+        marks = np.asarray(parsed.batch.column(MARK))
+        return int(np.count_nonzero(marks[kept]))
+
+    def _encode(
+        self, parsed: Parsed, rejects: list[Reject]
+    ) -> tuple[pa.BinaryArray, pa.BinaryArray | None, Int64s]:
+        """(values, keys, which of parsed's rows they are); what does not fit joins rejects."""
+        datums, refused = self._codec.encode_rows_checked(parsed.batch)
+        fit = np.ones(len(parsed.rows), np.bool_)
+        for index, why in refused:
+            reason = ENCODING if isinstance(why, NotUtf8) else SCHEMA
+            rejects.append(Reject(int(parsed.rows[index]), reason, why))
+            fit[index] = False
+        values = add_prefix(self.recipe.schema.id, datums)
+        keys = None if self.recipe.key is None else _bytes(parsed.batch.column(self.recipe.key))
+        large = fit & ~self._fits_a_batch(values, keys)
+        for index in np.flatnonzero(large).tolist():
+            detail = "the record is larger than a batch may be"
+            rejects.append(Reject(int(parsed.rows[index]), TOO_LONG, detail))
+        kept = np.flatnonzero(fit & ~large)
+        if len(kept) < len(fit):
+            values = values.take(pa.array(kept))
+            keys = None if keys is None else keys.take(pa.array(kept))
+        return values, keys, kept
+
+    def _fits_a_batch(
+        self, values: pa.BinaryArray, keys: pa.BinaryArray | None
+    ) -> npt.NDArray[np.bool_]:
+        size = _sizes(values, keys) + HEADER_BYTES + RECORD_OVERHEAD_MAX
+        fits: npt.NDArray[np.bool_] = size <= self._limit(self.recipe.data)
+        return fits
+
+    def _set_apart(
+        self, agent: int, refused: list[tuple[int, RejectedLine]], read_ms: int
+    ) -> _Records | None:
+        if not refused:
+            return None
+        lines = [line for _, line in refused]
+        datums = self._rejected_codec.encode(rejected.columns(self.recipe, agent, lines))
+        return _Records(
+            owner=np.array([owner for owner, _ in refused], np.int64),
+            file=np.array([line.file for line in lines], np.int64),
+            first=np.array([line.first for line in lines], np.int64),
+            length=np.array([line.length for line in lines], np.int64),
+            times=np.full(len(lines), read_ms, np.int64),
+            values=add_prefix(self.recipe.rejected_schema.id, datums),
+        )
+
+    def _partitions(self, records: _Records) -> Partitions:
+        """The partition of the records of the data topic: of all of them, or of each."""
+        count = self.recipe.data.partitions
+        if self.recipe.partitioning == "file" or count == 1:
+            return _file_partitions(records, self.recipe.data)
+        if self.recipe.partitioning == "key" and records.keys is not None:
+            by_key = partitioning.of_keys(records.keys.fill_null(b""), count)
+            if not records.keys.null_count:
+                return by_key
+            missing = np.asarray(records.keys.is_null())
+            return np.where(missing, _file_partitions(records, self.recipe.data), by_key)
+        spread = np.empty(len(records), np.int64)
+        for file, rows in _files(records):
+            spread[rows] = routing.of_position(file, records.first[rows], count)
+        return spread
+
+    def _limit(self, topic: Topic) -> int:
+        return min(self.recipe.batch_bytes, topic.limit_bytes)
+
+    def _batches(
+        self, agent: int, topic: Topic, records: _Records, partitions: Partitions
+    ) -> Iterator[PressedBatch]:
+        """Partition by partition, cut so that no batch is above the limit."""
+        sizes = _sizes(records.values, records.keys)
+        for partition, rows in _by_partition(len(records), partitions):
+            begin = 0
+            for end in cuts(sizes if rows is None else sizes[rows], self._limit(topic)):
+                part = slice(begin, end) if rows is None else rows[begin:end]
+                begin = end
+                yield PressedBatch(
+                    TopicPartition(topic.name, partition),
+                    self._batch(agent, records, part),
+                    _distinct(records.owner[part]),
+                    topic is self.recipe.rejected,
+                )
+
+    def _batch(self, agent: int, records: _Records, rows: slice | Int64s) -> EncodedBatch:
+        first = records.first[rows]
+        origins = Origins(
+            agent=np.full(len(first), agent, np.int64),
+            file=records.file[rows],
+            first=first,
+            length=records.length[rows],
+        )
+        return encode(
+            _rows_of(records.values, rows),
+            records.times[rows],
+            origins=origins,
+            keys=None if records.keys is None else _rows_of(records.keys, rows),
+            codec=self._compression,
+        )
+
+
+def _overlong(reading: Reading) -> tuple[int, RejectedLine]:
+    """A line of which only the head was read."""
+    intent = reading.intent
+    line = RejectedLine(
+        reason=TOO_LONG,
+        detail="longer than max.line.bytes",
+        line=reading.data,
+        host=reading.host,
+        path=reading.path,
+        file=intent.file,
+        first=intent.first,
+        length=intent.length,
+    )
+    return 0, line
+
+
+def _check_key(recipe: Recipe, codec: Codec) -> None:
+    if recipe.key is None:
+        return
+    at = codec.arrow_schema.get_field_index(recipe.key)
+    kind = codec.arrow_schema.field(at).type if at >= 0 else None
+    if kind is None or not (types.is_string(kind) or types.is_integer(kind)):
+        raise ConfigurationRefused(
+            f"source of topic {recipe.data.name}: key {recipe.key!r} must be a field of the "
+            "schema, a string or an integer"
+        )
+
+
+def _in_places(parsed: Parsed, places: Int64s) -> Parsed:
+    """Rows of some lines as rows among all lines."""
+    rejects = [Reject(int(places[r.row]), r.reason, r.detail) for r in parsed.rejects]
+    return Parsed(places[parsed.rows], parsed.batch, parsed.event_ms, rejects)
+
+
+def _times(event_ms: Int64s, read_ms: int) -> tuple[Int64s, int]:
+    """(the records' timestamps, how many of the lines' own times were not believed)."""
+    stated = event_ms != NO_TIME
+    believed = stated & (event_ms >= 0) & (event_ms <= read_ms + AHEAD_MS_MAX)
+    times = np.where(believed, event_ms, np.int64(read_ms))
+    return times, int(np.count_nonzero(stated & ~believed))
+
+
+def _bytes(column: pa.Array) -> pa.BinaryArray:
+    text = column if types.is_string(column.type) else column.cast(pa.string())
+    return text.cast(pa.binary())
+
+
+def _sizes(values: pa.BinaryArray, keys: pa.BinaryArray | None) -> Int64s:
+    size = line_columns.sizes(values)
+    return size if keys is None else size + line_columns.sizes(keys)
+
+
+def _rows_of(column: pa.BinaryArray, rows: slice | Int64s) -> pa.BinaryArray:
+    return column[rows] if isinstance(rows, slice) else column.take(pa.array(rows))
+
+
+def _by_partition(count: int, partitions: Partitions) -> Iterator[tuple[int, Int64s | None]]:
+    """Each partition with its rows; None for all of them."""
+    if isinstance(partitions, int):
+        yield partitions, None
+        return
+    for partition in _distinct(partitions):
+        rows = np.flatnonzero(partitions == partition)
+        yield partition, None if len(rows) == count else rows
+
+
+def _distinct(numbers: Int64s) -> tuple[int, ...]:
+    """The distinct ones, rising; most often there is one."""
+    first = int(numbers[0])
+    if (numbers == first).all():
+        return (first,)
+    return tuple(np.unique(numbers).tolist())
+
+
+def _files(records: _Records) -> Iterator[tuple[int, Int64s]]:
+    """Each file among the records, with its rows."""
+    for file in _distinct(records.file):
+        yield file, np.flatnonzero(records.file == file)
+
+
+def _file_partitions(records: _Records, topic: Topic) -> Partitions:
+    files = _distinct(records.file)
+    if len(files) == 1 or topic.partitions == 1:
+        return routing.of_file(files[0], topic.partitions)
+    partitions = np.empty(len(records), np.int64)
+    for file, rows in _files(records):
+        partitions[rows] = routing.of_file(file, topic.partitions)
+    return partitions
+
+
+def _outcomes(
+    agent: int,
+    readings: int,
+    streams: Sequence[tuple[Source, _Records]],
+    rejected_source: Source,
+    bucket_ms: int,
+) -> list[Outcome]:
+    """Counts per reading: its rows of each topic lie together, because owners rise."""
+    outcomes = []
+    for index in range(readings):
+        counts = Counts(bucket_ms)
+        delivered = refused = 0
+        for source, records in streams:
+            begin, end = np.searchsorted(records.owner, [index, index + 1])
+            if begin == end:
+                continue
+            rows = slice(int(begin), int(end))
+            length = records.length[rows]
+            origins = Origins(
+                agent=np.full(len(length), agent, np.int64),
+                file=records.file[rows],
+                first=records.first[rows],
+                length=length,
+            )
+            counts.add(source, records.times[rows], origins)
+            if source == rejected_source:
+                refused += int(length.sum())
+            else:
+                delivered += int(length.sum())
+        outcomes.append(Outcome(delivered, refused, counts))
+    return outcomes

@@ -1,0 +1,265 @@
+"""Everything but the bytes that decides what is sent for a file: settings, schemas, topics, code.
+
+An intent names its recipe by fingerprint; the recipe is kept as long as an intent needs it. So a
+range that was promised under yesterday's settings is sent again under yesterday's settings, to the
+partitions that the topic had yesterday, with yesterday's size limit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import zoneinfo
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from skidway.agent.parsing import derived
+from skidway.agent.parsing.framing import FRAMING_VERSION
+from skidway.agent.parsing.json_lines import JsonParser
+from skidway.agent.parsing.parser import Parser
+from skidway.agent.parsing.raw import RawParser
+from skidway.agent.parsing.regex import RegexParser, groups_of
+from skidway.agent.parsing.replacing import ReplacingParser, check_groups, without_mark
+from skidway.agent.parsing.timestamps import TimeFormat
+from skidway.agent.settings import SourceSettings
+from skidway.agent.values.intents import crc_of
+from skidway.errors import ConfigurationRefused
+from skidway.schemas.codec import Codec
+
+PRESS_VERSION: Final = 1
+"""Rises with every change of Skidway's own code that makes another record of the same line under
+the same recipe: its topic, partition, key, time or value. tests/unit/agent/batches/test_recipe.py
+holds records of known lines against it."""
+
+_UTC: Final = ("UTC", "Z", "GMT")
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A registered schema and its id."""
+
+    id: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic as it was when the intent was made; `limit_bytes` is its max.message.bytes."""
+
+    name: str
+    partitions: int
+    limit_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A value; two agents with equal recipes send the same for the same bytes and origin."""
+
+    program: str
+    data: Topic
+    rejected: Topic
+    schema: Schema
+    rejected_schema: Schema
+    parser: str
+    pattern: str | None
+    time_fields: tuple[str, ...]
+    time_format: str | None
+    timezone: str
+    key: str | None
+    partitioning: str
+    line_bytes: int
+    batch_bytes: int
+    encoding: str = "utf-8"
+    on_error: str = "reject"
+
+    def to_json(self) -> str:
+        """Canonical: equal recipes give equal text.
+
+        Defaults are left out. Only fields that recipes did not always have have one: so the text,
+        and with it the fingerprint, of a recipe that an older program wrote down stays what it is.
+        """
+        content = asdict(self)
+        for each in fields(self):
+            if content[each.name] == each.default:
+                del content[each.name]
+        return json.dumps(content, sort_keys=True, separators=(",", ":"))
+
+    @property
+    def fingerprint(self) -> bytes:
+        """SHA-256 of the canonical text."""
+        return hashlib.sha256(self.to_json().encode()).digest()
+
+    @property
+    def topics(self) -> tuple[str, str]:
+        """The topics that a file with this recipe can reach."""
+        return self.data.name, self.rejected.name
+
+
+def from_json(text: str) -> Recipe:
+    """The inverse of `Recipe.to_json`."""
+    content: dict[str, Any] = json.loads(text)
+    for name in ("data", "rejected"):
+        content[name] = Topic(**content[name])
+    for name in ("schema", "rejected_schema"):
+        content[name] = Schema(**content[name])
+    content["time_fields"] = tuple(content["time_fields"])
+    return Recipe(**content)
+
+
+def program_version() -> str:
+    """Skidway's own part in what is made of a line: how it is framed, and how it is pressed."""
+    return f"framing-{FRAMING_VERSION} press-{PRESS_VERSION}"
+
+
+def program_of(parser: str, timezone: str | None) -> str:
+    """All code that decides what is made of a line. Intents of another one are read back.
+
+    timezone: of times that name none; None where no times are parsed. What is not named here does
+    not change a record: the compression library and `compression.type` (the bytes of a batch, not
+    its records), NumPy (integers only: positions, times, hashes), the Avro libraries (a value has
+    one encoding, but for the blocks of arrays and maps, which schemas/codec/writing.py makes),
+    google-crc32c (one polynomial), and the version of Skidway, for which the two numbers stand.
+    """
+    names = [program_version()]
+    if parser == "json":
+        # Its decoder says which lines are JSON, and how long a number may be (patch releases
+        # changed that); its words stand in the record of a line that is none.
+        names.append(f"python-{platform.python_version()}")
+    if parser in ("regex", "json"):
+        # RE2 is in it, and what it casts to a number, a boolean or a time.
+        names.append(f"pyarrow-{_version('pyarrow')}")
+    if timezone is not None and timezone.upper() not in _UTC:
+        # The rules of time zones change; they come with the machine, not with Python.
+        names.append(f"zone-{_zone_rules(timezone)}")
+    return " ".join(names)
+
+
+def at_present(recipe: Recipe) -> Recipe:
+    """The same settings with the program that runs here."""
+    timezone = None if recipe.time_format is None else recipe.timezone
+    return replace(recipe, program=program_of(recipe.parser, timezone))
+
+
+def with_refusal(recipe: Recipe) -> Recipe:
+    """By it is named what is not sent again after a crash, but read back: see `has_refusal`."""
+    return replace(recipe, program=f"{recipe.program}{_REFUSED}")
+
+
+def has_refusal(recipe: Recipe) -> bool:
+    """Whether a broker did not take a record, and may have taken others behind it since."""
+    return recipe.program.endswith(_REFUSED)
+
+
+_REFUSED = " refused"
+_version = cache(version)
+
+
+@cache
+def _zone_rules(name: str) -> str:
+    """What changes with the rules of a zone; loaded once, as Python does with the zone."""
+    for folder in zoneinfo.TZPATH:
+        try:
+            return f"{crc_of((Path(folder) / name).read_bytes()):08x}"
+        except OSError:
+            continue
+    return f"tzdata-{_version('tzdata')}"
+
+
+def recipe_of(
+    source: SourceSettings,
+    data: Topic,
+    rejected: Topic,
+    schema: Schema,
+    rejected_schema: Schema,
+    batch_bytes: int,
+) -> Recipe:
+    """The recipe for what is read now."""
+    time = source.timestamp
+    return Recipe(
+        program=program_of(source.parser.type, None if time is None else time.timezone),
+        data=data,
+        rejected=rejected,
+        schema=schema,
+        rejected_schema=rejected_schema,
+        parser=source.parser.type,
+        pattern=source.parser.pattern,
+        time_fields=() if time is None else tuple(time.fields),
+        time_format=None if time is None else time.format,
+        timezone="UTC" if time is None else time.timezone,
+        key=source.key,
+        partitioning=source.partitioning or ("file" if source.key is None else "key"),
+        line_bytes=source.max_line_bytes,
+        batch_bytes=batch_bytes,
+        encoding=source.encoding,
+        on_error=source.on_error,
+    )
+
+
+def derived_schema(source: SourceSettings) -> str:
+    """The schema of a source that names none. Raises ConfigurationRefused."""
+    with_mark = source.on_error == "replace"
+    if source.parser.type == "raw":
+        return derived.raw_schema(source.topic, with_mark=with_mark)
+    assert source.parser.pattern is not None  # of a regex source; json needs a schema
+    groups = groups_of(source.parser.pattern)
+    with_time = source.timestamp is not None
+    return derived.regex_schema(source.topic, groups, with_time=with_time, with_mark=with_mark)
+
+
+def build_parser(recipe: Recipe, codec: Codec) -> Parser:
+    """The recipe's parser. Raises ConfigurationRefused where it and the schema disagree."""
+    try:
+        build = _BUILDERS[recipe.parser]
+        if recipe.on_error == "replace":
+            return ReplacingParser(build(recipe, without_mark(codec.arrow_schema)))
+        return build(recipe, codec.arrow_schema)
+    except ConfigurationRefused as error:
+        raise ConfigurationRefused(f"source of topic {recipe.data.name}: {error}") from error
+
+
+def _time_format(recipe: Recipe) -> TimeFormat | None:
+    if recipe.time_format is None:
+        return None
+    return TimeFormat(recipe.time_format, recipe.timezone)
+
+
+def _defaults(recipe: Recipe) -> dict[str, Any]:
+    document = json.loads(recipe.schema.text)
+    if type(document) is not dict or "fields" not in document:
+        raise ConfigurationRefused("the schema is no record; its fields are what a parser fills")
+    return {each["name"]: each["default"] for each in document["fields"] if "default" in each}
+
+
+def _raw(recipe: Recipe, schema: pa.Schema) -> Parser:
+    return RawParser(schema, frozenset(_defaults(recipe)))
+
+
+def _regex(recipe: Recipe, schema: pa.Schema) -> Parser:
+    assert recipe.pattern is not None
+    if recipe.on_error == "replace":
+        check_groups(groups_of(recipe.pattern))
+    return RegexParser(
+        recipe.pattern,
+        schema,
+        frozenset(_defaults(recipe)),
+        recipe.time_fields,
+        _time_format(recipe),
+    )
+
+
+def _json(recipe: Recipe, schema: pa.Schema) -> Parser:
+    return JsonParser(schema, _defaults(recipe), recipe.time_fields, _time_format(recipe))
+
+
+_BUILDERS: dict[str, Callable[[Recipe, pa.Schema], Parser]] = {
+    "raw": _raw,
+    "regex": _regex,
+    "json": _json,
+}

@@ -1,0 +1,67 @@
+"""What a line that does not fit becomes: a record of `<topic>.rejected`, whole and with its place.
+
+Schema: schemas/rejected.avsc. The line is cut where it would not fit a batch of that topic; its
+origin keeps the full length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from skidway.agent.batches.recipe import Recipe
+from skidway.agent.parsing.parser import DETAIL_CHARACTERS_MAX
+from skidway.kafka.batch import HEADER_BYTES
+from skidway.kafka.columns import RECORD_OVERHEAD_MAX
+
+Int64s = npt.NDArray[np.int64]
+
+FIELDS_BYTES_MAX = 128 + 4 * DETAIL_CHARACTERS_MAX
+"""Everything of a datum but line, topic, host and path."""
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedLine:
+    """One line that does not fit. first and length are those of its origin."""
+
+    reason: str
+    detail: str
+    line: bytes
+    host: str
+    path: str
+    file: int
+    first: int
+    length: int
+
+
+def line_bytes_max(recipe: Recipe, host: str, path: str) -> int:
+    """How many bytes of a line fit a batch of the rejected topic."""
+    limit = min(recipe.batch_bytes, recipe.rejected.limit_bytes)
+    names = sum(len(text.encode()) for text in (recipe.data.name, host, path))
+    return max(limit - HEADER_BYTES - RECORD_OVERHEAD_MAX - FIELDS_BYTES_MAX - names, 0)
+
+
+def columns(recipe: Recipe, agent: int, lines: Sequence[RejectedLine]) -> pa.RecordBatch:
+    """The rows of the rejected schema, one per line."""
+    cut = [line.line[: line_bytes_max(recipe, line.host, line.path)] for line in lines]
+    count = len(lines)
+    return pa.RecordBatch.from_pydict(
+        {
+            "topic": pa.array([recipe.data.name] * count, pa.string()),
+            "reason": pa.array([line.reason for line in lines], pa.string()),
+            "detail": pa.array(
+                [line.detail[:DETAIL_CHARACTERS_MAX] for line in lines], pa.string()
+            ),
+            "line": pa.array(cut, pa.binary()),
+            "host": pa.array([line.host for line in lines], pa.string()),
+            "path": pa.array([line.path for line in lines], pa.string()),
+            "agent": pa.array([agent] * count, pa.int64()),
+            "file": pa.array([line.file for line in lines], pa.int64()),
+            "first": pa.array([line.first for line in lines], pa.int64()),
+            "length": pa.array([line.length for line in lines], pa.int64()),
+        }
+    )

@@ -1,0 +1,104 @@
+"""Lines that did not fit, by topic: what the log is told of them, and which share they have lately.
+
+A log line says topic, reason, how many, and where one of them lies; never what it holds. The share
+is that of the last one to two minutes in which lines came, so a source that fell silent keeps the
+verdict on what it wrote last.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from skidway.agent.batches.rejected import RejectedLine
+
+TELL_EVERY_S: Final = 60.0
+"""At most so often the log is told of a topic."""
+
+HALF_WINDOW_S: Final = 60.0
+LINES_MIN: Final = 10
+"""Of fewer lines no share is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Untold:
+    """What the log has not been told of a topic. path, position: of the first of these lines."""
+
+    topic: str
+    reasons: dict[str, int]
+    path: str
+    position: int
+
+    @property
+    def count(self) -> int:
+        """How many lines."""
+        return sum(self.reasons.values())
+
+
+@dataclass(slots=True)
+class _Half:
+    """Lines of one half of the window."""
+
+    since: float
+    lines: int = 0
+    rejected: int = 0
+
+
+@dataclass(slots=True)
+class _Topic:
+    current: _Half
+    before: _Half
+    reasons: Counter[str] = field(default_factory=Counter)
+    example: tuple[str, int] = ("", 0)
+    latest: tuple[str, str, int] = ("", "", 0)
+    told_at: float | None = None
+
+
+class Rejections:
+    """Owns the counts. share_max: the share of a topic's lines above which it is named."""
+
+    def __init__(self, share_max: float) -> None:
+        self._share_max = share_max
+        self._topics: dict[str, _Topic] = {}
+
+    def saw(self, topic: str, records: int, rejected: Sequence[RejectedLine], now: float) -> None:
+        """records: lines that fit; now: monotonic seconds."""
+        known = self._topics.setdefault(topic, _Topic(_Half(now), _Half(now)))
+        if now - known.current.since >= HALF_WINDOW_S:
+            known.before, known.current = known.current, _Half(now)
+        known.current.lines += records + len(rejected)
+        known.current.rejected += len(rejected)
+        if not rejected:
+            return
+        first = rejected[0]
+        if not known.reasons:
+            known.example = first.path, first.first
+        known.latest = first.reason, first.path, first.first
+        known.reasons.update(line.reason for line in rejected)
+
+    def due(self, now: float) -> list[Untold]:
+        """What the log is to be told now; it counts as told."""
+        found = []
+        for topic, known in self._topics.items():
+            rested = known.told_at is None or now - known.told_at >= TELL_EVERY_S
+            if known.reasons and rested:
+                found.append(Untold(topic, dict(known.reasons), *known.example))
+                known.reasons.clear()
+                known.told_at = now
+        return found
+
+    def too_many(self) -> dict[str, str]:
+        """By topic, a sentence on each that rejected more than the share allowed."""
+        found = {}
+        for topic, known in self._topics.items():
+            lines = known.current.lines + known.before.lines
+            rejected = known.current.rejected + known.before.rejected
+            if lines >= LINES_MIN and rejected > self._share_max * lines:
+                reason, path, position = known.latest
+                found[topic] = (
+                    f"{rejected} of the last {lines} lines did not fit, as one in {path} at byte "
+                    f"{position}: {reason}; skidway agent validate shows why"
+                )
+        return found

@@ -1,0 +1,283 @@
+"""The cluster and the registry, as far as a start needs them: topics, ids, schemas.
+
+Everything here may be down when the agent starts. Then it waits, reads nothing and says so; nothing
+is lost, because the files are the buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from skidway import log
+from skidway.agent.batches.press import Press
+from skidway.agent.batches.recipe import Recipe, Schema, Topic, derived_schema, recipe_of
+from skidway.agent.cluster.destinations import Cluster, Destination
+from skidway.agent.settings import AgentSettings, SourceSettings
+from skidway.errors import ConfigurationRefused, Unreachable
+from skidway.kafka.client import LATEST, Client, NewTopic
+from skidway.kafka.errors import ErrorCode, KafkaError
+from skidway.kafka.source import CLUSTER_NAME, Source, cluster_name_of
+from skidway.kafka.types import TopicPartition
+from skidway.schemas.avro_schema import SchemaInvalid, parse
+from skidway.schemas.client import RegistryClient, RegistryRefused, subject_of
+from skidway.schemas.single_object import schema_text
+
+MESSAGE_BYTES_DEFAULT: Final = 1_048_588
+READY_WITHIN_S: Final = 30.0
+AFTER_MS_MIN: Final = 86_400_000
+
+_KAFKA_CONFIGS: Final = {
+    "retention.ms": "-1",
+    "message.timestamp.type": "CreateTime",
+    "message.timestamp.after.max.ms": str((1 << 63) - 1),
+}
+"""What Apache Kafka needs so that it does not delete by event time what nobody has read yet."""
+
+_log = log.get(__name__)
+
+Pause = Callable[[float], object]
+
+
+def cluster_of(client: Client, name: str | None) -> tuple[Cluster, bool]:
+    """(the cluster, whether it is Apache Kafka). Raises Unreachable, ConfigurationRefused."""
+    configs = client.broker_configs()
+    cluster_id = client.metadata([]).cluster_id or ""
+    return Cluster(cluster_name_of(configs, name), cluster_id), CLUSTER_NAME not in configs
+
+
+def ensure_topics(
+    client: Client, settings: AgentSettings, is_apache_kafka: bool, pause: Pause
+) -> None:
+    """Makes the topics that are missing, data and rejected ones, and waits for their leaders."""
+    names = _topics(settings.sources)
+    deadline = client.clock.monotonic() + READY_WITHIN_S
+    while missing := _not_ready(client, names):
+        new = [
+            NewTopic(
+                name,
+                settings.topic_partitions,
+                settings.topic_replication_factor,
+                dict(_KAFKA_CONFIGS) if is_apache_kafka else {},
+            )
+            for name, exists in missing.items()
+            if not exists
+        ]
+        for name, error in client.create_topics(new).items() if new else ():
+            if error is None:
+                _log.info("topic_created", topic=name)
+            elif error.code is not ErrorCode.TOPIC_ALREADY_EXISTS and not error.retriable:
+                raise error
+        if client.clock.monotonic() > deadline:
+            raise Unreachable(f"topic {next(iter(missing))} has no leader")
+        pause(0.1)
+    configs = client.topic_configs(names)
+    if is_apache_kafka:
+        _check_kafka_configs(configs)
+    else:
+        _check_timestamp_type(configs)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSchemas:
+    """The registered schemas of a source: of its records, and of its rejected lines."""
+
+    records: Schema
+    rejected: Schema
+
+
+def schemas_of(registry: RegistryClient, settings: AgentSettings) -> list[SourceSchemas]:
+    """The schemas of every source, registered, and compared with its parser.
+
+    Asked before topics are made, so that a configuration which cannot run leaves none behind.
+    Raises Unreachable, ConfigurationRefused.
+    """
+    found = []
+    for source in settings.sources:
+        try:
+            records = _schema(registry, source)
+            compiled(source, records, settings.batch_size)
+            rejected = _registered(registry, source.rejected_topic, schema_text("Rejected"))
+        except RegistryRefused as error:
+            raise ConfigurationRefused(f"source of topic {source.topic}: {error}") from error
+        found.append(SourceSchemas(records, rejected))
+    return found
+
+
+def compiled(source: SourceSettings, schema: Schema, batch_bytes: int) -> Press:
+    """What presses a source's lines, as if its topics were there with one partition each.
+
+    Raises ConfigurationRefused where parser and schema disagree.
+    """
+    return Press(
+        recipe_of(
+            source,
+            Topic(source.topic, 1, batch_bytes),
+            Topic(source.rejected_topic, 1, batch_bytes),
+            schema,
+            Schema(0, schema_text("Rejected")),
+            batch_bytes,
+        )
+    )
+
+
+def resolve(
+    client: Client,
+    schemas: Sequence[SourceSchemas],
+    settings: AgentSettings,
+    cluster: Cluster,
+) -> list[Destination]:
+    """Every source with its topics and schemas. Raises Unreachable, ConfigurationRefused."""
+    topics = _topics_now(client, _topics(settings.sources))
+    sources = {
+        name: Source(cluster.name, cluster.id, name, topic_id)
+        for name, (_, topic_id) in topics.items()
+    }
+    return [
+        Destination(
+            source,
+            _recipe(each, source, topics, settings.batch_size),
+            sources[source.topic],
+            sources[source.rejected_topic],
+        )
+        for source, each in zip(settings.sources, schemas, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """The destinations with the partitions and limits that their topics have now; and the topics
+    that were made again, whose destinations stay as they were."""
+
+    destinations: list[Destination]
+    made_again: set[str]
+
+
+def refresh(client: Client, destinations: Sequence[Destination]) -> Refreshed:
+    """Asks the cluster; schemas stay. Raises Unreachable, KafkaError."""
+    topics = _topics_now(client, _topics([each.settings for each in destinations]))
+    found = Refreshed([], set())
+    for each in destinations:
+        data, rejected = topics[each.data.topic], topics[each.rejected.topic]
+        others = {source for source in (each.data, each.rejected) if _is_another(source, topics)}
+        recipe = replace(each.recipe, data=data[0], rejected=rejected[0])
+        found.destinations.append(each if others else replace(each, recipe=recipe))
+        found.made_again.update(source.topic for source in others)
+    return found
+
+
+def ends_of(client: Client, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+    """Where partitions end now. Raises Unreachable, KafkaError."""
+    if not partitions:
+        return {}
+    listed = client.list_offsets(dict.fromkeys(partitions, LATEST))
+    return {tp: found.offset for tp, found in listed.items()}
+
+
+def _topics_now(client: Client, names: Sequence[str]) -> dict[str, tuple[Topic, str]]:
+    """Each topic and its id. Raises Unreachable where a topic has no partitions."""
+    topics = client.metadata(names).topics
+    for name in names:
+        if name not in topics or not topics[name].partitions:
+            raise Unreachable(f"topic {name} has no partitions now")
+    configs = client.topic_configs(names)
+    found = {}
+    for name in names:
+        topic = topics[name]
+        topic_id = "" if topic.topic_id is None else topic.topic_id.hex
+        limit = int(configs[name].get("max.message.bytes", MESSAGE_BYTES_DEFAULT))
+        found[name] = Topic(name, len(topic.partitions), limit), topic_id
+    return found
+
+
+def _is_another(source: Source, topics: Mapping[str, tuple[Topic, str]]) -> bool:
+    """Whether the topic of that name has another id by now; one that is not told says nothing."""
+    _, topic_id = topics[source.topic]
+    return bool(topic_id and source.topic_id) and topic_id != source.topic_id
+
+
+def _recipe(
+    schemas: SourceSchemas,
+    source: SourceSettings,
+    topics: Mapping[str, tuple[Topic, str]],
+    batch_bytes: int,
+) -> Recipe:
+    data, set_apart = topics[source.topic][0], topics[source.rejected_topic][0]
+    return recipe_of(source, data, set_apart, schemas.records, schemas.rejected, batch_bytes)
+
+
+def _schema(registry: RegistryClient, source: SourceSettings) -> Schema:
+    if source.schema is None:
+        return _registered(registry, source.topic, derived_schema(source))
+    if source.schema.endswith(".avsc"):
+        return _registered(registry, source.topic, read_schema_file(Path(source.schema)))
+    latest = registry.latest(source.schema)
+    return Schema(latest.id, latest.schema)
+
+
+def read_schema_file(path: Path) -> str:
+    """The text of a schema file that parses. Raises ConfigurationRefused."""
+    try:
+        text = path.read_text()
+        parse(text)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ConfigurationRefused(f"schema: cannot read {path}: {reason}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationRefused(f"schema: {path} is not UTF-8") from error
+    except SchemaInvalid as error:
+        raise ConfigurationRefused(f"schema: {path}: {error}") from error
+    return text
+
+
+def _registered(registry: RegistryClient, topic: str, text: str) -> Schema:
+    return Schema(registry.register(subject_of(topic), text), text)
+
+
+def _topics(sources: Sequence[SourceSettings]) -> list[str]:
+    names = dict.fromkeys(
+        name for source in sources for name in (source.topic, source.rejected_topic)
+    )
+    return list(names)
+
+
+def _not_ready(client: Client, names: Sequence[str]) -> dict[str, bool]:
+    """Topics without a leader for every partition, and whether they exist."""
+    found = client.metadata(names).topics
+    waiting = {}
+    for name in names:
+        topic = found.get(name)
+        exists = topic is not None and topic.error is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if topic is not None and topic.error is ErrorCode.INVALID_TOPIC_EXCEPTION:
+            raise KafkaError(topic.error, f"the cluster does not take the name {name}")
+        ready = topic is not None and bool(topic.partitions)
+        if topic is None or not ready or any(p.leader < 0 for p in topic.partitions):
+            waiting[name] = exists
+    return waiting
+
+
+def _check_timestamp_type(configs: Mapping[str, Mapping[str, str]]) -> None:
+    """Event times that a broker writes over can be neither counted nor loaded by."""
+    for topic, known in configs.items():
+        if known.get("message.timestamp.type") == "LogAppendTime":
+            raise ConfigurationRefused(
+                f"topic {topic}: message.timestamp.type is LogAppendTime, it must be CreateTime; "
+                "otherwise its records lose their event times"
+            )
+
+
+def _check_kafka_configs(configs: Mapping[str, Mapping[str, str]]) -> None:
+    """Apache Kafka deletes and refuses by event time, unless its topics are told otherwise."""
+    for topic, known in configs.items():
+        for key in ("retention.ms", "message.timestamp.type"):
+            wanted = _KAFKA_CONFIGS[key]
+            if known.get(key, wanted) != wanted:
+                raise ConfigurationRefused(
+                    f"topic {topic}: {key} is {known[key]}, it must be {wanted}; otherwise old "
+                    "lines are deleted before anyone reads them (limit it with retention.bytes)"
+                )
+        after = known.get("message.timestamp.after.max.ms")
+        if after is not None and int(after) < AFTER_MS_MIN:
+            _log.warning("topic_refuses_future_times", topic=topic, after_max_ms=int(after))

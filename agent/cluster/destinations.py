@@ -1,0 +1,39 @@
+"""Where a source's lines go, as the cluster and the registry are now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skidway.agent.batches.recipe import Recipe
+from skidway.agent.files.patterns import Pattern
+from skidway.agent.files.sources import TailedSource
+from skidway.agent.settings import SourceSettings
+from skidway.kafka.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The cluster that takes the records. name: of `cluster.name`; id: as it says itself."""
+
+    name: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """One source, resolved: its recipe, and the data topic and rejected topic as audit sources."""
+
+    settings: SourceSettings
+    recipe: Recipe
+    data: Source
+    rejected: Source
+
+    def tailed(self) -> TailedSource:
+        """What the tracker knows of it."""
+        exclude = tuple(self.settings.exclude)
+        return TailedSource(
+            topic=self.data.topic,
+            topic_id=self.data.topic_id,
+            patterns=tuple(Pattern(path, exclude) for path in self.settings.paths),
+            recipe=self.recipe.fingerprint,
+        )

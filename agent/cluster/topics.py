@@ -1,0 +1,89 @@
+"""What the agent knows of each topic: its id, until when it is sealed, and when its log cannot be
+the same any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from skidway.agent.cluster.destinations import Cluster, Destination
+from skidway.agent.settings import REJECTED_SUFFIX
+from skidway.agent.state.changes import Changes
+from skidway.agent.state.database import TopicState
+from skidway.agent.values.tracked import TrackedFile
+from skidway.kafka.client import Delivery
+from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
+
+
+def has_fallen_back(deliveries: Iterable[Delivery], offsets: Mapping[TopicPartition, int]) -> bool:
+    """Whether a batch lies below what was acknowledged before it: then it lies in another log.
+
+    offsets: the last acknowledged one of each partition.
+    """
+    return any(
+        delivery.error is None and 0 <= delivery.base_offset <= offsets.get(delivery.tp, -1)
+        for delivery in deliveries
+    )
+
+
+class Topics:
+    """Owns the rows of `topics`."""
+
+    def __init__(
+        self, cluster: Cluster, known: Mapping[str, TopicState], *, same_cluster: bool
+    ) -> None:
+        """same_cluster: whether `known` are topics of this cluster."""
+        self._cluster = cluster
+        self._known = dict(known)
+        self._former = set(known) if same_cluster else set()
+
+    def take_ids(self, destinations: Sequence[Destination], changes: Changes) -> None:
+        """The ids that the cluster says; a topic that was made again begins anew."""
+        for destination in destinations:
+            for source in (destination.data, destination.rejected):
+                before = self._known.get(source.topic)
+                if before is not None and before.topic_id == source.topic_id:
+                    continue
+                changes.forget_offsets(source.topic)
+                self._put(source.topic, TopicState(source.topic_id, None), changes)
+
+    def sealed(self, destinations: Sequence[Destination]) -> dict[str, tuple[Source, Source]]:
+        """Data topics to seal, each with the audit sources of itself and of its rejected topic.
+
+        Those whose source was taken out of the settings are among them: the agent has no file of
+        theirs any more, what was unread is declared, and nobody may wait for it.
+        """
+        found = {}
+        for topic in self._former:
+            rejected = topic + REJECTED_SUFFIX
+            if rejected in self._former:
+                found[topic] = self.source(topic), self.source(rejected)
+        for destination in destinations:
+            found[destination.data.topic] = destination.data, destination.rejected
+        return found
+
+    def seal(self, topic: str, topic_id: str, until_ms: int, changes: Changes) -> None:
+        """It is sealed until then."""
+        self._put(topic, TopicState(topic_id, until_ms), changes)
+
+    def sealed_until(self, topic: str) -> int | None:
+        """Until when (ms) it was sealed last; None if it never was."""
+        known = self._known.get(topic)
+        return None if known is None else known.sealed_until
+
+    def source(self, topic: str) -> Source:
+        """How audit messages call it."""
+        known = self._known.get(topic)
+        return self.named(topic, "" if known is None else known.topic_id)
+
+    def source_of(self, tracked: TrackedFile) -> Source:
+        """Where a file's lines go, as it was announced."""
+        return self.named(tracked.birth.topic, tracked.birth.topic_id)
+
+    def named(self, topic: str, topic_id: str) -> Source:
+        """A topic of this cluster by name and id."""
+        return Source(self._cluster.name, self._cluster.id, topic, topic_id)
+
+    def _put(self, topic: str, state: TopicState, changes: Changes) -> None:
+        self._known[topic] = state
+        changes.put_topic(topic, state.topic_id, state.sealed_until)

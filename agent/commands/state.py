@@ -1,0 +1,196 @@
+"""The ledger: what became of every byte of every file, read from the state while the agent runs;
+and what an operator decides about a state whose agent stands still: `adopt`, `give_up`.
+
+acknowledged + rejected + filtered + lost + uncertain + pending = bytes, of each file id
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from skidway.agent.files.host import Host, shown
+from skidway.agent.files.operating_system import OperatingSystem
+from skidway.agent.state.changes import Changes
+from skidway.agent.state.database import DATABASE, State, open_state
+from skidway.agent.values import identity
+from skidway.agent.values.intents import GIVEN_UP, Intent
+from skidway.agent.values.tracked import FileState, TrackedFile
+from skidway.audit.messages import Loss
+from skidway.errors import StateRefused
+from skidway.files import DirectoryLock
+
+FATES: Final = ("acknowledged", "rejected", "filtered", "lost", "uncertain", "pending")
+
+
+def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
+    """Agent, messages that wait, one entry per file id, and the ranges that were declared lost or
+    uncertain, as the audit names them. Raises StateRefused."""
+    path = directory / DATABASE
+    if not path.exists():
+        raise StateRefused(f"there is no state {path}; the agent has not run with it yet")
+    try:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5)
+    except sqlite3.Error as error:
+        raise StateRefused(f"the state {path} cannot be read: {error}") from error
+    connection.isolation_level = None
+    connection.execute("BEGIN")  # one picture of everything
+    state = State(connection, str(path))
+    try:
+        files = state.files()
+        promised = {intent.file: intent.end for intent in state.intents()}
+        paths = {file.file: file.birth.path for file in files}
+        return {
+            "agent": state.agent,
+            "machine": state.machine,
+            "epoch": state.epoch,
+            "number": state.number,
+            "cluster": state.cluster,
+            "unpublished_messages": len(state.outbox()),
+            "files": [entry(file, promised, host or OperatingSystem()) for file in files],
+            "declared": [_declared(loss, paths) for loss in state.losses()],
+        }
+    finally:
+        state.close()
+
+
+def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The two tables that people read of `show`: files, and what was declared of them. Ids stand
+    there as in the audit's sentences; bytes of an end that nobody saw are in no sum."""
+    more = {(each["file"], each["fate"]) for each in shown["declared"] if each["end"] is None}
+    files = [
+        each
+        | {"file": str(each["file"])}
+        | {
+            fate: f"{each[fate]:,} or more" if (each["file"], fate) in more else each[fate]
+            for fate in ("lost", "uncertain")
+        }
+        for each in shown["files"]
+    ]
+    return files, [each | {"file": str(each["file"])} for each in shown["declared"]]
+
+
+def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict[str, Any]:
+    """One file id. bytes: those that it covers, of an open file by its size on the host now."""
+    tracked.promised = max(promised.get(tracked.file, 0), tracked.position)
+    tracked.read_position = tracked.promised
+    if tracked.state is FileState.OPEN:
+        tracked.size = _size_on_host(tracked, host)
+    tally = tracked.tally
+    return {
+        "file": tracked.file,
+        "path": shown(tracked.location) or tracked.birth.path,
+        "announced_path": tracked.birth.path,
+        "topic": tracked.birth.topic,
+        "state": tracked.state.value,
+        "begin": tracked.birth.begin,
+        "position": tracked.position,
+        "predecessor": tracked.birth.predecessor,
+        "bytes": tally.total + tracked.pending,
+        "acknowledged": tally.acknowledged,
+        "rejected": tally.rejected,
+        "filtered": tally.filtered,
+        "lost": tally.lost,
+        "uncertain": tally.uncertain,
+        "pending": tracked.pending,
+    }
+
+
+def _declared(loss: Loss, paths: Mapping[int, str]) -> dict[str, Any]:
+    """A range as the audit names it. end: None where nobody saw it; path: None for files that
+    never got an id of their own (the reason names them)."""
+    return {
+        "file": loss.file,
+        "path": paths.get(loss.file),
+        "topic": loss.source.topic,
+        "first": loss.first,
+        "end": loss.end,
+        "fate": loss.certainty.value.lower(),
+        "reason": loss.reason,
+    }
+
+
+def adopt(directory: Path, *, new_epoch: bool = False) -> str:
+    """Binds the state to this machine, in a new epoch. Raises StateRefused; returns a sentence.
+
+    With `new_epoch` also where it belongs to this machine: audit messages of the epoch before were
+    lost with their topic, and without a new one no later bucket could be proven either. If the
+    state is an older copy the next start finds that out (agent.state.renewal).
+    """
+    with DirectoryLock(directory):
+        state = open_state(directory, create=False)
+        machine = identity.machine_id()
+        if state.machine == machine and not new_epoch:
+            state.close()
+            return "the state belongs to this machine already; nothing was changed"
+        changes = Changes()
+        changes.put_meta("machine", machine)
+        changes.put_meta("epoch", state.epoch + 1)
+        changes.put_meta("number", 0)  # numbers and their chains are those of one epoch
+        changes.forget_touched()
+        changes.put_adopted(state.adopted or (state.epoch, state.number))
+        changes.put_left({})  # of the epoch before: the new one has not sealed anything
+        state.commit(changes)
+        state.close()
+        return (
+            f"the state of agent {state.agent} belongs to this machine now, in epoch "
+            f"{state.epoch + 1}; what happened between its last seal and its next is unknown"
+        )
+
+
+def give_up(directory: Path, topic: str) -> str:
+    """Leaves what was on its way to a topic undecided, so that the agent can be started although
+    the topic was made again. Raises StateRefused; returns a sentence."""
+    with DirectoryLock(directory):
+        state = open_state(directory, create=False)
+        try:
+            intents = given_up(state, topic)
+        finally:
+            state.close()
+    if not intents:
+        return f"nothing is on its way to {topic}; nothing was changed"
+    size = sum(intent.length for intent in intents)
+    files = len({intent.file for intent in intents})
+    return (
+        f"{size} bytes of {files} files that were on their way to {topic} are given up; the agent "
+        "declares them at its next start, as uncertain if the topic was made again, else only what "
+        "the brokers do not have and the host has no more"
+    )
+
+
+def given_up(state: State, topic: str) -> list[Intent]:
+    """The intents whose recipe leads to a topic; from now on none of them is replayed.
+
+    Where the topic is the same as ever, they are read back, and the rest is sent by the settings
+    of then.
+    """
+    recipes = state.recipes()
+    found = []
+    for intent in state.intents():
+        recipe = recipes.get(intent.recipe)
+        if recipe is not None and recipe.data.name == topic:
+            found.append(replace(intent, recipe=GIVEN_UP))
+    changes = Changes()
+    changes.forget_intents(intent.sequence for intent in found)
+    changes.put_intents(found)
+    state.commit(changes)
+    return found
+
+
+def _size_on_host(tracked: TrackedFile, host: Host) -> int:
+    """Its size now, or as far as it was promised when it is not to be found."""
+    found = host.look(tracked.location)
+    if found is None or found.key != tracked.birth.key:
+        directory = os.path.dirname(tracked.location)
+        try:
+            path = host.find(directory, tracked.birth.key)
+        except OSError:
+            path = None
+        found = None if path is None else host.look(path)
+    if found is None or found.key != tracked.birth.key:
+        return tracked.promised
+    return max(found.size, tracked.promised)

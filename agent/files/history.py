@@ -1,0 +1,356 @@
+"""What became of the files that lay at a path: read, left alone, or declared.
+
+`rotations` says by which rules, and asks for each path of a directory that it looks into.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
+
+from skidway.agent.files.decompressed import is_decompressed
+from skidway.agent.files.directories import Directories
+from skidway.agent.files.host import Host
+from skidway.agent.files.look import Look
+from skidway.agent.files.same_file import Answer, is_time_of
+from skidway.agent.files.sources import Member, index_of, is_meant
+from skidway.agent.files.strays import is_stray, shares_name
+from skidway.agent.values.found import FileKey, Found
+
+REPEATED: Final = "rotated more often than it was looked at: some may be deleted unread"
+COMPRESSED: Final = "was compressed before it was read, in a way that cannot be read"
+AGED: Final = "is younger than its time of change: it may be a generation that nobody read"
+SET_BACK: Final = "the clock was set back while nobody looked: rotated files may be unread"
+STRANGE: Final = "rotated to a name that is not known as one of rotation: others may be unread"
+
+_NUMBERED: Final = re.compile(r"(?P<stem>.+)\.(?P<number>\d{1,4})", re.DOTALL)
+
+
+class Known(Protocol):
+    """What the tracker knows of files."""
+
+    def knows(self, found: Found) -> bool:
+        """Whether it is a known file that was not deleted."""
+        ...
+
+    def is_another(self, found: Found, beside: Sequence[str]) -> bool:
+        """Whether what lies at a path is another file under the inode of a deleted one, and none of
+        the files beside it (paths) is a copy of that one."""
+        ...
+
+    def changed_times(self, directory: str) -> set[int]:
+        """When the known files of a directory changed last, ns."""
+        ...
+
+    def is_copy(self, found: Found, base: str) -> bool:
+        """Whether it is a copy of a file that is read where it lies, or was read."""
+        ...
+
+    def is_rest(self, found: Found, base: str) -> bool:
+        """Whether it is a copy that has more of the bytes that were truncated at a path."""
+        ...
+
+    def where(self, key: FileKey, born_ns: int | None) -> str:
+        """Where a known file lies, though that may be another directory; "" if nobody knows."""
+        ...
+
+    def rotated_from(self, base: str) -> list[str]:
+        """Where the newest known files lie that were written at a path, and lie there no more."""
+        ...
+
+    def first_born(self, base: str) -> int | None:
+        """When the first of the known files was born that were written at a path and lie anywhere;
+        None if there is none, or nobody knows."""
+        ...
+
+
+class Adopts(Protocol):
+    """What finds out which known file a compressed one holds."""
+
+    def __call__(self, found: Found, index: int, base: str, may_begin: bool) -> Answer:
+        """SAME: a known file lies there from now on. UNKNOWN: nobody knows yet; that is found out
+        at a later look. index: of the source; may_begin: as of `Sighting`."""
+        ...
+
+
+class History:
+    """Owns nothing: what is known is in the look, and with the tracker."""
+
+    def __init__(self, host: Host, directories: Directories, known: Known, adopt: Adopts) -> None:
+        self._host = host
+        self._directories = directories
+        self._known = known
+        self._adopt = adopt
+
+    def judge_all(self, look: Look, anchors: dict[str, Found]) -> set[str]:
+        """Every path with generations beside it; gives the new names at which nobody looked."""
+        unjudged: set[str] = set()
+        by_base = by_path(look.members)
+        for base in sorted(by_base.keys() | look.elsewhere | look.place.anchors.keys()):
+            names = by_base.get(base, {})
+            if not look.is_judged(base):
+                unjudged |= names.keys() - look.place.members.keys()
+                plain = [name for name, member in names.items() if member.plain is None]
+                beside = [os.path.join(look.directory, name) for name in plain]
+                if not self._known.is_another(look.here[base], beside):
+                    continue
+                look.moment.reborn.add(base)
+            newest = self._judge(look, base, names)
+            if newest is not None and base not in look.here:
+                anchors[base] = newest
+        return unjudged
+
+    def _judge(self, look: Look, base: str, names: Mapping[str, Member]) -> Found | None:
+        """Another file lies at a meant path, or none: what became of those that lay there?
+
+        Gives the newest of them that is read from now on.
+        """
+        index = index_of(base, look.moment.sources)
+        if index is None:
+            return None
+        fresh: list[Found] = []
+        for name, member in names.items():
+            found = self._host.look(os.path.join(look.directory, name))
+            if found is None or self._lay_there(look, base, name, found):
+                continue
+            if self._is_left_alone(look, base, index, found):
+                self._doubt_age(look, base, index, member, found)
+                continue
+            if not self._is_read(look, base, index, name, member.plain, found):
+                continue
+            if not self._known.knows(found):
+                fresh.append(found)
+            look.moment.findings.generations.append((found, index, base))
+        if base not in look.moment.reborn | look.moment.truncated:
+            fresh += self._strays(look, base, index)
+        if self._is_broken(look, base, names, fresh):
+            look.miss(index, base, REPEATED)
+        return max(fresh, key=lambda found: found.changed_ns, default=None)
+
+    def look_at_compressed(self, look: Look, base: str, names: Mapping[str, Member]) -> None:
+        """Compressed generations that came since the last look: known files may be in them."""
+        index = index_of(base, look.moment.sources)
+        if index is None:
+            return
+        for name, member in names.items():
+            if not is_decompressed(name) or not self._came_lately(look, name, member):
+                continue
+            found = self._host.look(os.path.join(look.directory, name))
+            if found is None or self._known.knows(found):
+                continue
+            may_begin = look.is_judged(base) and not self._is_old(look, base, index, found)
+            answer = self._adopt(found, index, base, may_begin)
+            if answer is Answer.SAME:
+                look.moment.findings.generations.append((found, index, base))
+            elif answer is Answer.UNKNOWN:
+                look.unresolved.add(base)
+                look.unknown.add(member.inode)
+
+    def _came_lately(self, look: Look, name: str, member: Member) -> bool:
+        """Whether it was not there at the last look, was being compressed, or nobody knew then
+        whose it is."""
+        if member.plain is None or self._is_being_compressed(look, member.plain):
+            return False
+        if member.inode in look.place.unknown:
+            return True
+        before = look.place.members.get(name)
+        if look.place.looked_ms < 0 or before is None or before.inode != member.inode:
+            return True
+        return look.lay_plain(member.plain)
+
+    def _is_read(
+        self, look: Look, base: str, index: int, name: str, plain: str | None, found: Found
+    ) -> bool:
+        """Whether it is a generation that is read."""
+        if plain is None:
+            return not self._is_younger(look, base, found)
+        if self._is_being_compressed(look, plain) or base in look.unresolved:
+            return False
+        if is_decompressed(name):
+            return True
+        if not self._is_other_shape(look, found):
+            look.miss(index, found.path, COMPRESSED)
+        return False
+
+    def _is_being_compressed(self, look: Look, plain: str) -> bool:
+        """Whether the plain file is still there: that one is read."""
+        return any(name == plain for name, _ in self._directories.names(look.directory))
+
+    def _is_broken(
+        self, look: Look, base: str, names: Mapping[str, Member], fresh: Sequence[Found]
+    ) -> bool:
+        """Whether younger files than the newest known one may be gone.
+
+        A path at which no look has found anything may have been seen by an event.
+        """
+        before = look.before.get(base)
+        if before is None:
+            first_ns = self._known.first_born(base) if fresh else None
+            births = [found.born_ns or 0 for found in fresh]
+            return bool(fresh) and (first_ns is None or min(births) < first_ns)
+        if base in look.moment.truncated or not names:
+            return False
+        if base in look.moment.reborn and before.born_ns is None:
+            return True
+        if base in look.unresolved:
+            return False
+        return not self._is_there(look, before, names) or self._has_hole(look, before, names)
+
+    def _has_hole(self, look: Look, before: Found, names: Mapping[str, Member]) -> bool:
+        """Whether one of the younger generations has gone: they are numbered from the newest on."""
+        name = self._name_of(look, before)
+        said = None if name is None else _NUMBERED.fullmatch(name)
+        if said is None:
+            return False
+        numbers = set()
+        for other, member in names.items():
+            found = _NUMBERED.fullmatch(other if member.plain is None else member.plain)
+            if found is not None and found["stem"] == said["stem"]:
+                numbers.add(int(found["number"]))
+                if int(found["number"]) < int(said["number"]):
+                    there = self._host.look(os.path.join(look.directory, other))
+                    if there is None or not self._is_born_after(there, before):
+                        return False  # by other rules
+        younger = range(1, int(said["number"]))
+        return bool(numbers.intersection(younger)) and not numbers.issuperset(younger)
+
+    @staticmethod
+    def _is_born_after(there: Found, before: Found) -> bool:
+        births = there.born_ns, before.born_ns
+        return births[0] is not None and births[1] is not None and births[0] > births[1]
+
+    def _lay_there(self, look: Look, base: str, name: str, found: Found) -> bool:
+        """Whether it lay under the same name before; a truncation may be noticed later than the
+        copy that was made before it."""
+        if base in look.moment.truncated and self._known.is_rest(found, base):
+            return False
+        same = look.place.members.get(name)
+        if same is None or same.inode != found.key.inode or look.is_made_since(found):
+            return False
+        return same.plain is None or not look.lay_plain(same.plain)
+
+    def _is_left_alone(self, look: Look, base: str, index: int, found: Found) -> bool:
+        """Whether it is history, or a copy of what is read where it lies."""
+        if base in look.moment.truncated and self._known.is_rest(found, base):
+            return False
+        return self._is_old(look, base, index, found) or self._known.is_copy(found, base)
+
+    def _is_younger(self, look: Look, base: str, found: Found) -> bool:
+        """Whether it was made after what lies at the path: that was not rotated from there."""
+        here = None if base in look.moment.truncated else look.here.get(base)
+        if here is None or here.born_ns is None or found.born_ns is None:
+            return False
+        return found.born_ns > here.born_ns and not self._known.knows(found)
+
+    def _is_old(self, look: Look, base: str, index: int, found: Found) -> bool:
+        """Whether it lay there before the last look, and was not at the path itself."""
+        since_ns = look.since_ms(index) * 1_000_000
+        if found.changed_ns < since_ns:
+            return True
+        before = look.before.get(base)
+        is_before = before is not None and before.key == found.key
+        return found.born_ns is not None and found.born_ns < since_ns and not is_before
+
+    def _doubt_age(self, look: Look, base: str, index: int, member: Member, found: Found) -> None:
+        """Declares what was left alone for its age although nobody can know that: its time of
+        change was set back, or the clock was while nobody looked."""
+        born_ns, since_ms = found.born_ns, look.since_ms(index)
+        is_aged = member.plain is None and born_ns is not None and born_ns >= since_ms * 1_000_000
+        is_set_back = look.is_set_back(index)
+        if not (is_aged or is_set_back) or self._known.knows(found):
+            return
+        if not self._known.is_copy(found, base):
+            reason = SET_BACK if is_set_back else AGED
+            look.miss(index, base if is_set_back else found.path, reason)
+
+    def _strays(self, look: Look, base: str, index: int) -> list[Found]:
+        """What was rotated to names, or into a directory, that nobody would expect."""
+        known = self._known.rotated_from(base)
+        strange = [path for path in known if look.is_strange(path)]
+        names = {os.path.basename(path) for path in strange}
+        before = look.before.get(base)
+        is_newest = before is not None and self._name_of(look, before) in names
+        strays = []
+        for directory in sorted({os.path.dirname(path) for path in strange}):
+            for found in self._others(look, directory):
+                if not self._is_stray(look, base, index, found):
+                    continue
+                if shares_name(os.path.basename(found.path), base, names):
+                    strays.append(found)
+                elif is_newest and directory == look.directory:
+                    look.miss(index, base, STRANGE)
+        look.moment.findings.generations += [(found, index, base) for found in strays]
+        return strays
+
+    def _others(self, look: Look, directory: str) -> list[Found]:
+        """What nobody knows in a directory, and no name says whose it is, if it changed since the
+        last look; looked at once a look."""
+        known = look.others.get(directory)
+        if known is not None:
+            return known
+        found = look.others[directory] = []
+        try:
+            names = self._directories.names(directory)
+        except OSError:
+            return found
+        is_here = directory == look.directory
+        sources = range(len(look.moment.sources))
+        since_ns = min(look.since_ms(index) for index in sources) * 1_000_000
+        for name, _ in names:
+            if is_here and (name in look.members or name in look.names_here):
+                continue
+            path = os.path.join(directory, name)
+            each = None if is_meant(path, look.moment.sources) else self._host.look(path)
+            if each is None or each.changed_ns < since_ns:
+                continue
+            if not self._known.knows(each):
+                found.append(each)
+        return found
+
+    def _is_stray(self, look: Look, base: str, index: int, found: Found) -> bool:
+        """Whether it may be a generation of the path: it was made since the last look."""
+        if not is_stray(found.path, base, look.moment.sources[index]):
+            return False
+        is_left = self._is_left_alone(look, base, index, found)
+        return not is_left and not self._is_younger(look, base, found)
+
+    def _is_there(self, look: Look, before: Found, names: Mapping[str, Member]) -> bool:
+        """Whether the file that the last look found is still somewhere, in any shape."""
+        if self._name_of(look, before) is not None or self._known.where(before.key, before.born_ns):
+            return True
+        path = self._host.find(look.directory, before.key)  # renamed since it was listed
+        found = None if path is None else self._host.look(path)
+        if found is None or found.key != before.key:
+            if path is not None:
+                return True  # and once more since
+        elif found.born_ns == before.born_ns:
+            return True
+        times = {before.changed_ns, *self._known.changed_times(look.directory)}
+        for name, member in names.items():
+            if member.plain is not None:
+                found = self._host.look(os.path.join(look.directory, name))
+                if found is not None and is_time_of(found.changed_ns, times):
+                    return True
+        return False
+
+    def _name_of(self, look: Look, before: Found) -> str | None:
+        """The name in the directory of what lay at a path."""
+        name = self._directories.name_of(look.directory, before.key.inode)
+        found = None if name is None else self._host.look(os.path.join(look.directory, name))
+        births = (before.born_ns, None if found is None else found.born_ns)
+        return name if None in births or births[0] == births[1] else None
+
+    def _is_other_shape(self, look: Look, found: Found) -> bool:
+        """Whether a compressed file is what a known one became: it keeps its time."""
+        times = {each.changed_ns for each in look.before.values()}
+        return is_time_of(found.changed_ns, times | self._known.changed_times(look.directory))
+
+
+def by_path(members: Mapping[str, Member]) -> dict[str, dict[str, Member]]:
+    """Names in a directory by the path that they were rotated from."""
+    groups: dict[str, dict[str, Member]] = {}
+    for name, member in members.items():
+        groups.setdefault(member.base, {})[name] = member
+    return groups

@@ -1,0 +1,144 @@
+"""One look of `rotations`: the moment, one directory as it is now, and what was found in all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from skidway.agent.files.sources import Member, TailedSource, Views, is_meant
+from skidway.agent.files.stillness import Restless, Seen
+from skidway.agent.values.found import Found
+from skidway.agent.values.set_apart import Unseen
+
+SLACK_MS: Final = 5_000
+"""How much earlier than the look before it a generation's last change may seem to be."""
+
+
+@dataclass(slots=True)
+class Findings:
+    """generations: each with its source and the path it was rotated from; unreadable, passing:
+    (topic, directory, reason), the latter of what will be known at a later look."""
+
+    generations: list[tuple[Found, int, str]] = field(default_factory=list)
+    unseen: list[Unseen] = field(default_factory=list)
+    unreadable: list[tuple[str, str, str]] = field(default_factory=list)
+    passing: list[tuple[str, str, str]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Place:
+    """A directory as the last look left it. changed_ns None: it must be listed again.
+
+    lay: what lay at the meant paths; anchors: of paths where nothing lay. seen: what a
+    rotation would change; restless: the looks since, in which names came and went. unknown: inodes
+    of compressed files of which nobody could say yet whose they are.
+    """
+
+    changed_ns: int | None = None
+    looked_ms: int = -1
+    looked_s: float = 0.0
+    lay: dict[str, Found] = field(default_factory=dict)
+    members: dict[str, Member] = field(default_factory=dict)
+    anchors: dict[str, Found] = field(default_factory=dict)
+    seen: Seen = frozenset()
+    restless: Restless | None = None
+    unknown: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """This look, through all directories.
+
+    reborn: paths at which another file lies under the same inode; truncated: at which the same file
+    has lost its bytes, so that copies of them may lie beside it.
+    """
+
+    sources: Sequence[TailedSource]
+    reborn: set[str]
+    truncated: set[str]
+    now: float
+    now_ms: int
+    findings: Findings = field(default_factory=Findings)
+
+
+@dataclass(slots=True)
+class Look:
+    """This look into one directory. before: what lay at each path, or its anchor; names_here: of
+    what the patterns found; others: by directory, what nobody knows; unresolved: paths of which
+    known files may lie in compressed ones that nobody could look into yet. since: of the start, by
+    topic (ms); before_ms: the last look, where nothing of the directory was known at the start."""
+
+    directory: str
+    place: Place
+    moment: Moment
+    here: dict[str, Found]
+    elsewhere: set[str]
+    views: Views
+    since: Mapping[str, int]
+    before_ms: int | None
+    before: dict[str, Found] = field(default_factory=dict)
+    members: dict[str, Member] = field(default_factory=dict)
+    names_here: set[str] = field(default_factory=set)
+    others: dict[str, list[Found]] = field(default_factory=dict)
+    unresolved: set[str] = field(default_factory=set)
+    unknown: set[int] = field(default_factory=set)
+
+    def seen(self) -> Seen:
+        """What a rotation would change there; the newest file may have a deleted one's inode."""
+        names = ((name, member.inode) for name, member in self.members.items())
+        here = ((path, (found.key, found.born_ns)) for path, found in self.here.items())
+        return frozenset([*names, *here])
+
+    def is_judged(self, base: str) -> bool:
+        """Whether what lies at a path is not what lay there, or others may have waited before the
+        start."""
+        is_first = self.place.looked_ms < 0
+        return is_first or base in self.elsewhere or base not in self.here
+
+    def lay_plain(self, plain: str) -> bool:
+        """Whether the plain file lay there at the last look: it was being compressed."""
+        lay = (os.path.basename(each.real_path) for each in self.place.lay.values())
+        return plain in self.place.members or plain in lay
+
+    def is_made_since(self, found: Found) -> bool:
+        """Whether the inode is younger than the last look: the kernel gives a deleted file's to the
+        next one, and rotation may give that the same name."""
+        place, moment = self.place, self.moment
+        if found.born_ns is None or place.looked_ms < 0:
+            return False
+        elapsed_ms = (moment.now - place.looked_s) * 1000
+        return found.born_ns > min(place.looked_ms, moment.now_ms - elapsed_ms) * 1_000_000
+
+    def is_set_back(self, index: int) -> bool:
+        """Whether the clock is behind what it was before the start."""
+        if self.place.looked_ms >= 0:
+            return False
+        first = self.since.get(self.moment.sources[index].topic, 0)
+        return first > self.moment.now_ms + SLACK_MS
+
+    def since_ms(self, index: int) -> int:
+        """Since when nobody has looked."""
+        place, now_ms = self.place, self.moment.now_ms
+        if place.looked_ms >= 0:
+            elapsed_ms = int((self.moment.now - place.looked_s) * 1000)
+            return min(place.looked_ms, now_ms - elapsed_ms) - SLACK_MS
+        first = self.since.get(self.moment.sources[index].topic, now_ms)
+        if self.before_ms is not None:
+            first = self.before_ms  # nothing of it was known at the start
+        return min(first, now_ms) - SLACK_MS
+
+    def is_strange(self, path: str) -> bool:
+        """Whether rotation is not known to put a file there."""
+        if is_meant(path, self.moment.sources):
+            return False
+        directory, name = os.path.split(path)
+        return directory != self.directory or name not in self.members
+
+    def miss(self, index: int, path: str, reason: str) -> None:
+        """Generations of a path were not read, or may not have been."""
+        source = self.moment.sources[index]
+        unseen = Unseen(source.topic, source.topic_id, path, reason)
+        if unseen not in self.moment.findings.unseen:
+            self.moment.findings.unseen.append(unseen)

@@ -1,0 +1,141 @@
+"""Which source a path belongs to: one that means it, or the path that it was rotated from. Pure."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from skidway.agent.files.generations import generation
+from skidway.agent.files.patterns import Pattern
+from skidway.agent.values.tracked import TrackedFile
+
+_DIGITS: Final = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class TailedSource:
+    """A source, the topic that its lines go to, and the recipe for what is read now."""
+
+    topic: str
+    topic_id: str
+    patterns: tuple[Pattern, ...]
+    recipe: bytes
+
+
+class Member(NamedTuple):
+    """A name in a directory that is a generation's. base: the meant path it was rotated from;
+    plain: the name before it was compressed, None if it is not."""
+
+    inode: int
+    base: str
+    source: int
+    plain: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """How patterns lead into a real directory.
+
+    directories: the names by which patterns know it. links: names in it to which links lead, or to
+    which their generations go back, with the path of the link; numbered: those with numbers, which
+    other names may have in their place (kubelet's `0.log`, `1.log`).
+    """
+
+    directories: list[str] = field(default_factory=list)
+    links: dict[str, str] = field(default_factory=dict)
+    numbered: dict[str, str] = field(default_factory=dict)
+
+    def add_link(self, path: str, real_path: str) -> None:
+        """A link leads, or led, to a file in it."""
+        name = os.path.basename(real_path)
+        said = generation(name)
+        for base in (name, *(said.bases if said is not None else ())):
+            self.links.setdefault(base, path)
+        if os.path.dirname(path) != os.path.dirname(real_path) and shape(name) != name:
+            self.numbered.setdefault(shape(name), path)
+
+    def add_directory(self, directory: str) -> None:
+        """A pattern knows it by this name."""
+        if directory not in self.directories:
+            self.directories.append(directory)
+
+    def member(
+        self, directory: str, name: str, inode: int, sources: Sequence[TailedSource]
+    ) -> Member | None:
+        """What a name in the directory is a generation of; None for meant and excluded ones."""
+        paths = [os.path.join(each, name) for each in self.directories]
+        if any(is_meant(path, sources) for path in paths):
+            return None
+        for path in paths:
+            if member := member_of(path, sources):
+                return member._replace(inode=inode)
+        said = generation(name) if self.links else None
+        for base in (name, *(() if said is None else said.bases)):
+            link = self.numbered.get(shape(base))
+            if base != name:
+                link = self.links.get(base, link)
+            index = None if link is None else index_of(link, sources)
+            if link is None or index is None:
+                continue
+            beside = os.path.join(os.path.dirname(link), name)
+            if not _is_excluded(sources[index], os.path.join(directory, name), beside):
+                return Member(inode, link, index, None if said is None else said.plain)
+        return None
+
+
+def shape(name: str) -> str:
+    """A name without its numbers: how a program names its logs one after the other."""
+    return _DIGITS.sub("#", name)
+
+
+def is_meant(path: str, sources: Sequence[TailedSource]) -> bool:
+    """Whether any source means a path."""
+    return index_of(path, sources) is not None
+
+
+def index_of(path: str, sources: Sequence[TailedSource]) -> int | None:
+    """The first source that means a path."""
+    return next((index for index, each in enumerate(sources) if means(each, path)), None)
+
+
+def source_of(tracked: TrackedFile, sources: Sequence[TailedSource]) -> int | None:
+    """The source that means a file, or the path that it was rotated from."""
+    for index, source in enumerate(sources):
+        if source.topic == tracked.birth.topic and means(source, tracked.meant):
+            return index
+    return None
+
+
+def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
+    """The source whose meant path this one was rotated from; None for meant and excluded ones."""
+    directory, name = os.path.split(path)
+    said = generation(name)
+    if said is None or is_meant(path, sources):
+        return None
+    for index, source in enumerate(sources):
+        for base in said.bases:
+            before = os.path.join(directory, base)
+            for pattern in source.patterns:
+                if pattern.means(before) and not pattern.excludes(path):
+                    return Member(0, before, index, said.plain)
+    return None
+
+
+def topics_of(
+    members: Mapping[str, Member], left: Iterable[str], sources: Sequence[TailedSource]
+) -> set[str]:
+    """Of the generations in a directory, and of meant paths that lead elsewhere by now."""
+    topics = {sources[each.source].topic for each in members.values()}
+    return topics | {each.topic for each in sources for path in left if means(each, path)}
+
+
+def means(source: TailedSource, path: str) -> bool:
+    """Whether a source means a path."""
+    return any(pattern.means(path) for pattern in source.patterns)
+
+
+def _is_excluded(source: TailedSource, *paths: str) -> bool:
+    return any(pattern.excludes(path) for pattern in source.patterns for path in paths)

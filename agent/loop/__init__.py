@@ -1,0 +1,8 @@
+"""The agent's loop: one thread that owns everything that changes.
+
+loop       one turn: what was acknowledged, what is looked at, what is promised, what is sent
+parts      what the loop is made of
+beginning  what a start finds in the state, and what it writes first
+schedule   when everything is looked through
+unreadable_paths  paths that cannot be read, each named once in the log
+"""

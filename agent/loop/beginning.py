@@ -1,0 +1,126 @@
+"""What a start finds in the state, what it refuses, and what it writes down first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from skidway.agent.accounts.mail import Mail
+from skidway.agent.batches.recipe import Recipe
+from skidway.agent.cluster.destinations import Cluster, Destination
+from skidway.agent.state.changes import Changes
+from skidway.agent.state.database import State
+from skidway.agent.values.intents import Intent
+from skidway.agent.values.tracked import FileState, TrackedFile
+from skidway.errors import StateRefused
+from skidway.kafka.types import TopicPartition
+
+
+def check_cluster(
+    state: State, cluster: Cluster, destinations: Sequence[Destination], open_topics: set[str]
+) -> None:
+    """Raises StateRefused where something unacknowledged belongs to another cluster or topic."""
+    if not open_topics:
+        return
+    if state.cluster_id and cluster.id and state.cluster_id != cluster.id:
+        raise StateRefused(
+            f"the state has lines on their way to cluster {state.cluster_id}, and "
+            f"bootstrap.servers leads to cluster {cluster.id}; let them arrive there first"
+        )
+    known = state.topics()
+    for destination in destinations:
+        for source in (destination.data, destination.rejected):
+            before = known.get(source.topic)
+            if before is None or destination.data.topic not in open_topics:
+                continue
+            if before.topic_id and source.topic_id and before.topic_id != source.topic_id:
+                raise StateRefused(
+                    f"topic {source.topic} was made again (its id was {before.topic_id}, is "
+                    f"{source.topic_id}) while lines were on their way to it; what became of them "
+                    "an operator has to decide (skidway agent state give-up "
+                    f"{destination.data.topic})"
+                )
+
+
+def open_topics(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> set[str]:
+    """Data topics that something is on its way to."""
+    named = (recipes.get(intent.recipe) for intent in intents)
+    return {recipe.data.name for recipe in named if recipe is not None}
+
+
+def first_changes(
+    state: State, cluster: Cluster, destinations: Sequence[Destination], now_ms: int
+) -> Changes:
+    """What a start writes down: the cluster, first starts, and what is not needed any more."""
+    changes = Changes()
+    changes.forget_recipes()
+    changes.forget_losses()
+    for topic in {each.data.topic for each in destinations} - state.since().keys():
+        changes.put_since(topic, now_ms)
+    if (state.cluster, state.cluster_id) != (cluster.name, cluster.id):
+        changes.put_meta("cluster", cluster.name)
+        changes.put_meta("cluster_id", cluster.id)
+    return changes
+
+
+def without_floor(state: State, destinations: Iterable[Destination]) -> list[TopicPartition]:
+    """Partitions of which it is to be asked where they end, before anything is sent to them.
+
+    None while something is on its way: its records may lie below that end, so such partitions are
+    read back from the beginning of their logs.
+    """
+    if state.intents():
+        return []
+    known = _floors(state, destinations)
+    return [
+        TopicPartition(topic.name, partition)
+        for each in destinations
+        for topic in (each.recipe.data, each.recipe.rejected)
+        for partition in range(topic.partitions)
+        if (topic.name, partition) not in known
+    ]
+
+
+def floors(
+    state: State,
+    destinations: Sequence[Destination],
+    ends: Mapping[TopicPartition, int],
+    changes: Changes,
+) -> dict[TopicPartition, int]:
+    """Where reading back begins in each partition; those not in it are read from offset 0 on."""
+    ids = _topic_ids(destinations)
+    changes.put_floors((tp, ids[tp.topic], end) for tp, end in ends.items())
+    return {**_floors(state, destinations), **ends}
+
+
+def _floors(state: State, destinations: Iterable[Destination]) -> dict[TopicPartition, int]:
+    """Those kept, but of topics that were made again."""
+    ids = _topic_ids(destinations)
+    return {
+        tp: floor
+        for tp, topic_id, floor in state.floors()
+        if ids.get(tp.topic, topic_id) == topic_id
+    }
+
+
+def _topic_ids(destinations: Iterable[Destination]) -> dict[str, str]:
+    sources = (source for each in destinations for source in (each.data, each.rejected))
+    return {source.topic: source.topic_id for source in sources}
+
+
+def since(state: State) -> dict[str, int]:
+    """By topic: its last seal, or its first start (ms). Files changed since may be unknown."""
+    found = state.since()
+    for name, topic in state.topics().items():
+        if topic.sealed_until is not None:
+            found[name] = max(found.get(name, 0), topic.sealed_until)
+    return found
+
+
+def unannounced(files: Iterable[TrackedFile], mail: Mail) -> list[TrackedFile]:
+    """Open files whose announcement is neither acknowledged nor waiting in the outbox."""
+    waiting = mail.announced_files()
+    return [
+        tracked
+        for tracked in files
+        if tracked.state is FileState.OPEN and not tracked.announced and tracked.file not in waiting
+    ]

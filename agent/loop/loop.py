@@ -1,0 +1,330 @@
+"""The turn: what is read becomes an intent, is sent, is acknowledged, is passed by the checkpoint.
+
+    deliveries -> settle
+    logs       -> inquiry, refused                       (while something is read back)
+    patterns   -> files, announcements, losses           (when due)
+    flights    -> checkpoint, counts                     (when due)
+    counts     -> deltas; files -> seals                 (when due)
+    files      -> readings -> intents
+                    ONE TRANSACTION for all of this
+    readings   -> press -> producer
+
+One object, one thread; every part that keeps something has one owner here (`parts` makes them).
+Nothing is sent before the transaction that promises it is durable. When the disk is full the
+transaction is kept as it is and tried again; until it goes through, nothing new is gathered and
+nothing of it is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from skidway.agent import events
+from skidway.agent.accounts.leaving import obstacles
+from skidway.agent.cluster.destinations import Destination
+from skidway.agent.files.reading import Taken
+from skidway.agent.loop.parts import Surroundings, make_parts
+from skidway.agent.loop.schedule import Schedule
+from skidway.agent.loop.unreadable_paths import UnreadablePaths
+from skidway.agent.parsing.framing import READ_BYTES
+from skidway.agent.settings import AgentSettings
+from skidway.agent.state.changes import Changes
+from skidway.agent.state.database import State, StateFull
+from skidway.agent.values.found import FileKey
+from skidway.agent.values.identity import FINGERPRINT_BYTES
+from skidway.agent.values.tracked import FileState
+from skidway.kafka.client import Delivery
+from skidway.kafka.types import TopicPartition
+
+LOOK_AGAIN_S = 0.05
+"""How often files that were read lately are looked at without being told."""
+
+PATIENCE_S = 0.2
+"""The longest sleep of a turn."""
+
+PATIENCE_QUIET_S = 1.0
+"""The same while nothing is read, sent or due: what happens wakes the loop, or comes with time."""
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What one turn gathered: written in one transaction, then pressed."""
+
+    changes: Changes
+    taken: list[Taken] = field(default_factory=list)
+
+
+class Loop:
+    """Owns everything of a running agent but sockets, watches and the clock."""
+
+    def __init__(
+        self,
+        settings: AgentSettings,
+        state: State,
+        surroundings: Surroundings,
+        destinations: Sequence[Destination],
+    ) -> None:
+        self._settings = settings
+        self._state = state
+        self._clock = surroundings.clock
+        parts = make_parts(settings, state, surroundings, destinations)
+        self.mail = parts.mail
+        self.tracker = parts.tracker
+        self.reader = parts.reader
+        self.outbound = parts.outbound
+        self.rejections = parts.rejections
+        self._topics = parts.topics
+        self._handles = parts.handles
+        self._numbers = parts.numbers
+        self._presses = parts.presses
+        self._progress = parts.progress
+        self._inquiry = parts.inquiry
+        self._refused = parts.refused
+        self._replay = parts.replay
+        self._accounts = parts.accounts
+        self._register = parts.register
+        self._first: Changes | None = parts.first
+        self._unwritten: _Turn | None = None
+        self.update(destinations)
+        self._looks = Schedule(settings.reconcile_interval_ms / 1000)
+        self._unreadable = UnreadablePaths()
+        self._checkpoint_at = self._look_at = self._read_at = 0.0
+        self.is_stopping = False
+        self.full_reason: str | None = None
+
+    # --- what the program calls -----------------------------------------------------------------
+
+    def update(self, destinations: Sequence[Destination]) -> None:
+        """Topics may have more partitions now: new recipes for what is read from here on."""
+        self.tracker.sources = [destination.tailed() for destination in destinations]
+        self._sealed = self._topics.sealed(destinations)
+        for destination in destinations:
+            self._presses.learn(destination.recipe)
+
+    def touch(self, paths: Iterable[str], *, everything: bool = False) -> None:
+        """Something happened to these paths; `everything`: nobody knows to which."""
+        now = self._clock.monotonic()
+        for path in paths:
+            everything |= self.tracker.look(path, now)
+        if everything:
+            self._looks.ask(now)
+
+    def limit(self, limits: Mapping[FileKey, int]) -> None:
+        """Files are read up to these positions, all others not at all."""
+        self.reader.limits = limits
+
+    def leave(self) -> None:
+        """From here on each topic gets its last word as soon as nothing of it is under way."""
+        self._accounts.leaving.is_asked = True
+
+    @property
+    def has_left(self) -> bool:
+        """Whether every topic's last word is said and published, and nothing was seen since."""
+        return not self.unsaid and self.is_settled
+
+    @property
+    def last_words(self) -> int:
+        """On how many topics the last word was said since the start, and holds."""
+        return len(self._accounts.leaving.kept)
+
+    @property
+    def unsaid(self) -> set[str]:
+        """The topics whose last word was not said since the start, durably, or holds no more."""
+        return self._sealed.keys() - self._accounts.leaving.kept
+
+    def obstacles(self) -> list[str]:
+        """What still stands in the way of a last word, in sentences."""
+        tracker = self.tracker
+        return list(obstacles(self.unsaid, tracker.files.values(), tracker.unreadable))
+
+    def turn(self, deliveries: Sequence[Delivery]) -> None:
+        """One turn. Raises StateRefused, SkidwayError; a full disk is no error."""
+        now = self._clock.monotonic()
+        self._settle(deliveries)
+        if self._unwritten is None:
+            self._unwritten = self._gather(now)
+        if self._write(self._unwritten):
+            taken, self._unwritten = self._unwritten.taken, None
+            self._presses.press(taken, self.outbound, now)
+        if not self._refused.has_unwritten:
+            self._progress.sent(self.outbound.pump())
+        for untold in self.rejections.due(now):
+            events.lines_rejected(untold)
+
+    def patience_s(self) -> float:
+        """How long the next turn can wait, if nothing happens."""
+        now = self._clock.monotonic()
+        if self._unwritten is not None:
+            return PATIENCE_S
+        if self.is_settled and self.reader.is_quiet and not self.is_stopping:
+            return min(max(self._looks.in_s(now), 0.0), PATIENCE_QUIET_S)
+        if self.outbound.has_room and not self.is_stopping:
+            if self._replay.can_go_on or self._inquiry.has_news or self._refused.has_news:
+                return 0.0
+            if self.reader.has_ready:
+                return max(self._read_at - now, 0.0)
+        is_busy = self.reader.is_active or not (self._inquiry.is_over and self._refused.is_over)
+        return LOOK_AGAIN_S if is_busy else PATIENCE_S
+
+    @property
+    def reading_back(self) -> dict[str, object] | None:
+        """What is read back from the brokers, for people; None if nothing is."""
+        now = self._clock.monotonic()
+        said, refused = self._inquiry.status(now) or {}, self._refused.status(now)
+        return said | ({} if refused is None else {"refused": refused}) or None
+
+    @property
+    def not_read_back(self) -> dict[TopicPartition, float]:
+        """The partitions that are to be read back and do not come, and for how long (s)."""
+        now = self._clock.monotonic()
+        return {**self._refused.silent_s(now), **self._inquiry.silent_s(now)}
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that was promised is settled, counted, said and published."""
+        return (
+            self._unwritten is None
+            and self._replay.is_over
+            and self._inquiry.is_over
+            and self.mail.is_empty
+            and self._accounts.is_settled
+            and not self.tracker.flying
+        )
+
+    @property
+    def offsets(self) -> Mapping[TopicPartition, int]:
+        """The last acknowledged offset of each partition."""
+        return self._progress.offsets
+
+    @property
+    def pending_bytes(self) -> int:
+        """Bytes of all files that are not settled, as it is now. Any thread may ask.
+
+        Nothing is locked: of a file in the middle of a step it may be off by one reading.
+        """
+        return sum(tracked.pending for tracked in list(self.tracker.files.values()))
+
+    def close(self) -> None:
+        """Gives descriptors back."""
+        self._handles.close()
+
+    # --- a turn ---------------------------------------------------------------------------------
+
+    def _settle(self, deliveries: Sequence[Delivery]) -> None:
+        settled = self.outbound.settle(deliveries)
+        self._progress.acknowledged(settled.offsets)
+        events.acknowledged(settled.acknowledged)
+        self._refused.take(settled.refusals, self._clock.monotonic())
+
+    def _gather(self, now: float) -> _Turn:
+        changes, self._first = self._first or Changes(), None
+        now_ms = self._clock.time_ms()
+        self._accounts.read_clock(now_ms, self._sealed)
+        if self._accounts.leaving.is_asked:
+            self._looks.ask(now)
+        if self._looks.is_due(now) and not self.is_stopping:
+            self._reconcile(now, now_ms, changes)
+        self._accounts.review(self.tracker, self.reader)
+        self._register.mind_published()
+        self._refused.write(changes)
+        if now >= self._checkpoint_at:
+            self._checkpoint_at = now + self._settings.checkpoint_interval_ms / 1000
+            self._pass_flights(changes, now_ms)
+        self._inquiry.turn(now)
+        self._refused.turn(now)
+        turn = _Turn(changes, self._take(now, now_ms))
+        self._inquiry.write(changes)
+        self._presses.promise(changes, turn.taken)
+        self._mind_news(changes, now_ms)
+        self._accounts.take_back(changes, now_ms, self._sealed, self._progress.offsets)
+        self._account(changes, now, now_ms)
+        changes.put_files(self.tracker.take_changed())
+        if (unopened := self.tracker.take_unopened()) is not None:
+            changes.put_unopened(unopened)
+        self.mail.write(changes)
+        return turn
+
+    def _write(self, turn: _Turn) -> bool:
+        """Whether the turn is durable now."""
+        if turn.changes:
+            begin = self._clock.monotonic()
+            try:
+                self._state.commit(turn.changes)
+            except StateFull as error:
+                self.full_reason = str(error)
+                events.state_full(str(error))
+                return False
+            events.committed(self._clock.monotonic() - begin)
+        if self.full_reason is not None:
+            self.full_reason = None
+            events.state_has_room()
+        self.mail.committed()
+        self._accounts.committed()
+        self._refused.committed()
+        return True
+
+    def _take(self, now: float, now_ms: int) -> list[Taken]:
+        """Readings: promises of before the start first, then what is new."""
+        if not self.outbound.has_room or self._refused.is_full:
+            return []
+        taken = [*self._replay.take(now), *self._inquiry.take(now)]
+        if taken or self._replay.can_go_on:
+            return taken
+        if self.is_stopping:
+            return []
+        if now >= self._look_at:
+            self._look_at = now + LOOK_AGAIN_S
+            self.reader.look_again(now)
+        if now < self._read_at or not self.reader.has_ready:
+            return []
+        taken = self.reader.take(now, now_ms, self._numbers.last)
+        self._numbers.last += len(taken)
+        has_backlog = sum(len(one.reading.data) for one in taken) >= READ_BYTES // 2
+        self._read_at = now if has_backlog else now + self._settings.linger_ms / 1000
+        return taken
+
+    def _pass_flights(self, changes: Changes, now_ms: int) -> None:
+        """The checkpoint: positions, what they passed, and which files are at their end."""
+        passed = self._progress.pass_flights(self.tracker, changes)
+        for tracked, before in passed.moved:
+            if before < FINGERPRINT_BYTES <= tracked.position:
+                self._register.announce_grown(tracked, now_ms)
+        self._register.close_ended(now_ms)
+        self._accounts.passed(passed.counts, changes)
+        for record in self._refused.passed(passed.intents):
+            self._accounts.lose(record, now_ms, changes, lines=1)
+
+    def _account(self, changes: Changes, now: float, now_ms: int) -> None:
+        """Deltas, daily announcements, seals and heartbeats, each when it is due."""
+        number = self._accounts.number
+        self._accounts.account(changes, now, now_ms, at_once=self.is_stopping)
+        self._register.repeat(now, now_ms)
+        self._accounts.seal(changes, now_ms, self.tracker, self._sealed, self._progress.offsets)
+        self._accounts.prove_life(number, now, now_ms)
+
+    # --- files ----------------------------------------------------------------------------------
+
+    def _reconcile(self, now: float, now_ms: int, changes: Changes) -> None:
+        noted = self._accounts.begin_seal(now, now_ms, changes)
+        self.tracker.reconcile(now, now_ms)
+        self._unreadable.name(self.tracker)
+        if noted is not None:
+            self._accounts.note_sizes(*noted, self._sealed, self.tracker, self.reader)
+        open_ids = sum(t.state is FileState.OPEN for t in self.tracker.files.values())
+        unreadable = sum(len(paths) for paths in self.tracker.unreadable.values())
+        events.sizes(open_ids, unreadable)
+        self._looks.took(now, self._clock.monotonic())
+
+    def _mind_news(self, changes: Changes, now_ms: int) -> None:
+        """What the tracker found becomes announcements and losses."""
+        news = self.tracker.news.take()
+        for tracked in news.born:
+            birth = tracked.birth
+            events.file_began(birth.path, birth.file, birth.begin, birth.predecessor)
+            self._register.announce(tracked, now_ms)
+        for range_ in news.set_apart:
+            self._accounts.lose(range_, now_ms, changes)
+        for unseen in news.unseen:
+            self._accounts.lose_unseen(unseen, now_ms, changes)
+        self._accounts.forget(set(news.forgotten), changes)

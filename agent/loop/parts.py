@@ -1,0 +1,200 @@
+"""What the loop is made of: every part is made of the state and knows the parts that it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from skidway.agent.accounts.accounts import Accounts
+from skidway.agent.accounts.mail import Mail
+from skidway.agent.accounts.register import Register
+from skidway.agent.batches.press import AHEAD_MS_MAX
+from skidway.agent.batches.recipe import Recipe
+from skidway.agent.batches.rejections import Rejections
+from skidway.agent.cluster.destinations import Cluster, Destination
+from skidway.agent.cluster.topics import Topics
+from skidway.agent.delivery.inquiry import Inquiry
+from skidway.agent.delivery.outbound import Outbound, Sink
+from skidway.agent.delivery.presses import Presses
+from skidway.agent.delivery.progress import Progress
+from skidway.agent.delivery.refused import Refused
+from skidway.agent.delivery.replay import Replay
+from skidway.agent.delivery.search import Logs
+from skidway.agent.files.handles import Handles
+from skidway.agent.files.host import Host
+from skidway.agent.files.reading import Reader
+from skidway.agent.files.tracking import Tracker
+from skidway.agent.loop import beginning
+from skidway.agent.settings import AgentSettings
+from skidway.agent.state.changes import Changes
+from skidway.agent.state.database import State
+from skidway.agent.values.intents import Intent, Numbers
+from skidway.agent.values.tracked import TrackedFile
+from skidway.audit.messages import Bounds, Sender, Tier
+from skidway.clock import Clock
+from skidway.kafka.compression import Codec
+from skidway.kafka.types import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where an agent runs, and what it reaches.
+
+    sink: takes batches. logs: new ones at each call. ends: where partitions end, of which
+    `beginning.without_floor` did not know a floor.
+    """
+
+    host: Host
+    host_name: str
+    clock: Clock
+    sink: Sink
+    cluster: Cluster
+    logs: Callable[[], Logs]
+    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """All of them. first: what the first transaction writes besides."""
+
+    mail: Mail
+    topics: Topics
+    handles: Handles
+    tracker: Tracker
+    reader: Reader
+    outbound: Outbound
+    numbers: Numbers
+    rejections: Rejections
+    presses: Presses
+    progress: Progress
+    inquiry: Inquiry
+    refused: Refused
+    replay: Replay
+    accounts: Accounts
+    register: Register
+    first: Changes
+
+
+def make_parts(
+    settings: AgentSettings,
+    state: State,
+    surroundings: Surroundings,
+    destinations: Sequence[Destination],
+) -> Parts:
+    """Raises StateRefused where the state is another cluster's, or another topic's."""
+    return _Maker(settings, state, surroundings, destinations).parts()
+
+
+class _Maker:
+    """Used once. What it holds is what most of the parts want."""
+
+    def __init__(
+        self,
+        settings: AgentSettings,
+        state: State,
+        surroundings: Surroundings,
+        destinations: Sequence[Destination],
+    ) -> None:
+        self._settings = settings
+        self._state = state
+        self._around = surroundings
+        self._destinations = destinations
+        self._intents: list[Intent] = state.intents()
+        self._recipes: dict[bytes, Recipe] = state.recipes()
+        self._files: list[TrackedFile] = state.files()
+        cluster = surroundings.cluster
+        is_same = state.cluster_id == cluster.id
+        self._topics = Topics(cluster, state.topics(), same_cluster=is_same)
+        self._handles = Handles(surroundings.host, settings.max_open_files)
+
+    def parts(self) -> Parts:
+        """In the order in which they need each other."""
+        settings, state, clock = self._settings, self._state, self._around.clock
+        cluster, destinations = self._around.cluster, self._destinations
+        waiting = beginning.open_topics(self._intents, self._recipes)
+        beginning.check_cluster(state, cluster, destinations, waiting)
+        mail = Mail(state.outbox())
+        accounts = Accounts(settings, state, self._sender(), self._topics, mail)
+        tracker = self._tracker()
+        reader = self._reader(tracker, accounts)
+        rejections = Rejections(settings.rejected_share_max)
+        presses = self._presses(rejections)
+        first = beginning.first_changes(state, cluster, destinations, clock.time_ms())
+        self._topics.take_ids(destinations, first)
+        progress = self._progress(first)
+        numbers = Numbers(state.last_sequence())
+        wait_s = settings.read_back_wait_ms / 1000
+        inquiry = Inquiry(
+            tracker, self._handles, presses, progress, numbers, self._around.logs(), state.agent,
+            clock.monotonic() + wait_s,
+        )  # fmt: skip
+        refused = Refused(tracker, presses, progress, self._around.logs(), state.agent, wait_s)
+        replay = Replay(self._intents, self._recipes, tracker, self._handles, inquiry)
+        accounts.open(state, clock.time_ms(), first)
+        tracker.has_lost = accounts.has_lost
+        register = Register(state.agent, self._topics, mail, tracker, reader, self._handles)
+        tracker.news.born += beginning.unannounced(self._files, mail)
+        return Parts(
+            mail=mail,
+            topics=self._topics,
+            handles=self._handles,
+            tracker=tracker,
+            reader=reader,
+            outbound=Outbound(self._around.sink),
+            numbers=numbers,
+            rejections=rejections,
+            presses=presses,
+            progress=progress,
+            inquiry=inquiry,
+            refused=refused,
+            replay=replay,
+            accounts=accounts,
+            register=register,
+            first=first,
+        )
+
+    def _tracker(self) -> Tracker:
+        tailed = [destination.tailed() for destination in self._destinations]
+        tracker = Tracker(self._around.host, self._handles, tailed, self._around.host_name)
+        promised = {intent.file: intent.end for intent in self._intents}
+        since = beginning.since(self._state)
+        tracker.load(self._files, promised, since, self._state.unopened())
+        return tracker
+
+    def _reader(self, tracker: Tracker, accounts: Accounts) -> Reader:
+        def may_read(tracked: TrackedFile) -> bool:
+            return tracked.announced and not accounts.leaving.is_done_with(tracked.birth.topic)
+
+        return Reader(
+            tracker,
+            self._handles,
+            idle_flush_s=self._settings.idle_flush_ms / 1000,
+            close_rotated_s=self._settings.close_rotated_ms / 1000,
+            may_read=may_read,
+        )
+
+    def _presses(self, rejections: Rejections) -> Presses:
+        return Presses(
+            self._state.agent,
+            Codec[self._settings.compression_type.upper()],
+            self._settings.audit_bucket_ms,
+            self._topics,
+            self._recipes,
+            {intent.recipe for intent in self._intents},
+            rejections,
+        )
+
+    def _progress(self, first: Changes) -> Progress:
+        floors = beginning.floors(self._state, self._destinations, self._around.ends, first)
+        before = [intent.sequence for intent in self._intents]
+        return Progress(
+            self._state.offsets(),
+            floors,
+            before,
+            lambda topic: self._topics.source(topic).topic_id,
+        )
+
+    def _sender(self) -> Sender:
+        state, bounds = self._state, Bounds(self._settings.lateness_ms, AHEAD_MS_MAX)
+        cluster, host_name = self._around.cluster.name, self._around.host_name
+        return Sender(Tier.AGENT, cluster, str(state.agent), host_name, state.epoch, bounds)

@@ -1,0 +1,26 @@
+"""Paths that cannot be read: each is named once in the log, until it can be."""
+
+from __future__ import annotations
+
+from skidway.agent import events
+from skidway.agent.files.tracking import Tracker
+
+
+class UnreadablePaths:
+    """Owns which were named."""
+
+    def __init__(self) -> None:
+        self._named: set[tuple[str, str]] = set()
+
+    def name(self, tracker: Tracker) -> None:
+        """Those that the last look found, and no look before it."""
+        found = {
+            (topic, path): reason
+            for topic, reasons in tracker.unreadable.items()
+            for path, reason in reasons.items()
+        }
+        for (topic, path), reason in found.items():
+            if (topic, path) not in self._named:
+                is_passing = (topic, path) in tracker.passing
+                events.unreadable(topic, path, reason, is_passing=is_passing)
+        self._named = set(found)

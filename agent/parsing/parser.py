@@ -1,0 +1,56 @@
+"""What a parser is, and what it makes of lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Int64s = npt.NDArray[np.int64]
+
+NO_TIME: Final = np.int64(-(1 << 63))
+"""In `Parsed.event_ms`: the line says no time; the time at which it was read stands for it."""
+
+NO_MATCH: Final = "no-match"
+NOT_JSON: Final = "not-json"
+SCHEMA: Final = "schema"
+ENCODING: Final = "encoding"
+TOO_LONG: Final = "too-long"
+TIMESTAMP: Final = "timestamp"
+REASONS: Final = (NO_MATCH, NOT_JSON, SCHEMA, ENCODING, TOO_LONG, TIMESTAMP)
+
+DETAIL_CHARACTERS_MAX: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """A line set apart: its row among the lines given, one of REASONS, and a sentence."""
+
+    row: int
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What became of lines.
+
+    rows: which lines are in `batch`, rising, one entry per row of it. event_ms: their event times,
+    NO_TIME for none. rejects: the other lines, in any order.
+    """
+
+    rows: Int64s
+    batch: pa.RecordBatch
+    event_ms: Int64s
+    rejects: list[Reject]
+
+
+class Parser(Protocol):
+    """A compiled parser."""
+
+    def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
+        """Every line is either a row or a reject."""
+        ...

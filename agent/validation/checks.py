@@ -1,0 +1,83 @@
+"""`skidway agent validate`: what can be said of a configuration before it runs.
+
+`check_settings` needs neither broker nor registry; `agent run` begins with it, too. `try_sources`
+adds what the files on this host show, and asks the registry for a schema that only it has.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from skidway.agent.batches.recipe import Schema, derived_schema
+from skidway.agent.cluster.connection import compiled, read_schema_file
+from skidway.agent.files.host import Host
+from skidway.agent.parsing.regex import groups_of
+from skidway.agent.parsing.timestamps import TimeFormat
+from skidway.agent.settings import AgentSettings, SourceSettings
+from skidway.agent.validation import trial
+from skidway.agent.validation.trial import Trial
+from skidway.errors import ConfigurationRefused, SkidwayError, Unreachable
+from skidway.schemas.client import RegistryClient, RegistryRefused
+
+
+def check_settings(settings: AgentSettings) -> None:
+    """Raises ConfigurationRefused. A schema that only the registry knows is not looked at."""
+    for source in settings.sources:
+        try:
+            _check_source(source, settings.batch_size)
+        except SkidwayError as error:
+            raise _refused(source, error) from error
+
+
+def try_sources(
+    settings: AgentSettings, host: Host, registry: RegistryClient, lines_max: int
+) -> list[Trial]:
+    """What each source's parser makes of first and last lines. Raises ConfigurationRefused."""
+    found = []
+    for source in settings.sources:
+        try:
+            found.append(_try(source, settings.batch_size, host, registry, lines_max))
+        except SkidwayError as error:
+            raise _refused(source, error) from error
+    return found
+
+
+def _try(
+    source: SourceSettings, batch_bytes: int, host: Host, registry: RegistryClient, lines_max: int
+) -> Trial:
+    files, tried = trial.find(source, host)
+    text = _schema_text(source)
+    if text is None:
+        assert source.schema is not None
+        try:
+            text = registry.latest(source.schema).schema
+        except RegistryRefused as error:
+            raise ConfigurationRefused(f"schema: {source.schema}: {error}") from error
+        except Unreachable as error:
+            tried.untried = f"its schema {source.schema} is the registry's: {error}"
+            return tried
+    trial.run(compiled(source, Schema(0, text), batch_bytes), files, tried, host, lines_max)
+    return tried
+
+
+def _check_source(source: SourceSettings, batch_bytes: int) -> None:
+    if source.parser.pattern is not None:
+        groups_of(source.parser.pattern)
+    if source.timestamp is not None:
+        TimeFormat(source.timestamp.format, source.timestamp.timezone)
+    text = _schema_text(source)
+    if text is not None:
+        compiled(source, Schema(0, text), batch_bytes)
+
+
+def _schema_text(source: SourceSettings) -> str | None:
+    if source.schema is None:
+        return derived_schema(source)
+    if source.schema.endswith(".avsc"):
+        return read_schema_file(Path(source.schema))
+    return None
+
+
+def _refused(source: SourceSettings, error: SkidwayError) -> ConfigurationRefused:
+    which = f"source of topic {source.topic}: "
+    return ConfigurationRefused(which + str(error).removeprefix(which))

@@ -1,0 +1,68 @@
+"""What `skidway agent validate` prints of the lines that it tried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+from skidway.agent.validation.trial import Trial
+
+REGISTRY_TIMEOUT_S: Final = 2.0
+UNREADABLE_MAX: Final = 5
+
+
+def document(trials: Sequence[Trial], share_max: float) -> dict[str, Any]:
+    """For programs. ok: whether no source rejects more than `share_max` of its lines."""
+    sources = [
+        {**asdict(each), "rejected": each.rejected, "share": round(each.share, 4)}
+        for each in trials
+    ]
+    return {"ok": refusal(trials, share_max) is None, "sources": sources}
+
+
+def render(trials: Sequence[Trial]) -> str:
+    """For people: each source, and examples of what does not fit."""
+    return "".join(f"{line}\n" for each in trials for line in _of_source(each))
+
+
+def refusal(trials: Sequence[Trial], share_max: float) -> str | None:
+    """Why the configuration had better not run; None where nothing speaks against it."""
+    refused = [each.topic for each in trials if each.share > share_max]
+    if not refused:
+        return None
+    return (
+        f"the configuration can be run, but {', '.join(refused)} would reject more than "
+        f"{share_max:.0%} of its lines (rejected.share.max)"
+    )
+
+
+def _of_source(each: Trial) -> list[str]:
+    lines = [f"{each.topic}: {_sum(each)}"]
+    for path, reason in each.unreadable[:UNREADABLE_MAX]:
+        lines.append(f"  cannot read {path}: {reason}")
+    if len(each.unreadable) > UNREADABLE_MAX:
+        lines.append(f"  and {len(each.unreadable) - UNREADABLE_MAX} more")
+    for misfit in each.examples:
+        place = f"byte {misfit.first:,}" if misfit.line is None else f"line {misfit.line}"
+        lines.append(f"  {misfit.path} {place}: {misfit.reason}: {misfit.detail}")
+        lines.append(f"      {misfit.text}")
+    return lines
+
+
+def _sum(each: Trial) -> str:
+    if not each.files:
+        return "no file matches its paths now"
+    files = f"{each.files:,} file{'s' if each.files != 1 else ''}"
+    if each.untried is not None:
+        return f"{files}; no line was tried, {each.untried}"
+    if each.tried < each.files:
+        files += f", {each.tried:,} of them tried"
+    replaced = f"; in {each.replaced:,} something is not UTF-8, replaced" if each.replaced else ""
+    if not each.rejected:
+        return f"{files}; all of {each.lines:,} lines fit{replaced}"
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(each.reasons.items()))
+    return (
+        f"{files}; {each.rejected:,} of {each.lines:,} lines ({each.share:.1%}) do not fit: "
+        f"{reasons}{replaced}"
+    )

@@ -1,0 +1,152 @@
+"""What a source's parser makes of the first and last lines of its files, for `agent validate`.
+
+Nothing is sent and nothing is kept: the lines go through the press that a running agent has. The
+last lines are tried because a format may change in the middle of a file.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final
+
+from skidway.agent.batches.press import Press
+from skidway.agent.batches.rejected import RejectedLine
+from skidway.agent.files.host import Host
+from skidway.agent.files.patterns import Pattern
+from skidway.agent.parsing.framing import READ_BYTES
+from skidway.agent.settings import SourceSettings
+from skidway.agent.values.found import Found
+from skidway.agent.values.intents import Intent, Reading
+from skidway.kafka.source import Source
+
+FILES_MAX: Final = 20
+EXAMPLES_MAX: Final = 3
+EXAMPLE_CHARACTERS_MAX: Final = 200
+BUCKET_MS: Final = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """A line that does not fit. line: its number in the file, from 1, where it is one of the first
+    lines; first: the byte where it begins; text: its beginning."""
+
+    path: str
+    line: int | None
+    first: int
+    reason: str
+    detail: str
+    text: str
+
+
+@dataclass(slots=True)
+class Trial:
+    """What was found of a source.
+
+    files: how many its paths lead to; tried: of how many lines were read, the newest of them.
+    replaced: lines that fit once what is not UTF-8 was replaced in them.
+    untried: why lines were not looked at; None if they were.
+    """
+
+    topic: str
+    files: int
+    tried: int = 0
+    lines: int = 0
+    replaced: int = 0
+    reasons: dict[str, int] = field(default_factory=dict)
+    examples: list[Misfit] = field(default_factory=list)
+    unreadable: list[tuple[str, str]] = field(default_factory=list)
+    untried: str | None = None
+
+    @property
+    def rejected(self) -> int:
+        """How many lines did not fit."""
+        return sum(self.reasons.values())
+
+    @property
+    def share(self) -> float:
+        """Of the lines tried, from 0 to 1."""
+        return self.rejected / self.lines if self.lines else 0.0
+
+
+def find(source: SourceSettings, host: Host) -> tuple[list[Found], Trial]:
+    """The files of a source, newest first, and a trial that has seen none of their lines."""
+    exclude = tuple(source.exclude)
+    scan = host.scan([Pattern(path, exclude) for path in source.paths])
+    found = sorted(scan.found, key=lambda each: each.changed_ns, reverse=True)
+    return found, Trial(source.topic, len(found), unreadable=list(scan.unreadable))
+
+
+def run(press: Press, files: list[Found], trial: Trial, host: Host, lines_max: int) -> None:
+    """Tries the first and the last lines of the newest files, lines_max of each; what cannot be
+    read is named in the trial."""
+    for each in files[:FILES_MAX]:
+        try:
+            handle = host.open(each.path)
+            try:
+                head = handle.read(READ_BYTES, 0)
+                tail_begin = max(each.size - READ_BYTES, 0)
+                tail = handle.read(READ_BYTES, tail_begin) if tail_begin else head
+            finally:
+                handle.close()
+        except OSError as error:
+            trial.unreadable.append((each.path, error.strerror or str(error)))
+            continue
+        trial.tried += 1
+        data, end = _whole_lines(head, each.size, lines_max)
+        if data:
+            _press(press, each.path, data, 0, end, trial)
+        begin, last = _last_lines(tail, tail_begin, end, lines_max)
+        if last:
+            _press(press, each.path, last, begin, begin + len(last), trial)
+
+
+def _whole_lines(head: bytes, size: int, lines_max: int) -> tuple[bytes, int]:
+    """(the first whole lines of a file, where they end in it).
+
+    A last line that is still being written is left out, unless it is all there is.
+    """
+    end = 0
+    for _ in range(lines_max):
+        found = head.find(b"\n", end)
+        if found < 0:
+            break
+        end = found + 1
+    if end:
+        return head[:end], end
+    return head, max(size, len(head)) if len(head) == READ_BYTES else len(head)
+
+
+def _last_lines(tail: bytes, begin: int, behind: int, lines_max: int) -> tuple[int, bytes]:
+    """(where they begin, the last whole lines that begin at `behind` or later)."""
+    at = behind - begin if behind >= begin else tail.find(b"\n") + 1
+    end = tail.rfind(b"\n") + 1
+    first = end
+    for _ in range(lines_max):
+        if first <= at:
+            break
+        first = max(tail.rfind(b"\n", 0, first - 1) + 1, at)
+    return begin + first, tail[first:end]
+
+
+def _press(press: Press, path: str, data: bytes, begin: int, end: int, trial: Trial) -> None:
+    intent = Intent(0, 0, begin, end, 0, time.time_ns() // 1_000_000, b"")
+    topics = press.recipe.topics
+    sources = Source("", "", topics[0], ""), Source("", "", topics[1], "")
+    pressed = press.press(0, [Reading(intent, data, "", path)], sources, BUCKET_MS)
+    trial.lines += pressed.records + len(pressed.rejected)
+    trial.replaced += pressed.replaced
+    for reason, count in Counter(line.reason for line in pressed.rejected).items():
+        trial.reasons[reason] = trial.reasons.get(reason, 0) + count
+    room = EXAMPLES_MAX - len(trial.examples)
+    trial.examples += [_misfit(line, data, begin) for line in pressed.rejected[:room]]
+
+
+def _misfit(line: RejectedLine, data: bytes, begin: int) -> Misfit:
+    text = line.line[: 4 * EXAMPLE_CHARACTERS_MAX].decode("utf-8", "replace")
+    shown = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    number = None if begin else data.count(b"\n", 0, line.first) + 1
+    return Misfit(
+        line.path, number, line.first, line.reason, line.detail, shown[:EXAMPLE_CHARACTERS_MAX]
+    )

@@ -1,0 +1,55 @@
+"""A file as a look at its path finds it, before anything is known of it."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+UNMEASURED: Final = -1
+"""The size of a compressed file, as long as nobody knows how much it holds."""
+
+DAMAGED: Final = -2
+"""The size of a compressed file that cannot be decompressed."""
+
+
+class FileKey(NamedTuple):
+    """Where a file's bytes are, whatever it is called. Numbers above 2^63 wrap to negative ones."""
+
+    device: int
+    inode: int
+
+
+class Found(NamedTuple):
+    """A file that a path leads to.
+
+    real_path: where it lies, which is another place where the path is one of a link. changed_ns,
+    born_ns: as of `Status`. size: of a compressed file UNMEASURED, until it was opened and its size
+    is known, or DAMAGED.
+    """
+
+    path: str
+    key: FileKey
+    size: int
+    changed_ns: int
+    born_ns: int | None
+    real_path: str
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether a link leads to it."""
+        return self.path != self.real_path
+
+
+class UnopenedFile(NamedTuple):
+    """As it was last seen. base: the meant path that it was rotated from, if it was; may_begin: as
+    of `Sighting`."""
+
+    topic: str
+    topic_id: str
+    base: str | None
+    found: Found
+    may_begin: bool = True
+
+    @property
+    def meant(self) -> str:
+        """The path by which a pattern leads to it, or that it was rotated from."""
+        return self.base or self.found.path

@@ -1,0 +1,170 @@
+"""What makes a host this host and a file this file.
+
+A file is known by device and inode as long as they stay with the bytes that were read, and the
+bytes are the proof. Three pieces of evidence are kept, all made of bytes that were read:
+
+    fingerprint   SHA-256 of the first bytes (up to FINGERPRINT_BYTES)
+    guard         CRC-32C of the last bytes before the position (up to GUARD_BYTES)
+    marks         (position, CRC-32C of everything before it), denser towards the end
+
+The fingerprint and the guard are looked at before anything is read. If they do not hold, the file
+is another one: it gets a new id, and the marks tell from which position on its bytes are new.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from skidway.agent.values.intents import crc_of
+
+ID_BITS: Final = 63
+FINGERPRINT_BYTES: Final = 1024
+GUARD_BYTES: Final = 256
+MARKS_MAX: Final = 24
+PROOF_BYTES: Final = 1 << 20
+"""Bytes read at a time while proving a prefix."""
+
+_MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
+
+Read = Callable[[int, int], bytes]
+"""(count, position) -> at most that many bytes of the file at that position."""
+
+
+def new_id() -> int:
+    """A random id, above 0 and below 2^63: signed everywhere."""
+    return secrets.randbits(ID_BITS) or 1
+
+
+def machine_id() -> str:
+    """What stays the same on this machine and differs on every other; the host name at worst."""
+    for path in _MACHINE_IDS:
+        try:
+            text = path.read_text().strip()
+        except OSError:
+            continue
+        if text:
+            return text
+    return f"host {socket.gethostname()}"
+
+
+class Fingerprint(NamedTuple):
+    """SHA-256 of the first `length` bytes."""
+
+    length: int
+    digest: bytes
+
+
+class Guard(NamedTuple):
+    """CRC-32C of the `length` bytes before a position."""
+
+    length: int
+    crc: int
+
+
+class Mark(NamedTuple):
+    """CRC-32C of all bytes before a position."""
+
+    position: int
+    crc: int
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """What is left of a file's past: its bytes before `position` are those that were read."""
+
+    position: int
+    crc: int
+    same_beginning: bool
+
+
+def fingerprint_of(read: Read, length: int) -> Fingerprint:
+    """Of the first bytes of a file that has at least `length`."""
+    data = read(min(length, FINGERPRINT_BYTES), 0)
+    return Fingerprint(len(data), hashlib.sha256(data).digest())
+
+
+def guard_of(tail: bytes) -> Guard:
+    """Of the bytes before a position, of which `tail` has the last ones."""
+    data = tail[-GUARD_BYTES:]
+    return Guard(len(data), crc_of(data))
+
+
+def doubt(
+    read: Read, size: int, position: int, fingerprint: Fingerprint, guard: Guard
+) -> str | None:
+    """Why the file is not the one that was read up to `position`; None if nothing speaks for it."""
+    if size < position:
+        return f"it was cut to {size} bytes, {position} were read"
+    if position and not guard.length:
+        return "nothing proves what was before the position"
+    data = read(fingerprint.length, 0)
+    if hashlib.sha256(data).digest() != fingerprint.digest:
+        return "its first bytes are others than were read"
+    before = read(guard.length, position - guard.length)
+    if len(before) != guard.length or crc_of(before) != guard.crc:
+        return "the bytes before the position are others than were read"
+    return None
+
+
+def doubt_beginning(read: Read, marks: tuple[Mark, ...]) -> str | None:
+    """Why the bytes before a mark are not those that were read; of the highest mark up to which
+    PROOF_BYTES or less have to be read. None if nothing speaks for it."""
+    near = [mark for mark in marks if mark.position <= PROOF_BYTES]
+    if near and crc_of(read(near[-1].position, 0)) != near[-1].crc:
+        return f"of its first {near[-1].position} bytes some are others than were read"
+    return None
+
+
+def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ...]) -> Proven:
+    """The highest mark whose prefix the file still has; marks rise. Reads up to there only."""
+    position = crc = 0
+    proven = Mark(0, 0)
+    for mark in marks:
+        if mark.position > size:
+            break
+        while position < mark.position:
+            data = read(min(PROOF_BYTES, mark.position - position), position)
+            if not data:
+                return _proven(read, proven, fingerprint, size)
+            crc = crc_of(data, crc)
+            position += len(data)
+        if crc != mark.crc:
+            break
+        proven = mark
+    return _proven(read, proven, fingerprint, size)
+
+
+def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Proven:
+    """Whether anything behind the mark may be old bytes too."""
+    if size < fingerprint.length:
+        same = size > 0
+    else:
+        same = hashlib.sha256(read(fingerprint.length, 0)).digest() == fingerprint.digest
+    return Proven(mark.position, mark.crc, same)
+
+
+def with_mark(marks: tuple[Mark, ...], mark: Mark) -> tuple[Mark, ...]:
+    """The marks and one more at the end; where there are too many, gaps double towards the start.
+
+    Pure and bounded: of MARKS_MAX marks the one goes whose neighbours lie closest together in
+    proportion to their distance from the end.
+    """
+    if marks and marks[-1].position >= mark.position:
+        marks = tuple(each for each in marks if each.position < mark.position)
+    marks = (*marks, mark)
+    if len(marks) <= MARKS_MAX:
+        return marks
+    end = mark.position
+
+    def density(index: int) -> float:
+        gap = marks[index + 1].position - marks[index - 1].position
+        return gap / (end - marks[index].position + 1)
+
+    victim = min(range(1, len(marks) - 1), key=density)
+    return marks[:victim] + marks[victim + 1 :]

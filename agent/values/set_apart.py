@@ -1,0 +1,32 @@
+"""What will not be delivered, or not surely once: it is declared with a reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from skidway.agent.values.tracked import TrackedFile
+from skidway.audit.messages import Certainty
+
+
+@dataclass(frozen=True, slots=True)
+class SetApart:
+    """Bytes [first, end) of a file that will not be delivered, or not surely once.
+
+    end None: nobody saw where they ended.
+    """
+
+    tracked: TrackedFile
+    first: int
+    end: int | None
+    certainty: Certainty
+    reason: str
+
+
+class Unseen(NamedTuple):
+    """Generations of a path that nobody read, or may not have read."""
+
+    topic: str
+    topic_id: str
+    path: str
+    reason: str

@@ -1,0 +1,227 @@
+"""One file id and everything known about it. Mutable; owned by the agent's loop.
+
+    begin          position                read position              size
+      |  set apart or  |  promised, on its way   |   not read yet        |
+      |  acknowledged  |  (flights)              |                       |
+
+`position` and what stands beside it is durable (the checkpoint); the read position is where the
+last intent ends, so it is durable too, in the intents. begin <= position <= read position always.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from skidway.agent.values.found import FileKey
+from skidway.agent.values.identity import GUARD_BYTES, Fingerprint, Guard, Mark, guard_of, with_mark
+from skidway.agent.values.intents import Intent
+from skidway.audit.counts import Counts
+
+
+class FileState(StrEnum):
+    """OPEN: may be read. ENDED: no more is read, its closure waits. CLOSED: closure is durable."""
+
+    OPEN = "open"
+    ENDED = "ended"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """What a file id was announced with; never changes, but for the device's number in `key`.
+
+    path: as text for people (a name that is no UTF-8 is escaped). topic_id: of the topic then.
+    serial: rises with every file id of this state. born_ns: when its inode was made, None where
+    nobody knows.
+    """
+
+    file: int
+    serial: int
+    topic: str
+    topic_id: str
+    host: str
+    path: str
+    key: FileKey
+    fingerprint: Fingerprint
+    begin: int = 0
+    predecessor: int | None = None
+    predecessor_position: int | None = None
+    born_ns: int | None = None
+
+
+@dataclass(slots=True)
+class Tally:
+    """Bytes of a file by what became of them; with the pending ones they are all of its bytes."""
+
+    acknowledged: int = 0
+    rejected: int = 0
+    filtered: int = 0
+    lost: int = 0
+    uncertain: int = 0
+
+    @property
+    def total(self) -> int:
+        """Bytes that are settled."""
+        return self.acknowledged + self.rejected + self.filtered + self.lost + self.uncertain
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The position below which every byte is settled, and the evidence there."""
+
+    position: int
+    prefix_crc: int
+    guard: Guard
+    marks: tuple[Mark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What becomes of one reading's bytes once its batches are acknowledged, and its counts."""
+
+    delivered_bytes: int
+    rejected_bytes: int
+    counts: Counts
+
+
+@dataclass(slots=True)
+class Flight:
+    """An intent whose records are on their way.
+
+    outcome is None until it is pressed; waiting: batches not yet acknowledged. uncertain_bytes,
+    lost_bytes: of it, set apart instead of acknowledged.
+    """
+
+    intent: Intent
+    after: Checkpoint
+    outcome: Outcome | None = None
+    waiting: int = 0
+    uncertain_bytes: int = 0
+    lost_bytes: int = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the checkpoint may pass it."""
+        return self.outcome is not None and self.waiting == 0
+
+
+@dataclass(frozen=True, slots=True)
+class LongLine:
+    """A line longer than can be read at once, of which `scanned` bytes were looked through."""
+
+    scanned: int
+    crc: int
+    prefix_crc: int
+    tail: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file's time of change is another than `changed_ns`, and its size is not; since when (s)."""
+
+    changed_ns: int
+    since: float
+
+
+@dataclass(slots=True)
+class TrackedFile:
+    """See the module."""
+
+    birth: Birth
+    checkpoint: Checkpoint
+    location: str  # where it lies, links followed; empty once it was deleted
+    meant: str = ""  # the path by which a pattern leads to it, or that it was rotated from
+    tally: Tally = field(default_factory=Tally)
+    state: FileState = FileState.OPEN
+    announced: bool = False
+    announced_ms: int = 0
+    length: int | None = None  # the final one, from ENDED on
+    changed_ns: int | None = None  # when it changed last, as of its last look
+    # From here on nothing is durable: it is made anew at start.
+    read_position: int = 0
+    read_crc: int = 0  # CRC-32C of [0, read position)
+    tail: bytes | None = None  # the last bytes before the read position; None: not read here yet
+    promised: int = 0  # where the last intent ends; above the read position only during replay
+    size: int = 0
+    is_seen: bool = False  # since the start
+    grown_at: float = 0.0
+    rotated: bool = False
+    verified: bool = False
+    source: int | None = None  # index among the sources; None: no source means it
+    long_line: LongLine | None = None
+    written: Written | None = None
+    is_unwatched: bool = False  # it changed before the first look since the start
+    flights: list[Flight] = field(default_factory=list)  # few; a deque of none takes 600 bytes
+
+    @property
+    def file(self) -> int:
+        """The file id."""
+        return self.birth.file
+
+    @property
+    def position(self) -> int:
+        """The durable position."""
+        return self.checkpoint.position
+
+    @property
+    def pending(self) -> int:
+        """Bytes known to be there that are not settled."""
+        return max(self.bytes_known - self.tally.total, 0)
+
+    @property
+    def bytes_known(self) -> int:
+        """Bytes that this file id covers, as far as anybody has seen."""
+        if self.length is not None:
+            lost_unread = self.tally.lost - self.lost_promised
+            return self.length + lost_unread - self.birth.begin
+        return max(self.size, self.read_position) - self.birth.begin
+
+    @property
+    def lost_promised(self) -> int:
+        """Bytes below the position that were lost after they were read; the others never were."""
+        tally = self.tally
+        return self.position - self.birth.begin - (tally.total - tally.lost)
+
+    @property
+    def last_point(self) -> Checkpoint:
+        """The evidence at the end of the last flight."""
+        return self.flights[-1].after if self.flights else self.checkpoint
+
+    @property
+    def is_unproven(self) -> bool:
+        """Whether bytes before the read position were settled that nobody could prove any more.
+
+        The brokers may have them, and the host, too.
+        """
+        return self.read_position > 0 and not self.last_point.guard.length
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether it was seen to lose its last name: its inode may be that of any other file."""
+        return not self.location
+
+    @property
+    def is_replaying(self) -> bool:
+        """Whether promises of before the start wait to be sent again."""
+        return self.promised > self.read_position
+
+    def read_on(self, prefix_crc: int, tail: bytes, end: int) -> Checkpoint:
+        """Moves the read position; gives the checkpoint that holds once all before is settled."""
+        self.read_position, self.read_crc = end, prefix_crc
+        self.promised = max(self.promised, end)
+        self.tail = tail[-GUARD_BYTES:]
+        marks = with_mark(self.last_point.marks, Mark(end, prefix_crc))
+        return Checkpoint(end, prefix_crc, guard_of(self.tail), marks)
+
+    def skip_to(self, end: int) -> Checkpoint:
+        """Moves the read position over bytes that nobody can prove any more."""
+        self.read_position, self.read_crc, self.tail = end, 0, None
+        self.promised = max(self.promised, end)
+        return Checkpoint(end, 0, Guard(0, 0), self.last_point.marks)
+
+    def end(self) -> None:
+        """Nothing is read any more; what was promised so far is all there will be."""
+        self.state = FileState.ENDED
+        self.length = self.promised
+        self.long_line = None

@@ -1,0 +1,75 @@
+"""The requests of all connections, each given to the handler of its API."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from skidway.broker.api import registry
+from skidway.broker.api.exchange import Exchange
+from skidway.broker.api.produce_run import handle_alike
+from skidway.broker.broker import Broker
+from skidway.broker.log.files import DamagedLog, StorageFailed
+from skidway.broker.network.connection import Connection
+from skidway.clock import Clock
+from skidway.kafka.errors import ProtocolError, UnsupportedVersion
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.frames import read_request_header
+
+REQUEST_COST: Final = 20
+"""Of a request outside of its handler, in microseconds: receiving, writing, answering."""
+ALIKE_COST: Final = REQUEST_COST + 5
+"""Of a request that goes the short way: they are all the same, and a look at the clock would cost a
+part of it. Others are measured."""
+
+
+class Requests:
+    """Implements the loop's Service."""
+
+    def __init__(self, broker: Broker, clock: Clock) -> None:
+        self._broker = broker
+        self._clock = clock
+        broker.api_ranges = registry.ranges()
+
+    def handle(self, connection: Connection, frame: memoryview) -> int:
+        """Handles one request; its cost, see `Service`. Raises ProtocolError: the connection is
+        closed."""
+        self._broker.read_clock()
+        if handle_alike(self._broker, connection, frame):
+            return ALIKE_COST
+        began = self._clock.monotonic()
+        self._handle(connection, frame)
+        return max(round((self._clock.monotonic() - began) * 1_000_000), REQUEST_COST)
+
+    def end_turn(self) -> None:
+        """Writes what the turn appended, then answers those who waited for it."""
+        self._broker.end_turn()
+
+    def unreadable(self, error: StorageFailed | DamagedLog) -> None:
+        """Takes out of use what a file cannot be read of."""
+        self._broker.unreadable(error)
+
+    def _handle(self, connection: Connection, frame: memoryview) -> None:
+        header, body = read_request_header(frame)
+        api = registry.SERVED.get(header.api_key)
+        if api is None:
+            raise UnsupportedVersion(f"{header.api_key.name} is not offered")
+        if header.api_version not in api.versions and header.api_key is not ApiKey.API_VERSIONS:
+            raise ProtocolError(
+                f"{header.api_key.name} version {header.api_version} is not offered, only "
+                f"{api.versions}"
+            )
+        exchange = Exchange(
+            self._broker.loop,
+            connection,
+            header.api_key,
+            header.api_version,
+            header.correlation_id,
+            body,
+            frame,
+        )
+        try:
+            api.handle(self._broker, exchange)
+        except ProtocolError as error:
+            what = f"{header.api_key.name} version {header.api_version}"
+            raise type(error)(f"{what} from {header.client_id!r}: {error}") from error
+        exchange.forget_request()

@@ -1,0 +1,26 @@
+"""What the broker counts: plain numbers that the loop adds to; `metrics` shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Counts:
+    """Work done since the start."""
+
+    batches: int = 0
+    messages: int = 0
+    appended_bytes: int = 0
+    fetches: int = 0
+    fetched_bytes: int = 0
+    retention_checks: int = 0
+    hold_lost_records: int = 0
+    partitions_held: int = 0
+    answers_failed: int = 0
+    mirrors_failed: int = 0
+    refused: dict[str, int] = field(default_factory=dict)
+
+    def count_refused(self, reason: str) -> None:
+        """One batch refused, for a reason from a small set."""
+        self.refused[reason] = self.refused.get(reason, 0) + 1

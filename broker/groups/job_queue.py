@@ -1,0 +1,251 @@
+"""What the loop wants of ZooKeeper for groups, gathered: one job is under way at a time.
+
+What comes meanwhile waits for the next job, the newest offset of a partition replacing older
+ones; so a thousand groups that commit at once cost a few transactions. Jobs begin at least
+`PACE_S` apart. Whoever asked is told when ZooKeeper has it.
+"""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, Protocol
+
+from skidway.broker.coordination.consumers import TopicOffset
+from skidway.broker.coordination.ledger import Job, Ledger, Offset, Record, Report
+from skidway.broker.coordination.stored_groups import Offsets
+from skidway.coordination import Coordinator
+from skidway.errors import SkidwayError, Unreachable
+from skidway.kafka.types import TopicPartition
+
+PACE_S = 0.01
+WAITING_BYTES_MAX: Final = 128 << 20
+"""Of offsets that wait for a job: 280,000 without words of their clients'. More are refused,
+and their clients try again."""
+
+Told = Callable[[SkidwayError | None], None]
+Loaded = Callable[[bytes | SkidwayError | None], None]
+Read = Callable[[Offsets | SkidwayError], None]
+Counted = Callable[[int | SkidwayError], None]
+_Answer = Callable[[], None]
+
+
+class Submit(Protocol):
+    """Session.submit."""
+
+    def __call__(
+        self,
+        work: Callable[[Coordinator], Report],
+        done: Callable[[Report | SkidwayError], None],
+    ) -> None: ...
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """What one job does, and who wants to know."""
+
+    records: dict[str, tuple[Record, list[Told]]] = field(default_factory=dict)
+    commits: dict[Offset, TopicOffset] = field(default_factory=dict)
+    commits_bytes: int = 0
+    committing: list[Told] = field(default_factory=list)
+    loads: dict[str, list[Loaded]] = field(default_factory=dict)
+    reads: dict[str, list[Read]] = field(default_factory=dict)
+    counts: dict[str, list[Counted]] = field(default_factory=dict)
+    groups: set[str] = field(default_factory=set)
+
+    def __bool__(self) -> bool:
+        asked = self.loads or self.reads or self.counts
+        return bool(self.records or self.committing or asked)
+
+
+@dataclass(slots=True)
+class JobCounts:
+    """Work done since the start."""
+
+    carried_out: int = 0
+    failed: int = 0
+    transactions: int = 0
+    offsets: int = 0
+    commits: int = 0
+
+
+class JobQueue:
+    """Owned by the loop. `later(delay_ms, action)` and `monotonic` are the loop's."""
+
+    def __init__(
+        self,
+        submit: Submit,
+        later: Callable[[float, Callable[[], None]], None],
+        monotonic: Callable[[], float],
+        topic_id: Callable[[str], uuid.UUID | None],
+    ) -> None:
+        """topic_id: of the topic that has the name now; offsets of others are dropped."""
+        self.counts = JobCounts()
+        self._submit = submit
+        self._later = later
+        self._monotonic = monotonic
+        self._topic_id = topic_id
+        self._ledger = Ledger()
+        self._next = _Gathered()
+        self._away: _Gathered | None = None
+        self._due = False
+        self._closed = False
+        self._began = float("-inf")
+
+    @property
+    def waiting(self) -> int:
+        """Offsets that wait for a job."""
+        return len(self._next.commits)
+
+    def load(self, group: str, done: Loaded) -> None:
+        """Reads a group's record; None if it has none."""
+        self._next.loads.setdefault(group, []).append(done)
+        self._go(group)
+
+    def read(self, group: str, done: Read) -> None:
+        """Reads all offsets of a group, those included whose commit waits here."""
+        self._next.reads.setdefault(group, []).append(done)
+        self._go(group)
+
+    def count_native(self, group: str, done: Counted) -> None:
+        """How many consumers have registered in ZooKeeper for a group."""
+        self._next.counts.setdefault(group, []).append(done)
+        self._go(group)
+
+    def write(self, group: str, record: Record, done: Told) -> None:
+        """Stores a group's record; a newer one of the same group takes its place.
+
+        GroupInUse where it has members and consumers have registered in ZooKeeper.
+        """
+        _, waiting = self._next.records.get(group, (record, []))
+        self._next.records[group] = (record, [*waiting, done])
+        self._go(group)
+
+    def commit(self, group: str, offsets: Mapping[TopicPartition, TopicOffset], done: Told) -> None:
+        """Stores offsets; `done` when ZooKeeper has these or newer ones.
+
+        Those of a topic that is gone by then, or was made again, are dropped.
+        """
+        gathered, name_bytes = self._next, sys.getsizeof(group)
+        size_bytes = sum(each.size_bytes + name_bytes for each in offsets.values())
+        if gathered.commits_bytes + size_bytes > WAITING_BYTES_MAX:
+            done(Unreachable("too many offsets wait for ZooKeeper already; try again"))
+            return
+        self.counts.commits += 1
+        gathered.commits_bytes += size_bytes
+        for partition, offset in offsets.items():
+            older = gathered.commits.get((group, partition))
+            if older is not None:
+                gathered.commits_bytes -= older.size_bytes + name_bytes
+            gathered.commits[group, partition] = offset
+        gathered.committing.append(done)
+        self._go(group)
+
+    def is_busy_with(self, group: str) -> bool:
+        """Whether something of this group waits or is under way."""
+        return group in self._next.groups or (self._away is not None and group in self._away.groups)
+
+    def close(self, error: SkidwayError) -> None:
+        """Tells everybody that nothing comes of it."""
+        waiting = [self._next] if self._away is None else [self._next, self._away]
+        self._next, self._closed = _Gathered(), True
+        if self._away is not None:
+            self._away = _Gathered()
+        _each(answer for gathered in waiting for answer in _refusals(gathered, error))
+
+    def _go(self, group: str) -> None:
+        self._next.groups.add(group)
+        self._see_to_it()
+
+    def _see_to_it(self) -> None:
+        if self._away is None and not self._due:
+            self._due = True
+            wait_s = max(0.0, self._began + PACE_S - self._monotonic())
+            self._later(wait_s * 1000, self._begin)
+
+    def _begin(self) -> None:
+        if self._away is not None or self._closed:
+            return
+        self._due = False
+        self._began = self._monotonic()
+        gathered, self._next = self._next, _Gathered()
+        self._away = gathered
+        job = Job(
+            records={group: record for group, (record, _) in gathered.records.items()},
+            commits={
+                key: each.committed
+                for key, each in gathered.commits.items()
+                if self._topic_id(key[1].topic) == each.topic_id
+            },
+            loads=tuple(gathered.loads),
+            reads=tuple(gathered.reads),
+            counts=tuple(gathered.counts),
+        )
+        self._submit(
+            lambda coordinator: self._ledger.carry_out(coordinator, job),
+            lambda outcome: self._done(gathered, job, outcome),
+        )
+
+    def _done(self, gathered: _Gathered, job: Job, outcome: Report | SkidwayError) -> None:
+        if self._away is not gathered:
+            return  # closed meanwhile
+        self._away = None
+        if self._next:
+            self._see_to_it()
+        self.counts.carried_out += 1
+        if isinstance(outcome, SkidwayError):
+            self.counts.failed += 1
+            _each(_refusals(gathered, outcome))
+        else:
+            self.counts.transactions += outcome.transactions
+            self.counts.offsets += len(job.commits)
+            _each(_reports(gathered, outcome))
+
+
+def _reports(gathered: _Gathered, report: Report) -> list[_Answer]:
+    return [
+        *(partial(told, None) for told in gathered.committing),
+        *(
+            partial(told, report.records[group])
+            for group, (_, writers) in gathered.records.items()
+            for told in writers
+        ),
+        *_found(gathered.loads, report.loads),
+        *_found(gathered.reads, report.reads),
+        *_found(gathered.counts, report.counts),
+    ]
+
+
+def _found(
+    asked: Mapping[str, list[Callable[[Any], None]]], found: Mapping[str, object]
+) -> list[_Answer]:
+    return [partial(told, found[group]) for group, each in asked.items() for told in each]
+
+
+def _refusals(gathered: _Gathered, error: SkidwayError) -> list[_Answer]:
+    writing = [told for _, writers in gathered.records.values() for told in writers]
+    asking = [
+        told
+        for asked in (gathered.loads, gathered.reads, gathered.counts)
+        for each in asked.values()
+        for told in each
+    ]
+    return [partial(told, error) for told in (*gathered.committing, *writing, *asking)]
+
+
+def _each(answers: Iterable[_Answer]) -> None:
+    """All of them: who asked together must not miss an answer because another's goes wrong.
+
+    Raises ExceptionGroup of what went wrong: mistakes of our own, which the loop counts.
+    """
+    mistakes = []
+    for answer in answers:
+        try:
+            answer()
+        except Exception as error:  # noqa: BLE001 - told to the loop when all are answered
+            mistakes.append(error)
+    if mistakes:
+        raise ExceptionGroup("answers to groups", mistakes)

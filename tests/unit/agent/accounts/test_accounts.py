@@ -1,0 +1,77 @@
+"""Losses: each is declared once, and stays declared."""
+
+import pytest
+
+from skidway.agent.state.database import State
+from skidway.agent.values.set_apart import SetApart
+from skidway.audit.messages import Certainty
+from support.agent_world import World, raw, settings
+from support.promises import promise
+
+A = "/log/a.log"
+
+
+@pytest.fixture
+def world() -> World:
+    return World(settings(raw()))
+
+
+@promise("6 losses")
+def test_a_range_is_declared_once(world: World) -> None:
+    """Also when it is found again; another certainty is another declaration."""
+    world.files.append(A, b"1\n2\n")
+    world.start()
+    world.settle(5)
+    (tracked,) = world.agent.tracker.files.values()
+    for certainty in (Certainty.UNCERTAIN, Certainty.UNCERTAIN, Certainty.LOST):
+        found = SetApart(tracked, 0, 2, certainty, "found by a test")
+        world.agent.tracker.news.set_apart.append(found)
+        world.settle(3)
+    assert [(x.first, x.end, x.certainty) for x in world.losses()] == [
+        (0, 2, Certainty.UNCERTAIN), (0, 2, Certainty.LOST)
+    ]  # fmt: skip
+
+
+@promise("6 losses")
+def test_a_loss_that_a_start_finds_again_is_not_declared_again(world: World) -> None:
+    """Killed after the loss was written and before the position passed it, as often as you like."""
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle(5)
+    world.kill_in_flight(b"2\n")
+    (promise,) = State(world.connection).intents()
+    world.files.overwrite(A, 2, b"x")
+    for _ in range(3):
+        world.start()
+        (tracked,) = (x for x in world.agent.tracker.files.values() if x.file == promise.file)
+        for _ in range(100):
+            world.hold(1, 5)
+            if any(flight.lost_bytes for flight in tracked.flights):
+                break
+        assert len(State(world.connection).losses()) == 1
+        assert tracked.position == promise.first
+        world.publish()
+        world.kill()
+    world.start()
+    world.settle()
+    mine = [x for x in world.losses() if x.file == promise.file]
+    assert [(x.first, x.end) for x in mine if x.end is not None] == [(2, 4)]
+
+
+@promise("clocks reach of a loss")
+def test_a_clock_that_was_set_back_hides_no_lost_line() -> None:
+    """It may have a time of before: the loss reaches to the bucket of what the clock said then."""
+    world = World(settings(raw(), max_open_files=1))
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle()
+    world.files.append("/log/b.log", b"x\n")
+    world.settle()
+    ahead_ms = world.clock.time_ms()
+    world.files.append(A, b"2\n")
+    world.clock.set_time_ms(ahead_ms - 3_600_000)
+    world.files.delete(A)
+    world.settle()
+    [loss] = world.losses()
+    assert loss.end is None
+    assert loss.to_bucket == ahead_ms - ahead_ms % world.settings.audit_bucket_ms

@@ -1,0 +1,197 @@
+import numpy as np
+import pytest
+
+from skidway.agent.batches import recipe as recipes
+from skidway.agent.batches import routing
+from skidway.agent.batches.press import AHEAD_MS_MAX, Press
+from skidway.agent.batches.recipe import Schema, Topic, from_json, recipe_of
+from skidway.agent.parsing.framing import READ_BYTES
+from skidway.agent.settings import ParserSettings, SourceSettings, TimestampSettings
+from skidway.agent.values.intents import Intent, Reading
+from skidway.audit import checksum
+from skidway.errors import ConfigurationRefused
+from skidway.schemas.single_object import schema_text
+from support.agent_press import AGENT, READ_MS, press, reading, recipe, records, regex, rejected
+from support.agent_world import datum_text, records_of
+from support.promises import promise
+
+
+def test_a_record_says_which_bytes_it_came_from() -> None:
+    """The origin is the file's byte range with its terminator, the value has none."""
+    found = records(press(recipe(), reading(b"one\r\n\ntwo")))
+    assert [(datum_text(r.value), r.first, r.length) for r in found] == [
+        ("one", 100, 5), ("", 105, 1), ("two", 106, 3)
+    ]  # fmt: skip
+    assert {(r.agent, r.file, r.timestamp, r.key) for r in found} == {(AGENT, 5, READ_MS, None)}
+    assert found[0].value[:5] == b"\0\0\0\0\1"
+
+
+@promise("2 re-send", "clocks reading")
+def test_pressing_again_gives_the_same_bytes() -> None:
+    """Batches are a pure function of intent, recipe and bytes."""
+    made = recipe(**regex(r"(?P<a>\S+) (?P<b>.*)", key="a"), partitions=3)
+    data = b"".join(b"%d line\nbad\n" % i for i in range(300))
+    first, again = press(made, reading(data)), press(from_json(made.to_json()), reading(data))
+    assert [b.encoded.body for b in first.batches] == [b.encoded.body for b in again.batches]
+    assert [b.tp for b in first.batches] == [b.tp for b in again.batches]
+
+
+def test_what_a_line_becomes_does_not_depend_on_what_travels_with_it() -> None:
+    """Readings pressed together give the records that each gives by itself."""
+    made = recipe(**regex(r"(?P<a>[0-9]+) (?P<b>.*)", key="a"), partitions=3)
+    readings = [
+        reading(b"1 x\nbad\n2 \xff\n", file=1), reading(b"3 y", file=2, first=0),
+        reading(b"4 z\n", file=1, first=900),
+    ]  # fmt: skip
+    together = press(made, *readings)
+    alone = [press(made, each) for each in readings]
+    for topic in ("logs", "logs.rejected"):
+        expected = [r for each in alone for r in records(each, topic)]
+        assert sorted(records(together, topic), key=str) == sorted(expected, key=str)
+    for outcome, each in zip(together.outcomes, alone, strict=True):
+        assert dict(outcome.counts.items()) == dict(each.outcomes[0].counts.items())
+        assert outcome.delivered_bytes == each.outcomes[0].delivered_bytes
+        assert outcome.rejected_bytes == each.outcomes[0].rejected_bytes
+
+
+@promise("2 partition")
+def test_each_file_keeps_its_partition_whatever_travels_with_it() -> None:
+    """Also where files that are pressed together belong to several."""
+    made = recipe(partitions=8)
+    readings = [reading(b"x\n", file=file) for file in range(1, 9)]
+    alone = [press(made, each).batches[0].tp for each in readings]
+    assert len(set(alone)) > 1
+    for batch in press(made, *readings).batches:
+        assert {alone[index] for index in batch.readings} == {batch.tp}
+
+
+def test_lines_that_do_not_fit_go_whole_to_the_rejected_topic() -> None:
+    """With their place and a reason, the time of reading, and counted there."""
+    pressed = press(recipe(**regex(r"(?P<a>[0-9]+)")), reading(b"1\nno\n\xff\xfe\r\n"))
+    assert [(r["reason"], r["line"], r["first"], r["length"]) for r in rejected(pressed)] == [
+        ("no-match", b"no", 102, 3), ("encoding", b"\xff\xfe", 105, 4)
+    ]  # fmt: skip
+    row = rejected(pressed)[0]
+    assert (row["topic"], row["host"], row["path"], row["agent"], row["file"]) == (
+        "logs", "host", "/log/a", AGENT, 5
+    )  # fmt: skip
+    assert row["original_file"] is None
+    assert {r.timestamp for r in records(pressed, "logs.rejected")} == {READ_MS}
+    (outcome,) = pressed.outcomes
+    assert (outcome.delivered_bytes, outcome.rejected_bytes) == (2, 7)
+    counted = {key[0].topic: sums.count for key, sums in outcome.counts.items()}
+    assert counted == {"logs": 1, "logs.rejected": 2}
+
+
+def test_counts_are_those_of_the_records() -> None:
+    """Count, bytes and checksum per bucket of event time."""
+    source = regex(
+        r"(?P<t>\d+) .*", timestamp=TimestampSettings(fields=["t"], format="epoch", timezone="UTC")
+    )
+    pressed = press(recipe(**source), reading(b"60 a\n61 bb\n120 c\n"))
+    found = {key[2]: sums for key, sums in pressed.outcomes[0].counts.items()}
+    assert {bucket: (s.count, s.bytes) for bucket, s in found.items()} == {
+        60_000: (2, 11), 120_000: (1, 6)
+    }  # fmt: skip
+    rows = [r for r in records(pressed) if r.timestamp < 120_000]
+    columns = [
+        np.array([getattr(r, name) for r in rows]) for name in ("agent", "file", "first", "length")
+    ]
+    assert found[60_000].checksum == checksum.total(checksum.record_hash(*columns))
+
+
+@promise("4 times ahead", "clocks reading")
+def test_times_that_cannot_be_believed_are_those_of_reading() -> None:
+    """More than an hour ahead, or before 1970: the record gets the moment of reading."""
+    source = regex(
+        r"(?P<t>-?\d+)",
+        timestamp=TimestampSettings(fields=["t"], format="epoch_ms", timezone="UTC"),
+    )
+    limit = READ_MS + AHEAD_MS_MAX
+    pressed = press(recipe(**source), reading(f"{limit}\n{limit + 1}\n-5\n".encode()))
+    assert [r.timestamp for r in records(pressed)] == [limit, READ_MS, READ_MS]
+    assert pressed.unbelieved_times == 2
+
+
+def test_an_overlong_line_is_cut_and_keeps_its_length() -> None:
+    """Only its head was read; its origin covers all of it."""
+    intent = Intent(1, 5, 100, 100 + 3 * READ_BYTES, 0, READ_MS, b"")
+    pressed = press(recipe(), Reading(intent, b"x" * READ_BYTES, "host", "/log/a"))
+    (row,) = rejected(pressed)
+    assert (row["reason"], row["first"], row["length"]) == ("too-long", 100, 3 * READ_BYTES)
+    assert 0 < len(row["line"]) < 900_000
+    assert pressed.outcomes[0].rejected_bytes == 3 * READ_BYTES
+    assert records(pressed) == []
+
+
+def test_lines_longer_than_allowed_are_rejected() -> None:
+    """By max.line.bytes, and by what a batch may hold; neighbours are delivered."""
+    made = recipe(max_line_bytes=100)
+    pressed = press(made, reading(b"a\n" + b"x" * 101 + b"\n" + b"y" * 100 + b"\n"))
+    assert [datum_text(r.value)[0] for r in records(pressed)] == ["a", "y"]
+    assert [r["reason"] for r in rejected(pressed)] == ["too-long"]
+    small = recipe(limit=20_000, batch=900_000)
+    pressed = press(small, reading(b"a\n" + b"x" * 20_000 + b"\n"))
+    (row,) = rejected(pressed)
+    assert (row["reason"], row["length"]) == ("too-long", 20_001)
+    assert all(batch.encoded.uncompressed_bytes <= 20_000 for batch in pressed.batches)
+
+
+def test_batches_stay_below_the_limit() -> None:
+    """No batch is larger than batch.size or the topic's max.message.bytes, before compression."""
+    data = b"".join(b"%05d" % i + b"x" * 500 + b"\n" for i in range(400))
+    pressed = press(recipe(limit=30_000), reading(data))
+    assert len(pressed.batches) > 5
+    assert all(batch.encoded.uncompressed_bytes + 61 <= 30_000 for batch in pressed.batches)
+    assert [r.first for r in records(pressed)] == [100 + 506 * i for i in range(400)]
+
+
+def test_records_keep_the_order_of_their_file_in_each_partition() -> None:
+    """Marks downstream need rising positions per partition and file."""
+    made = recipe(**regex(r"(?P<k>\S+) .*", key="k"), partitions=4)
+    data = b"".join(b"k%d v\n" % (i % 50) for i in range(500))
+    pressed = press(made, reading(data))
+    for partition in range(4):
+        mine = [
+            r.first
+            for b in pressed.batches
+            if b.tp == ("logs", partition)
+            for r in records_of(b.encoded)
+        ]
+        assert mine == sorted(mine)
+        assert mine
+    assert len(records(pressed)) == 500
+
+
+def test_null_keys_follow_their_file() -> None:
+    """A record without a key goes where its file goes."""
+    avro = (
+        '{"type":"record","name":"r","fields":[{"name":"k","type":["null","string"],'
+        '"default":null}]}'
+    )
+    source = SourceSettings(
+        topic="logs", paths=["/l"], parser=ParserSettings(type="json"), schema="s", key="k"
+    )
+    made = recipe_of(
+        source, Topic("logs", 8, 10**6), Topic("logs.rejected", 1, 10**6), Schema(1, avro),
+        Schema(2, schema_text("Rejected")), 900_000,
+    )  # fmt: skip
+    pressed = press(made, reading(b'{"k": "a"}\n{}\n{"k": "b"}\n'))
+    assert {r.key for r in records(pressed)} == {b"a", b"b", None}
+    keys = {b.tp.partition: {r.key for r in records_of(b.encoded)} for b in pressed.batches}
+    assert keys[routing.of_file(5, 8)] == {None}
+
+
+def test_a_key_that_is_no_field_is_refused() -> None:
+    """A key must be a field of the schema."""
+    with pytest.raises(ConfigurationRefused, match="nope"):
+        Press(recipe(key="nope"))
+
+
+def test_recipes_are_known_by_their_fingerprint() -> None:
+    """Equal recipes have equal fingerprints; anything that changes what is sent changes it."""
+    assert recipe().fingerprint == recipe().fingerprint
+    assert from_json(recipe().to_json()) == recipe()
+    others = [recipe(partitions=2), recipe(limit=5), recipe(max_line_bytes=99), recipe(key="line")]
+    assert len({each.fingerprint for each in [recipe(), *others]}) == 5
+    assert "framing-" in recipes.program_version()

@@ -1,0 +1,82 @@
+"""By what a program is named: all that changes the records which it makes of the same lines."""
+
+from __future__ import annotations
+
+import hashlib
+import zoneinfo
+from pathlib import Path
+
+import pytest
+
+from skidway.agent.batches import recipe as recipes
+from skidway.agent.batches.recipe import PRESS_VERSION, at_present, program_of
+from skidway.agent.parsing.framing import FRAMING_VERSION
+from skidway.agent.settings import ParserSettings, TimestampSettings
+from support.agent_press import press, reading, recipe, records, regex
+from support.promises import promise
+
+KNOWN = "9cddd403b67c3675cf0afc6c6ccaa2e249f2e82faef56da6755982a8dfb3b532"
+"""Of the records of known lines; another one needs another PRESS_VERSION (or FRAMING_VERSION)."""
+
+LINES = (
+    b"2023-11-14 23:13:20 as far ahead as is believed\n2023-11-14 23:13:21 and more\n"
+    b"2024-02-29 12:00:00 a=1\r\n\nno match\nFeb 30 x\n2038-01-19 03:14:08 a=\xff\n"
+    b"1999-12-31 23:59:60 key=word\n{}\nlast without end"
+)
+
+
+def digest() -> str:
+    found = hashlib.sha256()
+    time = TimestampSettings(fields=["time"], format="%Y-%m-%d %H:%M:%S", timezone="UTC")
+    pattern = r"(?P<time>\S+ \S+) (?P<rest>.*)"
+    made = [
+        recipe(partitions=3),
+        recipe(partitions=3, partitioning="spread"),
+        recipe(partitions=3, timestamp=time, key="rest", **regex(pattern)),
+        recipe(partitions=3, max_line_bytes=64, parser=ParserSettings(type="raw")),
+    ]
+    for each in made:
+        pressed = press(each, reading(LINES, first=(1 << 20) - 40), reading(b"x" * 70 + b"\n"))
+        for topic in ("logs", "logs.rejected"):
+            found.update(repr(records(pressed, topic)).encode())
+        found.update(repr(sorted({batch.tp for batch in pressed.batches})).encode())
+    return found.hexdigest()
+
+
+@promise("2 another program")
+def test_known_lines_become_known_records() -> None:
+    """A change of what is made of a line shows here, and has to raise the number beside it."""
+    assert (FRAMING_VERSION, PRESS_VERSION, digest()) == (1, 1, KNOWN)
+
+
+@promise("2 another program")
+def test_what_a_program_is_named_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python for JSON, pyarrow for expressions and JSON, the rules of a zone: only where used."""
+    assert program_of("raw", None) == recipes.program_version()
+    assert "pyarrow-" in program_of("regex", None)
+    assert "python-" not in program_of("regex", None)
+    assert "python-" in program_of("json", None)
+    assert "zone-" not in program_of("regex", "utc")
+    assert "zone-" in program_of("regex", "Europe/Berlin")
+    assert program_of("regex", "Europe/Berlin") != program_of("regex", "Asia/Tokyo")
+    monkeypatch.setattr(recipes.platform, "python_version", lambda: "9.9.9")
+    monkeypatch.setattr(recipes, "_version", lambda name: f"{name}-9")
+    made = recipe(**regex("(?P<line>.*)"))
+    assert made.program.endswith("pyarrow-pyarrow-9")
+    assert at_present(made) == made
+
+
+def test_new_rules_of_a_zone_are_another_program(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """They come with the machine: a line's event time can be another one from then on."""
+    zone = tmp_path / "Nowhere" / "City"
+    zone.parent.mkdir()
+    monkeypatch.setattr(zoneinfo, "TZPATH", (str(tmp_path / "none"), str(tmp_path)))
+    names = set()
+    for rules in (b"one", b"two"):
+        recipes._zone_rules.cache_clear()
+        zone.write_bytes(rules)
+        names.add(program_of("regex", "Nowhere/City"))
+    recipes._zone_rules.cache_clear()
+    assert len(names) == 2

@@ -1,0 +1,45 @@
+from skidway.agent.batches.rejected import RejectedLine
+from skidway.agent.batches.rejections import HALF_WINDOW_S, TELL_EVERY_S, Rejections, Untold
+
+
+def line(first: int, reason: str = "no-match") -> RejectedLine:
+    return RejectedLine(reason, "detail", b"payload", "host", "/log/a", 5, first, 10)
+
+
+def test_the_log_is_told_at_once_and_then_once_a_minute() -> None:
+    """Each line is told once: how many of each reason, and where the first of them lies."""
+    rejections = Rejections(0.5)
+    rejections.saw("logs", 3, [line(40), line(50, "schema")], 0.0)
+    assert rejections.due(0.0) == [Untold("logs", {"no-match": 1, "schema": 1}, "/log/a", 40)]
+    rejections.saw("logs", 0, [line(60)], 1.0)
+    rejections.saw("logs", 0, [line(70)], 2.0)
+    assert rejections.due(TELL_EVERY_S - 1) == []
+    (untold,) = rejections.due(TELL_EVERY_S)
+    assert (untold.count, untold.position) == (2, 60)
+    assert rejections.due(3 * TELL_EVERY_S) == []
+
+
+def test_a_topic_that_rejects_more_than_its_share_is_named() -> None:
+    """With the share settable, and no share said of a few lines."""
+    rejections = Rejections(0.5)
+    rejections.saw("few", 0, [line(1)], 0.0)
+    rejections.saw("good", 10, [line(n) for n in range(10)], 0.0)
+    rejections.saw("bad", 9, [line(n) for n in range(10)], 0.0)
+    assert rejections.too_many() == {
+        "bad": "10 of the last 19 lines did not fit, as one in /log/a at byte 0: no-match; "
+        "skidway agent validate shows why"
+    }
+    tolerant = Rejections(1.0)
+    tolerant.saw("bad", 0, [line(n) for n in range(100)], 0.0)
+    assert not tolerant.too_many()
+
+
+def test_a_source_that_was_mended_is_well_after_ten_minutes_of_lines() -> None:
+    """Old lines leave the window as new ones come; silence alone proves nothing."""
+    rejections = Rejections(0.5)
+    rejections.saw("logs", 0, [line(n) for n in range(100)], 0.0)
+    assert rejections.too_many()
+    rejections.saw("logs", 1, [], HALF_WINDOW_S * 3)
+    assert rejections.too_many(), "one good line among a hundred"
+    rejections.saw("logs", 10, [], HALF_WINDOW_S * 4)
+    assert not rejections.too_many()

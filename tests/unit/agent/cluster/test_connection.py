@@ -1,0 +1,163 @@
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from skidway.agent import program
+from skidway.agent.cluster import connection
+from skidway.agent.cluster.destinations import Cluster
+from skidway.agent.settings import AgentSettings, ParserSettings, SourceSettings
+from skidway.agent.state.database import State
+from skidway.errors import ConfigurationRefused, Unreachable
+from skidway.kafka.client import Client
+from skidway.schemas.client import Registered, RegistryClient, RegistryRefused
+from skidway.service import Shutdown
+from skidway.telemetry import Health
+from support.agent_world import raw, settings
+from support.clock import ManualClock
+from support.memory_kafka import MemoryClient, MemoryCluster
+from support.promises import promise
+
+CLUSTER = Cluster("main", "memory")
+LINE = '{"type":"record","name":"r","fields":[{"name":"line","type":"string"}]}'
+
+
+class Registry:
+    """Gives ids in the order of asking."""
+
+    def __init__(self) -> None:
+        self.registered: dict[tuple[str, str], int] = {}
+
+    def register(self, subject: str, schema: str) -> int:
+        if "refused" in subject:
+            raise RegistryRefused(409, 409, "the schema is incompatible with an earlier one")
+        return self.registered.setdefault((subject, schema), len(self.registered) + 1)
+
+    def latest(self, subject: str) -> Registered:
+        return Registered(
+            subject,
+            3,
+            77,
+            '{"type":"record","name":"r","fields":[{"name":"line","type":"string"}]}',
+        )
+
+
+class Site:
+    def __init__(self, *sources: SourceSettings, **others: Any) -> None:
+        self.clock = ManualClock()
+        self.cluster = MemoryCluster()
+        self.client = cast(Client, MemoryClient(self.cluster, self.clock))
+        self.registry = cast(RegistryClient, Registry())
+        self.settings: AgentSettings = settings(*sources, **others)
+
+    def ensure(self, *, apache: bool = False) -> None:
+        connection.ensure_topics(self.client, self.settings, apache, self.clock.advance)
+
+    def resolve(self) -> list:
+        schemas = connection.schemas_of(self.registry, self.settings)
+        return connection.resolve(self.client, schemas, self.settings, CLUSTER)
+
+
+def test_missing_topics_are_made_and_existing_ones_left_alone() -> None:
+    """The data topic and its rejected topic, with as many partitions as the settings say."""
+    site = Site(raw("a"), raw("b"), topic_partitions=3)
+    site.cluster.create("a", 7)
+    site.ensure()
+    counts = {name: len(topic.logs) for name, topic in site.cluster.topics.items()}
+    assert counts == {"a": 7, "a.rejected": 3, "b": 3, "b.rejected": 3}
+    assert site.cluster.topics["b"].configs == {}
+
+
+@promise("4 Apache Kafka")
+def test_on_apache_kafka_nothing_may_expire_by_event_time() -> None:
+    """Topics are made so that old lines stay; one that would delete them is refused."""
+    site = Site(raw("a"))
+    site.ensure(apache=True)
+    configs = site.cluster.topics["a"].configs
+    assert (configs["retention.ms"], configs["message.timestamp.type"]) == ("-1", "CreateTime")
+    configs["retention.ms"] = "604800000"
+    with pytest.raises(ConfigurationRefused, match=r"topic a: retention\.ms"):
+        site.ensure(apache=True)
+    site.ensure(apache=False)
+
+
+def test_event_times_are_not_written_over() -> None:
+    """A topic that stamps the time of appending is refused on our broker, too."""
+    site = Site(raw("a"))
+    site.cluster.create("a", 1, {"message.timestamp.type": "LogAppendTime"})
+    with pytest.raises(ConfigurationRefused, match=r"topic a: message\.timestamp\.type"):
+        site.ensure()
+
+
+def test_a_source_becomes_a_recipe() -> None:
+    """With its schemas' ids and its topics' partitions and limits."""
+    site = Site(raw("a"))
+    site.cluster.create("a", 4, {"max.message.bytes": "5000"})
+    site.ensure()
+    (found,) = site.resolve()
+    assert (found.recipe.data.partitions, found.recipe.data.limit_bytes) == (4, 5000)
+    assert found.recipe.rejected.limit_bytes == connection.MESSAGE_BYTES_DEFAULT
+    assert {found.recipe.schema.id, found.recipe.rejected_schema.id} == {1, 2}
+    assert found.data.topic_id == site.cluster.topics["a"].topic_id.hex
+    assert (found.data.cluster, found.data.cluster_id) == ("main", "memory")
+    assert found.tailed().recipe == found.recipe.fingerprint
+
+
+def test_schemas_come_from_files_and_subjects(tmp_path: Path) -> None:
+    """A file is registered under the topic's subject; a subject's newest version is used."""
+    path = tmp_path / "line.avsc"
+    path.write_text('{"type":"record","name":"r","fields":[{"name":"text","type":"string"}]}')
+    site = Site(raw("a", schema=str(path)), raw("b", schema="some-subject"))
+    site.ensure()
+    first, second = site.resolve()
+    assert first.recipe.schema.text == path.read_text()
+    assert second.recipe.schema.id == 77
+
+
+def test_a_schema_that_the_registry_refuses_is_a_mistake_of_the_configuration() -> None:
+    """The registry's own sentence, and which source it is about."""
+    site = Site(raw("refused"))
+    with pytest.raises(ConfigurationRefused, match="topic refused: the schema is incompatible"):
+        connection.schemas_of(site.registry, site.settings)
+
+
+def test_parser_and_schema_are_compared_before_anything_is_read() -> None:
+    """A registered schema that the parser cannot fill is found at the start."""
+    source = SourceSettings(
+        topic="a",
+        paths=["/x"],
+        schema="some-subject",
+        parser=ParserSettings(type="regex", pattern="(?P<other>.*)"),
+    )
+    site = Site(source)
+    with pytest.raises(ConfigurationRefused, match="'line'"):
+        connection.schemas_of(site.registry, site.settings)
+
+
+def test_a_configuration_that_cannot_run_leaves_no_topics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the registry refuses is found out before anything is made in the cluster."""
+    site = Site(raw("refused"))
+    monkeypatch.setattr(program, "RegistryClient", lambda *_, **__: site.registry)
+    monkeypatch.setattr(connection, "cluster_of", lambda *_: (CLUSTER, False))
+    status = program.Status(Health(False))
+    with pytest.raises(ConfigurationRefused, match="incompatible"):
+        program.find(site.settings, cast(State, None), site.client, site.clock, Shutdown(), status)
+    assert not site.cluster.topics
+
+
+@promise("2 topic made again")
+def test_new_partitions_are_seen_and_a_topic_made_again_is_not_mixed_in() -> None:
+    """Partitions and limits change while running, ids and schemas do not; the topic is named."""
+    site = Site(raw("a"))
+    site.ensure()
+    before = site.resolve()
+    site.cluster.topics["a"].logs *= 3
+    (after,) = connection.refresh(site.client, before).destinations
+    assert after.recipe.data.partitions == 3
+    assert after.recipe.schema == before[0].recipe.schema
+    site.cluster.create("a", 9)
+    found = connection.refresh(site.client, [after])
+    assert (found.destinations, found.made_again) == ([after], {"a"})
+    del site.cluster.topics["a"]
+    with pytest.raises(Unreachable):
+        connection.refresh(site.client, [after])

@@ -1,0 +1,64 @@
+"""Draining before anything is connected, and what is said of how it went."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skidway.agent.commands import draining
+from skidway.agent.program import Drained
+from skidway.agent.state.database import DATABASE, open_state
+from skidway.errors import ConfigurationRefused, StateRefused
+from skidway.service import Shutdown
+from support.agent_world import raw, settings
+
+
+def test_a_state_of_another_user_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What root wrote into it, its agent could not read any more."""
+    open_state(tmp_path).close()
+    owner = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    configured = replace(settings(raw()), state_dir=tmp_path)
+    with pytest.raises(StateRefused, match="drain as the user of the agent"):
+        draining.drain(configured, Shutdown(), 1)
+
+
+def drained(directory: Path, **others: Any) -> str:
+    configured = replace(settings(raw()), state_dir=directory, **others)
+    return draining.drain(configured, Shutdown(), 1)
+
+
+def test_only_a_state_that_never_was_has_nothing_to_say(tmp_path: Path) -> None:
+    """A directory that is not there (its disk is not mounted, another state.dir), and one whose
+    database is gone, but not its log, say nothing about what was read: they are refused."""
+    assert "no agent ever ran" in drained(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(StateRefused, match="there is no directory"):
+        drained(tmp_path / "away")
+    (tmp_path / f"{DATABASE}-wal").touch()
+    with pytest.raises(StateRefused, match=r"agent\.db-wal is still there"):
+        drained(tmp_path)
+
+
+def test_where_not_all_may_be_read_no_last_word_is_said(tmp_path: Path) -> None:
+    """read.until keeps lines back: a last word would stand over them."""
+    with pytest.raises(ConfigurationRefused, match=r"read\.until is set"):
+        drained(tmp_path, read_until=tmp_path / "until.json")
+
+
+def test_a_full_disk_is_named_and_nothing_is_promised(tmp_path: Path) -> None:
+    """What could not be written is not kept, so nobody is told that it is."""
+    full = Drained(0, {"logs"}, ["topic logs: ..."], False, "cannot write the state: disk full")
+    with pytest.raises(draining.NotDrained, match="disk full: make room and drain again") as found:
+        draining.answer(full, open_state(tmp_path))
+    assert "it is kept" not in str(found.value)
+
+
+def test_what_the_brokers_have_not_taken_yet_is_said(tmp_path: Path) -> None:
+    """A last word that was taken back stands until they have."""
+    with pytest.raises(draining.NotDrained, match="drain again, before the host is retired"):
+        draining.answer(Drained(0, {"logs"}, [], False), open_state(tmp_path))

@@ -1,0 +1,137 @@
+"""Logs as reading back sees them: what a fetcher's answers and errors become."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from skidway.agent.delivery.logs import FetchedLogs
+from skidway.agent.delivery.read_back import Rows
+from skidway.agent.delivery.search import Hole
+from skidway.errors import Unreachable
+from skidway.kafka.batch import CorruptBatch, seal
+from skidway.kafka.client import ListedOffset
+from skidway.kafka.columns import Origins, encode
+from skidway.kafka.errors import ErrorCode, KafkaError, OffsetOutOfRange
+from skidway.kafka.types import TopicPartition
+from support.agent_world import pa_binary
+
+P, Q = TopicPartition("logs", 0), TopicPartition("logs", 1)
+
+
+class Fetcher:
+    """Gives what it is told to."""
+
+    def __init__(self) -> None:
+        self.positions: dict[TopicPartition, int] = {}
+        self.high_watermarks: dict[TopicPartition, int] = {}
+        self.stopped: TopicPartition | None = None
+        self.next: Any = []
+
+    def seek(self, tp: TopicPartition, offset: int) -> None:
+        self.positions[tp] = offset
+
+    def remove(self, tp: TopicPartition) -> None:
+        self.positions.pop(tp, None)
+        self.high_watermarks.pop(tp, None)
+
+    def poll(self, _timeout_ms: int) -> Any:
+        found, self.next = self.next, []
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+class Asking:
+    """Says where a log begins, if it can."""
+
+    start: int | None = None
+
+    def list_offsets(self, times: dict[TopicPartition, int]) -> dict[TopicPartition, ListedOffset]:
+        if self.start is None:
+            raise Unreachable("nobody")
+        return {tp: ListedOffset(self.start, -1, -1) for tp in times}
+
+
+@pytest.fixture
+def fetcher() -> Fetcher:
+    return Fetcher()
+
+
+@pytest.fixture
+def logs(fetcher: Fetcher) -> FetchedLogs:
+    made = FetchedLogs.__new__(FetchedLogs)
+    made._fetcher, made._asking = fetcher, Asking()  # type: ignore[assignment]
+    made.begin({P: 5, Q: 7})
+    return made
+
+
+def test_records_with_an_origin_come_as_columns(logs: FetchedLogs, fetcher: Fetcher) -> None:
+    """Others' records without one are passed over; a damaged batch is a hole, the rest goes on."""
+    ones = np.ones(2, np.int64)
+    origins = Origins(ones * 3, ones * 4, np.array([0, 10]), ones * 10)
+    values, times = pa_binary([b"a", b"b"]), np.array([7, 8], np.int64)
+    good = memoryview(seal(encode(values, times, origins=origins)))
+    plain = memoryview(seal(encode(values, times)))
+    bad = memoryview(bytes(good[:-1]) + b"!")
+    fetcher.next = [SimpleNamespace(tp=P, batches=[good, plain, bad, good])]
+    found = logs.poll()
+    kinds = [type(each) for each in found]
+    assert kinds == [Rows, Hole, Rows]
+    assert isinstance(found[0], Rows)
+    assert (found[0].first.tolist(), found[0].times.tolist()) == ([0, 10], [7, 8])
+    assert isinstance(found[1], Hole)
+    assert not found[1].is_over
+
+
+def test_a_partition_is_read_up_by_a_watermark_told_anew(
+    logs: FetchedLogs, fetcher: Fetcher
+) -> None:
+    """One that was told before it was asked anew says nothing."""
+    assert logs.read_up() == set()
+    fetcher.high_watermarks = {P: 5, Q: 9}
+    assert logs.read_up() == {P}
+    logs.ask_anew()
+    assert logs.read_up() == set()
+    assert fetcher.positions == {P: 5, Q: 7}
+    logs.end()
+    assert fetcher.positions == {}
+
+
+def test_a_log_that_begins_behind_the_floor_has_a_hole_and_is_read_on(
+    logs: FetchedLogs, fetcher: Fetcher
+) -> None:
+    """Also where the broker does not say where it begins; then somebody else is asked."""
+    fetcher.next = OffsetOutOfRange(P, 5, 20, 30)
+    (hole,) = logs.poll()
+    assert isinstance(hole, Hole)
+    assert ("expired" in hole.reason, hole.is_over, fetcher.positions[P]) == (True, False, 20)
+    fetcher.next = OffsetOutOfRange(Q, 7, -1, -1)
+    assert logs.poll() == []
+    assert fetcher.positions[Q] == 7
+    logs._asking.start = 40  # type: ignore[attr-defined]
+    fetcher.next = OffsetOutOfRange(Q, 7, -1, -1)
+    assert len(logs.poll()) == 1
+    assert fetcher.positions[Q] == 40
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OffsetOutOfRange(P, 5, 0, 3),
+        KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "no"),
+        CorruptBatch("damaged"),
+    ],
+)
+def test_what_cannot_be_read_is_a_hole_for_good(
+    logs: FetchedLogs, fetcher: Fetcher, error: Exception
+) -> None:
+    """A log cut below what was acknowledged, a right that is missing, damage: the others go on."""
+    fetcher.next, fetcher.stopped = error, P
+    (hole,) = logs.poll()
+    assert isinstance(hole, Hole)
+    assert (hole.tp, hole.is_over) == (P, True)
+    assert fetcher.positions == {Q: 7}

@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skidway.agent.parsing import lines
+from skidway.agent.parsing.framing import frame, whole_records_end
+from support.promises import promise
+
+
+def values(*ranges: bytes) -> list[bytes]:
+    data = b"".join(ranges)
+    frames = frame(data, np.cumsum([len(each) for each in ranges]))
+    return lines.cut(data, frames).to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"a\nb\n", [b"a", b"b"]),
+        (b"a\r\nb\r\n", [b"a", b"b"]),
+        (b"a\r\nb\n", [b"a", b"b"]),
+        (b"\n\r\n\n", [b"", b"", b""]),
+        (b"a\rb\n", [b"a\rb"]),
+        (b"a\r\r\n", [b"a\r"]),
+        (b"a\nb", [b"a", b"b"]),
+        (b"a\nb\r", [b"a", b"b\r"]),
+        (b"\r", [b"\r"]),
+        (b"x", [b"x"]),
+    ],
+)
+def test_lf_and_crlf_end_a_line_and_are_no_part_of_it(data: bytes, expected: list[bytes]) -> None:
+    """LF and CRLF end a line; a blank line is a record; a last line may lack its end."""
+    assert values(data) == expected
+
+
+@promise("2 framing")
+def test_no_record_crosses_the_end_of_a_range() -> None:
+    """A last line without its end and the next range's first line stay two records."""
+    assert values(b"a\nb", b"c\r\n", b"\n") == [b"a", b"b", b"c", b""]
+
+
+pieces = st.lists(st.sampled_from([b"a", b"\r", b"\n", b"\r\n", b"bc"]), min_size=1, max_size=12)
+
+
+@given(st.lists(pieces.map(b"".join), min_size=1, max_size=5))
+def test_ranges_are_framed_together_as_each_by_itself(ranges: list[bytes]) -> None:
+    """What a range becomes does not depend on its neighbours, and every byte is in a record."""
+    assert values(*ranges) == [value for each in ranges for value in values(each)]
+    data = b"".join(ranges)
+    frames = frame(data, np.cumsum([len(each) for each in ranges]))
+    assert frames.first.tolist() == [0, *frames.end.tolist()[:-1]]
+    assert frames.end[-1] == len(data)
+    assert frames.length.sum() == len(data)
+
+
+def test_only_whole_lines_are_read() -> None:
+    """A half-read record belongs to the next range."""
+    assert whole_records_end(b"a\nbc") == 2
+    assert whole_records_end(b"abc") == 0

@@ -1,0 +1,114 @@
+import json
+from pathlib import Path
+from typing import cast
+
+import pytest
+import yaml
+
+from skidway.agent.validation.checks import try_sources
+from skidway.agent.validation.report import document, render
+from skidway.cli import main
+from skidway.errors import ConfigurationRefused
+from skidway.schemas.client import Registered, RegistryClient, RegistryRefused, RegistryUnreachable
+from support.agent_world import Files, raw, settings
+from support.clock import ManualClock
+
+LINE = '{"type":"record","name":"r","fields":[{"name":"line","type":"string"}]}'
+
+
+class Registry:
+    """Knows one subject; is away when a test says so."""
+
+    is_away = False
+
+    def latest(self, subject: str) -> Registered:
+        if self.is_away:
+            raise RegistryUnreachable("No schema registry answers.")
+        if subject != "known":
+            raise RegistryRefused(404, 40401, "Subject 'unknown' not found.")
+        return Registered(subject, 1, 1, LINE)
+
+
+def configured(tmp_path: Path, pattern: str) -> list[str]:
+    (tmp_path / "app.log").write_text("081109 203615 INFO one\n081109 203616 INFO two\n\tat x\n")
+    source = {
+        "topic": "app",
+        "paths": [str(tmp_path / "*.log")],
+        "parser": {"type": "regex", "pattern": pattern},
+    }
+    document = {
+        "bootstrap.servers": "127.0.0.1:1",
+        "schema.registry.url": "http://127.0.0.1:1",
+        "state.dir": str(tmp_path / "state"),
+        "sources": [source, {"topic": "later", "paths": [str(tmp_path / "none/*.log")]}],
+    }
+    path = tmp_path / "agent.yml"
+    path.write_text(yaml.safe_dump(document))
+    return ["agent", "validate", "--config", str(path)]
+
+
+def test_a_wrong_pattern_is_told_with_examples(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Status 1 where most lines would be rejected; which, why, and what they look like."""
+    assert main(configured(tmp_path, r"(?P<date>\d+)")) == 1
+    said, refused = capsys.readouterr()
+    assert "app: 1 file; 3 of 3 lines (100.0%) do not fit: no-match 3\n" in said
+    assert f"  {tmp_path}/app.log line 3: no-match: the line does not match parser.pattern" in said
+    assert "      081109 203615 INFO one\n" in said
+    assert "app would reject more than 50% of its lines (rejected.share.max)" in refused
+    assert "is good" not in said
+
+
+def test_a_few_lines_that_do_not_fit_are_no_mistake(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are shown, and paths that match nothing yet are said; the configuration is good."""
+    command = configured(tmp_path, r"(?P<date>\d+) (?P<message>.*)")
+    assert main(command) == 0
+    said = capsys.readouterr().out
+    assert "app: 1 file; 1 of 3 lines (33.3%) do not fit: no-match 1\n" in said
+    assert "later: no file matches its paths now\n" in said
+    assert said.endswith("the configuration is good\n")
+    assert main([*command, "--set", "rejected.share.max=0.1", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["ok"] is False
+    assert found["sources"][0]["examples"][0]["line"] == 3
+
+
+def test_a_schema_of_the_registry_is_asked_for() -> None:
+    """Unknown there it is refused as `run` would; with the registry away that is said."""
+    files = Files(ManualClock())
+    files.append("/log/a.log", b"one\n")
+    registry = Registry()
+    client = cast(RegistryClient, registry)
+    (found,) = try_sources(settings(raw(schema="known")), files, client, 10)
+    assert (found.lines, found.rejected) == (1, 0)
+    with pytest.raises(ConfigurationRefused, match=r"^source of topic logs: schema: unknown: Subj"):
+        try_sources(settings(raw(schema="unknown")), files, client, 10)
+    registry.is_away = True
+    trials = try_sources(settings(raw(schema="known")), files, client, 10)
+    assert "logs: 1 file; no line was tried, its schema known is the registry's" in render(trials)
+    assert document(trials, 0.5)["ok"]
+
+
+@pytest.mark.parametrize(
+    "text", ['"string"', '["null", "string"]', '{"type":"map","values":"int"}']
+)
+def test_a_schema_that_is_no_record_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    """With the source's name and status 78, as `run` does."""
+    schema = tmp_path / "line.avsc"
+    schema.write_text(text)
+    path = tmp_path / "agent.yml"
+    source = {"topic": "app", "paths": ["/x"], "schema": str(schema)}
+    document = {
+        "bootstrap.servers": "127.0.0.1:1",
+        "schema.registry.url": "http://127.0.0.1:1",
+        "state.dir": "/nowhere",
+        "sources": [source],
+    }
+    path.write_text(yaml.safe_dump(document))
+    assert main(["agent", "validate", "--config", str(path)]) == 78
+    assert "source of topic app: the schema is no record" in capsys.readouterr().err

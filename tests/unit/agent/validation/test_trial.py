@@ -1,0 +1,87 @@
+from skidway.agent.batches.recipe import Schema, derived_schema
+from skidway.agent.cluster.connection import compiled
+from skidway.agent.parsing.framing import READ_BYTES
+from skidway.agent.settings import ParserSettings, SourceSettings
+from skidway.agent.validation import trial
+from skidway.agent.validation.trial import EXAMPLES_MAX, FILES_MAX, Trial
+from support.agent_world import Files
+from support.clock import ManualClock
+
+SOURCE = SourceSettings(
+    topic="logs",
+    paths=["/log/*.log"],
+    parser=ParserSettings(type="regex", pattern=r"(?P<number>\d+) (?P<text>.*)"),
+)
+
+
+def tried(files: Files, lines_max: int = 1_000) -> Trial:
+    found, sample = trial.find(SOURCE, files)
+    press = compiled(SOURCE, Schema(0, derived_schema(SOURCE)), 900_000)
+    trial.run(press, found, sample, files, lines_max)
+    return sample
+
+
+def test_what_does_not_fit_is_shown_with_its_place() -> None:
+    """How many lines of how many, why, and examples by file and line number."""
+    files = Files(ManualClock())
+    files.append("/log/a.log", b"1 a\nbad\n\n2 b\r\n\xff\n" + b"3 c\n" * 5)
+    sample = tried(files)
+    assert (sample.files, sample.lines, sample.rejected) == (1, 10, 3)
+    assert sample.reasons == {"no-match": 2, "encoding": 1}
+    assert [(each.path, each.line, each.reason) for each in sample.examples] == [
+        ("/log/a.log", 2, "no-match"), ("/log/a.log", 3, "no-match"), ("/log/a.log", 5, "encoding")
+    ]  # fmt: skip
+    assert sample.examples[0].text == "bad"
+    assert sample.share == 0.3
+
+
+def test_a_line_that_is_being_written_is_no_misfit() -> None:
+    """A last line without its end is left out, unless it is all there is."""
+    files = Files(ManualClock())
+    files.append("/log/a.log", b"1 a\n2")
+    assert (tried(files).lines, tried(files).rejected) == (1, 0)
+    files.append("/log/b.log", b"3")
+    assert (tried(files).lines, tried(files).rejected) == (2, 1)
+
+
+def test_the_work_is_bounded() -> None:
+    """So many lines of so many files, the newest, and few examples; one line may be huge."""
+    files = Files(ManualClock())
+    for number in range(FILES_MAX + 1):
+        files.append(f"/log/{number}.log", b"bad\n" * 10)
+    sample = tried(files, lines_max=5)
+    assert (sample.files, sample.tried, sample.lines) == (FILES_MAX + 1, FILES_MAX, 10 * FILES_MAX)
+    assert len(sample.examples) == EXAMPLES_MAX
+    assert {each.path for each in sample.examples} == {f"/log/{FILES_MAX}.log"}
+    huge = Files(ManualClock())
+    huge.append("/log/huge.log", b"x" * (2 * READ_BYTES))
+    assert tried(huge).reasons == {"too-long": 1}
+
+
+def test_a_format_that_changed_in_the_middle_is_seen() -> None:
+    """The last lines are tried, too, each line once; far behind, a place is a byte."""
+    files = Files(ManualClock())
+    files.append("/log/a.log", b"1 a\n" * 8 + b"bad\n" * 2 + b"wor")
+    assert (tried(files).lines, tried(files).rejected) == (10, 2)
+    assert (tried(files, 3).lines, tried(files, 3).rejected) == (6, 2)
+    assert [(each.line, each.first) for each in tried(files, 3).examples] == [
+        (None, 32),
+        (None, 36),
+    ]
+    long = Files(ManualClock())
+    long.append("/log/a.log", b"1 a\n" * READ_BYTES + b"bad\n" * 2 + b"wor")
+    sample = tried(long)
+    assert (sample.lines, sample.rejected) == (2_000, 2)
+    assert [(each.line, each.first) for each in sample.examples] == [
+        (None, 4 * READ_BYTES), (None, 4 * READ_BYTES + 4)
+    ]  # fmt: skip
+
+
+def test_paths_that_lead_nowhere_and_files_that_cannot_be_read_are_said() -> None:
+    """Both are counted, not passed over."""
+    files = Files(ManualClock())
+    assert tried(files).files == 0
+    files.append("/log/a.log", b"1 a\n").unreadable = True
+    sample = tried(files)
+    assert (sample.files, sample.tried, sample.lines) == (1, 0, 0)
+    assert sample.unreadable == [("/log/a.log", "Permission denied")]

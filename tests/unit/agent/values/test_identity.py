@@ -1,0 +1,95 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skidway.agent.values import identity
+from skidway.agent.values.identity import (
+    Mark,
+    Read,
+    doubt,
+    fingerprint_of,
+    guard_of,
+    prove,
+    with_mark,
+)
+from skidway.agent.values.intents import crc_of
+from support.promises import promise
+
+
+def reader(data: bytes) -> Read:
+    return lambda count, position: data[position : position + count]
+
+
+OLD = b"".join(b"line %d\n" % i for i in range(400))
+POSITION = 2000
+EVIDENCE = fingerprint_of(reader(OLD), len(OLD)), guard_of(OLD[:POSITION])
+MARKS = tuple(Mark(at, crc_of(OLD[:at])) for at in (100, 500, 1500, 2000))
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (OLD, None),
+        (OLD + b"more", None),
+        (OLD[:POSITION], None),
+        (OLD[: POSITION - 1], "cut"),
+        (b"", "cut"),
+        (b"X" + OLD[1:], "first bytes"),
+        (OLD[:1990] + b"X" + OLD[1991:], "before the position"),
+    ],
+)
+def test_other_bytes_are_noticed(data: bytes, words: str | None) -> None:
+    """A file that is not the one that was read is never read on."""
+    reason = doubt(reader(data), len(data), POSITION, *EVIDENCE)
+    assert reason is None if words is None else words in str(reason)
+
+
+def test_a_position_without_evidence_is_doubtful() -> None:
+    """What could not be proven once is not trusted later."""
+    guard = identity.Guard(0, 0)
+    assert doubt(reader(OLD), len(OLD), POSITION, EVIDENCE[0], guard) is not None
+    assert doubt(reader(OLD), len(OLD), 0, EVIDENCE[0], guard) is None
+
+
+@pytest.mark.parametrize(
+    ("data", "position", "same"),
+    [
+        (OLD, 2000, True),
+        (OLD[:1999], 1500, True),
+        (OLD[:600] + b"X" * 3000, 500, False),
+        (b"X" + OLD[1:], 0, False),
+        (OLD[:50], 0, True),
+        (b"", 0, False),
+    ],
+)
+def test_the_highest_proven_position_is_found(data: bytes, position: int, same: bool) -> None:
+    """It is where the bytes are still those that were read; and whether more could be."""
+    proven = prove(reader(data), len(data), EVIDENCE[0], MARKS)
+    assert (proven.position, proven.same_beginning) == (position, same)
+    assert proven.crc == crc_of(OLD[:position])
+
+
+@given(st.lists(st.integers(1, 10_000), min_size=1, max_size=200))
+def test_marks_are_bounded_and_denser_towards_the_end(steps: list[int]) -> None:
+    """The newest mark is always kept, and never more than the bound."""
+    marks: tuple[Mark, ...] = ()
+    position = 0
+    for step in steps:
+        position += step
+        marks = with_mark(marks, Mark(position, position))
+        assert len(marks) <= identity.MARKS_MAX
+        assert marks[-1] == Mark(position, position)
+        assert [m.position for m in marks] == sorted({m.position for m in marks})
+
+
+@promise("1 agent id")
+def test_ids_fit_signed_longs() -> None:
+    """Random, above zero, below 2^63."""
+    ids = {identity.new_id() for _ in range(100)}
+    assert len(ids) == 100
+    assert all(0 < each < 2**63 for each in ids)
+
+
+def test_a_machine_is_known() -> None:
+    """Every machine has an id that stays."""
+    assert identity.machine_id() == identity.machine_id() != ""

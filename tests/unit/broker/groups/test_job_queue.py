@@ -1,0 +1,276 @@
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+
+from skidway.broker.coordination.consumers import Committed, TopicOffset
+from skidway.broker.coordination.ledger import Job, Record, Report
+from skidway.broker.groups import job_queue
+from skidway.broker.groups.job_queue import JobQueue
+from skidway.errors import SkidwayError, Unreachable
+from skidway.kafka.types import TopicPartition
+from support.clock import ManualClock
+
+LOGS = TopicPartition("logs", 0)
+FIRST, SECOND = uuid.UUID(int=1), uuid.UUID(int=2)
+
+
+class World:
+    """A queue with a ZooKeeper that answers when the test says so."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.timers: list[tuple[float, Callable[[], None]]] = []
+        self.jobs: list[tuple[Job, Callable[[Any], None]]] = []
+        self.topics = {"logs": FIRST}
+        self.queue = JobQueue(
+            self.submit,
+            lambda delay_ms, action: self.timers.append((delay_ms, action)),
+            self.clock.monotonic,
+            self.topics.get,
+        )
+        self.told: list[SkidwayError | None] = []
+
+    def submit(self, work: Callable[[Any], Report], done: Callable[[Any], None]) -> None:
+        """Looks into the job that the work would carry out."""
+        seen: list[Job] = []
+
+        class Spy:
+            def carry_out(self, _coordinator: object, job: Job) -> Report:
+                seen.append(job)
+                return Report()
+
+        ledger, self.queue._ledger = self.queue._ledger, Spy()  # type: ignore[assignment]
+        work(None)
+        self.queue._ledger = ledger
+        self.jobs.append((seen[0], done))
+
+    def run_timers(self) -> list[float]:
+        due, self.timers = self.timers, []
+        for _, action in due:
+            action()
+        return [delay_ms for delay_ms, _ in due]
+
+    def commit(self, group: str, offset: int, partition: TopicPartition = LOGS) -> None:
+        self.queue.commit(
+            group, {partition: TopicOffset(FIRST, Committed(offset))}, self.told.append
+        )
+
+    def answer(self, outcome: Report | SkidwayError) -> Job:
+        job, done = self.jobs.pop(0)
+        done(outcome)
+        return job
+
+
+def test_commits_of_many_groups_are_one_job() -> None:
+    """A thousand groups in one turn go together, and each is told when it is done."""
+    world = World()
+    for number in range(1000):
+        world.commit(f"g{number}", number)
+    world.run_timers()
+    [(job, _)] = world.jobs
+    assert len(job.commits) == 1000
+    assert world.told == []
+    world.answer(Report(transactions=2))
+    assert world.told == [None] * 1000
+    assert world.queue.counts.transactions == 2
+
+
+def test_the_newest_offset_of_a_partition_wins() -> None:
+    """While one job is under way the next ones gather, one at a time."""
+    world = World()
+    world.commit("g", 1)
+    world.run_timers()
+    for offset in (2, 3, 4):
+        world.commit("g", offset)
+    assert world.timers == []
+    assert len(world.jobs) == 1
+    world.answer(Report())
+    assert world.told == [None]
+    world.run_timers()
+    assert world.answer(Report()).commits == {("g", LOGS): Committed(4)}
+    assert world.told == [None] * 4
+
+
+def test_jobs_keep_a_pace() -> None:
+    """The first goes at once, the next not sooner than PACE_S after it began."""
+    world = World()
+    world.commit("g", 1)
+    assert world.run_timers() == [0.0]
+    world.clock.advance(0.004)
+    world.answer(Report())
+    world.commit("g", 2)
+    [delay_ms] = world.run_timers()
+    assert round(delay_ms, 3) == job_queue.PACE_S * 1000 - 4
+
+
+@pytest.mark.parametrize("answer_s", [0.001, 0.02, 0.25])
+def test_a_thousand_groups_a_second_are_few_writes(answer_s: float) -> None:
+    """Each commits once a second, whenever it likes; ZooKeeper has 1 / PACE_S jobs a second at
+    most, and fewer the slower it answers. Nobody is told before it has answered, nobody waits for
+    more than two jobs, and no more offsets wait than were committed in that time."""
+    world, seconds, groups, partitions = World(), 3, 1000, 4
+    random = Random(1)
+    beginnings = [random.random() for _ in range(groups)]
+    coming = sorted((start + turn, g) for g, start in enumerate(beginnings) for turn in range(3))
+    committed_at: dict[tuple[int, int], float] = {}
+    delays_s: list[float] = []
+    sizes: list[int] = []
+    due: list[tuple[float, Callable[[], None]]] = []
+    waited_most = 0
+
+    def happen(until: float) -> None:
+        """Timers and answers, in their order."""
+        while True:
+            while world.timers:
+                delay_ms, action = world.timers.pop()
+                due.append((world.clock.monotonic() + delay_ms / 1000, action))
+            while world.jobs:
+                job, done = world.jobs.pop()
+                sizes.append(len(job.commits))
+                due.append((world.clock.monotonic() + answer_s, lambda done=done: done(Report())))
+            if not due or min(due, key=lambda each: each[0])[0] > until:
+                break
+            at, action = due.pop(due.index(min(due, key=lambda each: each[0])))
+            world.clock.advance(max(at - world.clock.monotonic(), 0))
+            action()
+        world.clock.advance(max(until - world.clock.monotonic(), 0))
+
+    begin = world.clock.monotonic()
+    for number, (at, group) in enumerate(coming):
+        happen(begin + at)
+        committed_at[group, number] = world.clock.monotonic()
+
+        def told(error: SkidwayError | None, key: tuple[int, int] = (group, number)) -> None:
+            assert error is None
+            delays_s.append(world.clock.monotonic() - committed_at[key])
+
+        offset = TopicOffset(FIRST, Committed(number))
+        world.queue.commit(
+            f"g{group}", {TopicPartition("logs", p): offset for p in range(partitions)}, told
+        )
+        waited_most = max(waited_most, world.queue.waiting)
+    happen(begin + seconds + 2)
+    assert len(delays_s) == groups * seconds
+    assert min(delays_s) >= answer_s - 1e-6
+    turn_s = max(job_queue.PACE_S, answer_s)
+    assert max(delays_s) <= 2 * turn_s + 0.001
+    assert len(sizes) <= seconds / turn_s + 1
+    assert waited_most <= 2 * groups * partitions * turn_s
+    if answer_s == 0.25:
+        assert max(sizes) > 100 * partitions
+
+
+def test_silence_is_told_to_everybody() -> None:
+    """Commits, stores, loads, reads and counts alike; and what comes afterwards is tried again."""
+    world = World()
+    outcomes: list[object] = []
+    world.commit("g", 1)
+    world.queue.write("g", Record(b"{}", has_members=True), outcomes.append)
+    world.queue.load("h", outcomes.append)
+    world.queue.read("h", outcomes.append)
+    world.queue.count_native("h", outcomes.append)
+    world.run_timers()
+    error = Unreachable("away")
+    world.answer(error)
+    assert world.told == [error]
+    assert outcomes == [error] * 4
+    world.commit("g", 2)
+    assert len(world.timers) == 1
+
+
+@pytest.mark.parametrize("outcome", [Report(), Unreachable("away")], ids=["good", "away"])
+def test_an_answer_that_goes_wrong_is_nobody_elses(outcome: Report | SkidwayError) -> None:
+    """Who asked in the same job is answered, what waits goes on, and the mistake is told."""
+    world = World()
+    mistake = RuntimeError("a mistake of ours")
+
+    def wrong(_: object) -> None:
+        raise mistake
+
+    world.queue.commit("g", {LOGS: TopicOffset(FIRST, Committed(1))}, wrong)
+    world.commit("h", 2)
+    world.run_timers()
+    world.commit("i", 3)
+    with pytest.raises(ExceptionGroup) as caught:
+        world.answer(outcome)
+    assert caught.value.exceptions == (mistake,)
+    assert len(world.told) == 1, "h is answered"
+    world.run_timers()
+    assert len(world.jobs) == 1, "i is under way"
+
+
+def test_offsets_of_a_topic_that_is_gone_are_dropped() -> None:
+    """Else a topic made again under the name would begin with them."""
+    world = World()
+    world.commit("g", 1)
+    world.topics.clear()
+    world.run_timers()
+    assert world.answer(Report()).commits == {}
+    assert world.told == [None]
+
+
+def test_offsets_of_a_topic_made_again_meanwhile_are_dropped() -> None:
+    """The new topic of the name has never been read: it does not begin at the old one's offset."""
+    world = World()
+    world.commit("g", 1)
+    world.topics["logs"] = SECOND
+    world.queue.commit("h", {LOGS: TopicOffset(SECOND, Committed(2))}, world.told.append)
+    world.run_timers()
+    assert world.answer(Report()).commits == {("h", LOGS): Committed(2)}
+    assert world.told == [None, None]
+
+
+def test_a_closed_queue_answers_and_does_nothing_more() -> None:
+    """Also for what is under way: its answer comes too late."""
+    world = World()
+    world.commit("g", 1)
+    world.run_timers()
+    world.commit("g", 2)
+    world.queue.close(SkidwayError("stop"))
+    assert len(world.told) == 2
+    world.answer(Report())
+    assert len(world.told) == 2
+    world.run_timers()
+    assert world.jobs == []
+
+
+def test_a_group_is_busy_until_its_job_is_done() -> None:
+    """Waiting or under way: so nobody deletes or forgets it meanwhile."""
+    world = World()
+    world.commit("g", 1)
+    assert world.queue.is_busy_with("g")
+    world.run_timers()
+    assert world.queue.is_busy_with("g")
+    assert not world.queue.is_busy_with("h")
+    world.answer(Report())
+    assert not world.queue.is_busy_with("g")
+
+
+def test_offsets_that_wait_are_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The words of their clients included; a newer offset takes the place of an older one. Who is
+    refused is told at once, and the next job is an empty one."""
+    words = "w" * 4096
+    monkeypatch.setattr(job_queue, "WAITING_BYTES_MAX", 10 * 5000)
+    world = World()
+
+    def commit(partition: int, offset: int) -> None:
+        committed = TopicOffset(FIRST, Committed(offset, words))
+        world.queue.commit("g", {TopicPartition("logs", partition): committed}, world.told.append)
+
+    for offset in range(100):
+        commit(0, offset)
+    assert world.told == []
+    for partition in range(1, 20):
+        commit(partition, 1)
+    assert world.queue.waiting == 11
+    assert len(world.told) == 9
+    assert all(isinstance(each, Unreachable) for each in world.told)
+    world.run_timers()
+    commit(30, 1)
+    assert world.queue.waiting == 1
+    assert len(world.told) == 9

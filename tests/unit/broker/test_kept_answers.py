@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from skidway.broker.kept_answers import (
+    BYTES_MAX,
+    ENTRIES_MAX,
+    ENTRY_BYTES,
+    REQUEST_BYTES_MAX,
+    KeptAnswers,
+)
+
+WORDS = memoryview(b"words")
+
+
+class World:
+    """Two pictures, which the test replaces."""
+
+    def __init__(self) -> None:
+        self.topics: object = {"a": 1}
+        self.stopped: object = {}
+        self.answers = KeptAnswers(lambda: (self.topics, self.stopped))
+
+    def keep(self, version: int, request: bytes, answer: bytes) -> None:
+        assert self.answers.get(version, memoryview(request)) is None
+        self.answers.keep(version, memoryview(request), answer)
+
+
+def test_the_same_words_get_the_same_answer() -> None:
+    """In the same version: another has other bytes, and so have other words."""
+    world = World()
+    answer = b"answer"
+    world.keep(5, b"words", answer)
+    assert world.answers.get(5, WORDS) is answer
+    assert world.answers.get(6, WORDS) is None
+    assert world.answers.get(5, memoryview(b"word")) is None
+
+
+def test_a_picture_that_was_replaced_ends_all_answers() -> None:
+    """Whichever it is, and however alike: only the same object says that nothing changed."""
+    for which in ("topics", "stopped"):
+        world = World()
+        world.keep(5, b"words", b"answer")
+        setattr(world, which, dict(getattr(world, which)))
+        assert world.answers.get(5, WORDS) is None
+        assert (len(world.answers), world.answers.size_bytes) == (0, 0)
+
+
+def test_an_answer_made_while_a_picture_was_replaced_is_not_kept() -> None:
+    """Nobody knows from which of both it was made."""
+    world = World()
+    assert world.answers.get(5, WORDS) is None
+    world.topics = {}
+    world.answers.keep(5, WORDS, b"answer")
+    assert world.answers.get(5, WORDS) is None
+
+
+def test_the_number_of_answers_is_bounded() -> None:
+    """Those asked for longest ago go first."""
+    world = World()
+    for number in range(ENTRIES_MAX):
+        world.keep(5, b"%d" % number, b"answer")
+    assert world.answers.get(5, memoryview(b"0")) is not None
+    world.keep(5, b"one more", b"answer")
+    assert len(world.answers) == ENTRIES_MAX
+    assert world.answers.get(5, memoryview(b"0")) is not None
+    assert world.answers.get(5, memoryview(b"1")) is None
+
+
+def test_the_bytes_of_answers_are_bounded() -> None:
+    """However large they are, requests and what an entry takes by itself included."""
+    world = World()
+    large = bytes(BYTES_MAX // 4)
+    for number in range(10):
+        world.keep(5, b"%d" % number, large)
+        assert world.answers.size_bytes <= BYTES_MAX
+    assert len(world.answers) == 3
+    assert world.answers.size_bytes == 3 * (len(large) + 1 + ENTRY_BYTES)
+    assert world.answers.get(5, memoryview(b"9")) is large
+
+
+def test_what_is_too_large_is_not_kept_and_costs_the_others_nothing() -> None:
+    """Neither an answer that fills all the room nor a request that hardly comes twice."""
+    world = World()
+    world.keep(5, b"words", b"answer")
+    world.keep(5, b"all", bytes(BYTES_MAX))
+    world.keep(5, bytes(REQUEST_BYTES_MAX + 1), b"answer")
+    assert len(world.answers) == 1
+    assert world.answers.get(5, WORDS) == b"answer"
+
+
+def test_an_answer_kept_again_counts_once() -> None:
+    """The newer one holds."""
+    world = World()
+    world.keep(5, b"words", b"answer")
+    world.answers.keep(5, WORDS, b"newer")
+    assert world.answers.get(5, WORDS) == b"newer"
+    assert world.answers.size_bytes == len(b"words" + b"newer") + ENTRY_BYTES
