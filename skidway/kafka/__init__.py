@@ -35,7 +35,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from skidway.kafka.consumer import (
+    from skidway.consumer import (
         Consumer,
         GroupCoordinated,
         NoOffset,
@@ -43,19 +43,19 @@ if TYPE_CHECKING:
         Record,
         Stream,
     )
-    from skidway.kafka.producer import BufferFull, Producer, RecordMetadata
     from skidway.kafka.types import TopicPartition
+    from skidway.producer import BufferFull, Producer, RecordMetadata
 
 _HOMES = {
-    "BufferFull": "skidway.kafka.producer",
-    "Consumer": "skidway.kafka.consumer",
-    "GroupCoordinated": "skidway.kafka.consumer",
-    "NoOffset": "skidway.kafka.consumer",
-    "NotOwned": "skidway.kafka.consumer",
-    "Producer": "skidway.kafka.producer",
-    "Record": "skidway.kafka.consumer",
-    "RecordMetadata": "skidway.kafka.producer",
-    "Stream": "skidway.kafka.consumer",
+    "BufferFull": "skidway.producer",
+    "Consumer": "skidway.consumer",
+    "GroupCoordinated": "skidway.consumer",
+    "NoOffset": "skidway.consumer",
+    "NotOwned": "skidway.consumer",
+    "Producer": "skidway.producer",
+    "Record": "skidway.consumer",
+    "RecordMetadata": "skidway.producer",
+    "Stream": "skidway.consumer",
     "TopicPartition": "skidway.kafka.types",
 }
 

@@ -31,7 +31,7 @@ def test_producer_and_consumer_need_nothing_else_of_skidway() -> None:
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     loaded = {name for name in found.stdout.split() if name.partition(".")[0] in OURS}
     kafka = {name for name in loaded if name.startswith("skidway.kafka.")}
-    assert kafka >= {"skidway.kafka.producer.producer", "skidway.kafka.consumer.consumer"}
+    assert kafka >= {"skidway.producer.producer", "skidway.consumer.consumer"}
     assert {name.removeprefix("skidway") for name in loaded - kafka} == KERNEL
 
 
