@@ -1,4 +1,5 @@
-"""The consumer of the 2011 Kafka paper (section 3.2): groups that coordinate through ZooKeeper.
+"""The consumer for applications: that of the 2011 Kafka paper (section 3.2), groups that coordinate
+through ZooKeeper. `from skidway.consumer import Consumer` is all they need (docs/client.md).
 
 Reading order:
 
@@ -52,6 +53,7 @@ from skidway.consumer.positions import NoOffset
 from skidway.consumer.registry import GroupCoordinated
 from skidway.consumer.settings import ConsumerSettings
 from skidway.consumer.stream import NotOwned, Stream
+from skidway.kafka.types import TopicPartition
 
 __all__ = [
     "Consumer",
@@ -61,4 +63,5 @@ __all__ = [
     "NotOwned",
     "Record",
     "Stream",
+    "TopicPartition",
 ]

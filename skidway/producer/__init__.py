@@ -1,4 +1,5 @@
-"""The public producer: messages in, record batches out, a future for each send.
+"""The producer for applications: messages in, record batches out, a future for each send.
+`from skidway.producer import Producer` is all they need (docs/client.md).
 
 Reading order:
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from skidway.errors import SkidwayError, Unreachable
-from skidway.kafka import Producer
+from skidway.producer import Producer
 from skidway.producer.directory import KnownTopic
 
 pytestmark = pytest.mark.conformance

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from skidway.consumer import Consumer
 from skidway.consumer.settings import ConsumerOptions, ConsumerSettings
 from skidway.errors import ConfigurationRefused, UsageError
-from skidway.kafka import Consumer
 
 
 def test_options_are_the_settings() -> None:

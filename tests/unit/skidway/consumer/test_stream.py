@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from skidway.consumer import nodes
+from skidway.consumer import Consumer, NoOffset, NotOwned, nodes
 from skidway.consumer.reader import Reader
 from skidway.consumer.registration import Registration
 from skidway.consumer.settings import ConsumerSettings
 from skidway.consumer.stream import Stream
 from skidway.errors import UsageError
-from skidway.kafka import Consumer, NoOffset, NotOwned, columns, group_nodes
+from skidway.kafka import columns, group_nodes
 from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from skidway.errors import SkidwayError, Unreachable, UsageError
-from skidway.kafka import BufferFull, Producer
+from skidway.producer import BufferFull, Producer
 from skidway.producer.directory import KnownTopic
 from skidway.producer.sender import Outgoing
 from skidway.producer.sending import Sending
