@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skidway.broker.api.exchange import Exchange
-from skidway.kafka.protocol.apis import APIS, ApiKey, VersionRange
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
 
 if TYPE_CHECKING:
     from skidway.broker.broker import Broker
@@ -25,4 +25,4 @@ class Api:
     @property
     def versions(self) -> VersionRange:
         """The versions that the handler takes: those for which there is a decoder and a test."""
-        return APIS[self.key].broker
+        return self.key.broker

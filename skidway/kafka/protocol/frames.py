@@ -18,7 +18,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from skidway.kafka.errors import FrameTooLarge, Truncated
-from skidway.kafka.protocol.apis import APIS, ApiKey, flexible, known
+from skidway.kafka.protocol.apis import ApiKey, flexible, known
 from skidway.kafka.protocol.primitives import INT32, Reader, put_string
 
 REQUEST_BYTES_MAX: Final = 104857600
@@ -54,7 +54,7 @@ def read_request_header(frame: memoryview) -> tuple[RequestHeader, memoryview]:
         raise Truncated(f"a request of {len(frame)} bytes, less than its header")
     number, version, correlation_id = _REQUEST_HEAD.unpack_from(frame)
     key = known(number)
-    if key is ApiKey.API_VERSIONS and version not in APIS[key].broker:
+    if key is ApiKey.API_VERSIONS and version not in key.broker:
         return RequestHeader(key, version, correlation_id, None), frame[_REQUEST_HEAD.size :]
     reader = Reader(frame, _REQUEST_HEAD.size)
     client_id = reader.string()
