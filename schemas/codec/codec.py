@@ -87,11 +87,6 @@ class Codec:
         """Full name of the record; the kind of a schema that is none."""
         return str(self._name)
 
-    @property
-    def field_names(self) -> list[str]:
-        """Names of the columns, in the schema's order."""
-        return list(self.arrow_schema.names)
-
     def encode(self, batch: pa.RecordBatch) -> pa.BinaryArray:
         """One datum per row. Raises `EncodeRefused` if the schema does not take a row."""
         datums, refused = self.encode_rows_checked(batch)

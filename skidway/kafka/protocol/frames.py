@@ -29,7 +29,6 @@ _BUFFER_BYTES: Final = 64 * 1024
 _REQUEST_HEAD: Final = Struct(">hhi")
 _RESPONSE_HEAD: Final = Struct(">ii")
 _RESPONSE_HEAD_TAGS: Final = Struct(">iib")
-_CORRELATION_ID_POSITION: Final = 4
 
 
 class RequestHeader(NamedTuple):

@@ -534,7 +534,7 @@ def test_the_text_to_register_is_canonical() -> None:
     assert Codec(text).schema_json == (
         '{"type":"record","name":"R","fields":[{"name":"a","type":"string"}]}'
     )
-    assert Codec(text).field_names == ["a"]
+    assert Codec(text).arrow_schema.names == ["a"]
 
 
 def test_a_bad_default_loses_no_datum() -> None:
