@@ -15,6 +15,7 @@ from skidway.consumer.nodes import STREAMS_MAX, check_group
 from skidway.consumer.reader import Reader
 from skidway.consumer.registration import Registration
 from skidway.consumer.settings import ConsumerOptions, ConsumerSettings
+from skidway.consumer.share import Subscription
 from skidway.consumer.stream import Stream
 from skidway.consumer.tree import zookeeper_of
 from skidway.coordination import Coordinator
@@ -83,7 +84,7 @@ class Consumer:
         names = _topic_names(topics)
         registration, settings = self._registration, self._settings
         readers = [
-            Reader(self._client(), registration, settings, names, number)
+            Reader(self._client(), registration, settings, Subscription(names, number))
             for number in range(streams)
         ]
         registration.begin(dict.fromkeys(names, streams), tuple(each.bell for each in readers))

@@ -16,7 +16,7 @@ from skidway.consumer.positions import reset_offset
 from skidway.consumer.reading import Reading
 from skidway.consumer.registration import Registration
 from skidway.consumer.settings import ConsumerSettings
-from skidway.consumer.share import Share
+from skidway.consumer.share import Share, Subscription
 from skidway.kafka.client import Client, Fetcher
 from skidway.kafka.errors import OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
@@ -36,8 +36,7 @@ class Reader:
         client: Client,
         registration: Registration,
         settings: ConsumerSettings,
-        topics: tuple[str, ...],
-        number: int,
+        subscription: Subscription,
         *,
         fetcher: Fetcher | None = None,
         random: Callable[[], float] = random.random,
@@ -53,7 +52,7 @@ class Reader:
             max_wait_ms=settings.fetch_max_wait_ms,
             min_bytes=settings.fetch_min_bytes,
         )
-        self._share = Share(client, self._fetcher, registration, settings, topics, number, random)
+        self._share = Share(client, self._fetcher, registration, settings, subscription, random)
         self.bell = self._share.bell
         self._buffer: deque[tuple[Reading, memoryview]] = deque()
         self._paused = False

@@ -8,6 +8,7 @@ live any more must not be handed out.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from skidway import log
 from skidway.consumer.guard import Guard
@@ -30,6 +31,13 @@ TURN_LEAST_S = 0.01
 _log = log.get(__name__)
 
 
+class Subscription(NamedTuple):
+    """What a reader takes part in. number: of the reader among those of its consumer."""
+
+    topics: tuple[str, ...]
+    number: int
+
+
 class Share:
     """What a reader owns. Not for several threads at once."""
 
@@ -39,11 +47,9 @@ class Share:
         fetcher: Fetcher,
         registration: Registration,
         settings: ConsumerSettings,
-        topics: tuple[str, ...],
-        number: int,
+        subscription: Subscription,
         random: Callable[[], float],
     ) -> None:
-        """`number`: of the reader among those of its consumer."""
         self.bell = Bell()
         self.readings: dict[TopicPartition, Reading] = {}
         self.due_at = 0.0
@@ -53,8 +59,7 @@ class Share:
         self._fetcher = fetcher
         self._registration = registration
         self._settings = settings
-        self._topics = topics
-        self._number = number
+        self._topics, self._number = subscription
         self._registry = registration.registry()
         self._membership = Membership(random, look_every_s=settings.metadata_max_age_ms / 1000)
         self._guard: Guard | None = None

@@ -28,6 +28,7 @@ from skidway.consumer.reader import Reader
 from skidway.consumer.registration import Registration
 from skidway.consumer.registry import Registry
 from skidway.consumer.settings import ConsumerSettings
+from skidway.consumer.share import Subscription
 from skidway.consumer.stream import Stream
 from skidway.kafka import columns, group_nodes
 from skidway.kafka.batch import Codec
@@ -67,8 +68,7 @@ class Member:
             MemoryClient(world.cluster, world.clock),
             self.registration,
             settings,
-            self.topics,
-            0,
+            Subscription(self.topics, 0),
             fetcher=MemoryFetcher(world.cluster, batches_max=2),
             random=world.random.random,
         )

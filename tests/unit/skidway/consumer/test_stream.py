@@ -12,6 +12,7 @@ from skidway.consumer import Consumer, NoOffset, NotOwned, nodes
 from skidway.consumer.reader import Reader
 from skidway.consumer.registration import Registration
 from skidway.consumer.settings import ConsumerSettings
+from skidway.consumer.share import Subscription
 from skidway.consumer.stream import Stream
 from skidway.errors import UsageError
 from skidway.kafka import columns, group_nodes
@@ -51,7 +52,7 @@ class World:
         options = ConsumerSettings(**{"auto_offset_reset": "earliest", **settings})
         client: Any = MemoryClient(self.cluster, self.clock)
         fetcher: Any = MemoryFetcher(self.cluster)
-        reader = Reader(client, registration, options, ("t",), 0, fetcher=fetcher)
+        reader = Reader(client, registration, options, Subscription(("t",), 0), fetcher=fetcher)
         registration.begin({"t": 1}, (reader.bell,))
         self.coordinators.append(coordinator)
         self.registrations.append(registration)
