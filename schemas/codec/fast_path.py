@@ -18,7 +18,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyruhvro
 
 from skidway.schemas.avro_schema import AvroType, Enum, Primitive, Record, Union
 from skidway.schemas.codec.arrow import decimal_type, unwrapped
@@ -71,6 +70,8 @@ class FastPath:
 
     def encode(self, columns: list[pa.Array]) -> pa.BinaryArray:
         """The datums of checked columns (no null where none may be, UTF-8). Raises `NotProven`."""
+        import pyruhvro  # only here: who decodes, as the loader does, need not have it
+
         arrays = [_to_physical(_reach(columns, each.path), each) for each in self._columns]
         batch = pa.RecordBatch.from_arrays(arrays, names=self._names)
         pieces = _guarded(lambda: pyruhvro.serialize_record_batch(batch, self._wire_schema, 1))
