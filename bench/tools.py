@@ -102,8 +102,7 @@ def columns_produce(address: str) -> float:
 
 def produce(address: str, batch_bytes: int | None) -> float:
     """Messages a second of our producer, until the last one is acknowledged."""
-    from skidway.kafka import Producer
-    from skidway.kafka.producer import ProducerSettings
+    from skidway.producer import Producer, ProducerSettings
 
     topic = f"own-{time.time_ns()}"
     create(address, topic)

@@ -10,13 +10,13 @@ that survives a crash), systemd (what the service manager is told), service (sig
 status), telemetry (/metrics and /health), ports (kept, and who has one), coordination (ZooKeeper
 through kazoo), java and zookeeper (a real ZooKeeper from the jars of pyspark), extras (what each
 program needs beside the kernel), machine (what this machine lacks), units (of systemd), cli (the
-command line and its output), kafka (protocol, record batch, client, and what applications use),
-demo (all programs together).
+command line and its output), kafka (protocol, record batch, client), producer and consumer (what
+applications import, built on kafka), demo (all programs together).
 
 The kernel imports no program. Numpy and pyarrow are imported only where records are made or read:
-in `skidway.kafka` (its docstring says where) and by `skidway produce`. Imports stay light on
-purpose: an idle broker is mostly what it imports, so `__version__` is looked up when it is asked
-for.
+in `skidway.kafka` (its docstring says where), by producer and consumer, and by `skidway produce`.
+Imports stay light on purpose: an idle broker is mostly what it imports, so `__version__` is looked
+up when it is asked for.
 """
 
 from __future__ import annotations

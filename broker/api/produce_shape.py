@@ -15,7 +15,7 @@ from struct import Struct
 from typing import Final
 
 from skidway.broker.partitions.replica import Replica
-from skidway.kafka.protocol.apis import APIS, ApiKey
+from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.produce import Produce, ProduceResult, write_response
 
 SHAPES_MAX: Final = 64
@@ -26,7 +26,7 @@ PREFIX_BYTES_MAX: Final = 1024
 _INT32: Final = Struct(">i")
 _INT64: Final = Struct(">q")
 _PREFIX_START: Final = 8
-_FLEXIBLE_SINCE: Final = APIS[ApiKey.PRODUCE].flexible_since
+_FLEXIBLE_SINCE: Final = ApiKey.PRODUCE.flexible_since
 _TAGS: Final = b"\0\0\0"  # of the partition, the topic and the request: none
 _LOG_START_SINCE: Final = 5
 _BASE_MARK: Final = 0x1122334455667788

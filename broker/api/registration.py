@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.broker import Broker
-from skidway.kafka.protocol.apis import APIS, ApiKey, VersionRange
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
 
 Handler = Callable[[Broker, Exchange], None]
 
@@ -22,4 +22,4 @@ class Api:
     @property
     def versions(self) -> VersionRange:
         """The versions that the handler takes: those for which there is a decoder and a test."""
-        return APIS[self.key].broker
+        return self.key.broker

@@ -26,7 +26,7 @@ Members, generations and deadlines live in the loop's memory. What must survive 
   never has two assignments, and a commit of an older one than the group's is refused.
 * A commit is answered when its transaction is done. The nodes are those of Kafka 0.8, which our own
   consumers use too: a group can change from one kind to the other and goes on where it was.
-* A group has members of one kind at a time. Who registers in ZooKeeper (`skidway.kafka.consumer`)
+* A group has members of one kind at a time. Who registers in ZooKeeper (`skidway.consumer`)
   does so in a transaction that fails while a generation with members is stored; a generation with
   members is stored in one that fails while somebody is registered. Each writes to what the other
   looks at, so of two at the same moment one is refused: stock clients with

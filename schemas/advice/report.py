@@ -20,7 +20,6 @@ class Fault:
     version: int
     place: str
     sentence: str
-    incompatibility: Incompatibility
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,4 +104,4 @@ def _fault(version: int, each: Incompatibility, new: AvroType, old: AvroType) ->
         reader=type_name(Draft(reader).type_at(each.reader_place)),
         writer=type_name(Draft(writer).type_at(each.writer_place)),
     )
-    return Fault(version, place, sentence, each)
+    return Fault(version, place, sentence)

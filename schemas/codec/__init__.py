@@ -1,12 +1,11 @@
 """The Avro codec: Arrow record batches to Avro datums and back, for one schema at a time.
 
-Data flows through columns; three ways lead from datums to them, and each leaves to the next what it
-does not vouch for. All give the same answers (property tests hold them equal):
+Data flows through columns; three ways do the work, and each leaves to the next what it does not
+vouch for. All give the same answers (property tests hold them equal):
 
-    pyruhvro   flat records, in Rust (`fast_path`): the fastest, behind checks of everything that it
-               overlooks
-    columns    any schema that has columns, in numpy and Arrow (`writing`, `reading`): no Python
-               object per record, arrays, maps and unions included
+    pyruhvro   encodes flat records, in Rust (`fast_path`): the fastest
+    columns    any schema that has columns, both ways, in numpy and Arrow (`writing`, `reading`): no
+               Python object per record, arrays, maps and unions included
     fastavro   a datum at a time (`rows`): the last word on datums that are bad or of rare form
 
 A bad row or datum is set apart with its index and reason; the rest goes on. Whatever bytes come in,
@@ -17,7 +16,7 @@ Reading order:
     codec       `Codec`: one schema, which path, what becomes of bad rows
     arrow       which Arrow type stands for which Avro type
     conform     brings columns to exactly these types before they are encoded; faults: bad rows
-    fast_path   flat records through pyruhvro, and the checks around it
+    fast_path   flat records through pyruhvro
     writing     columns to datums; decimals: theirs
     cursor      positions in all datums of a chunk; reading: datums to columns; items: where the
                 items of arrays and maps begin

@@ -69,8 +69,8 @@ class Codec:
         self._name = getattr(avro, "name", avro.kind)
         self.schema_json = canonical(avro)
         pairs = list(zip(self._record.fields, self.arrow_schema, strict=True))
-        columns = wire_columns(self._record, self.arrow_schema)
-        self._fast = FastPath(columns, self.arrow_schema) if columns else None
+        columns = wire_columns(self._record)
+        self._fast = FastPath(columns) if columns else None
         self._readers = [reader_of(each.type, column.type) for each, column in pairs]
         self._writers = [writer_of(each.type) for each, _ in pairs]
         self._has_items = bool(item_types(self._record))
@@ -79,18 +79,13 @@ class Codec:
 
     @property
     def path(self) -> str:
-        """Which codec does the work: `pyruhvro` or `columns`."""
+        """What encodes: `pyruhvro` or `columns`. Both leave decoding to `columns`."""
         return metrics.COLUMNS if self._fast is None else metrics.PYRUHVRO
 
     @property
     def name(self) -> str:
         """Full name of the record; the kind of a schema that is none."""
         return str(self._name)
-
-    @property
-    def field_names(self) -> list[str]:
-        """Names of the columns, in the schema's order."""
-        return list(self.arrow_schema.names)
 
     def encode(self, batch: pa.RecordBatch) -> pa.BinaryArray:
         """One datum per row. Raises `EncodeRefused` if the schema does not take a row."""
@@ -148,15 +143,7 @@ class Codec:
         return Decoded(batch, np.concatenate([each.good for each in parts]), refused)
 
     def _decode(self, datums: pa.BinaryArray) -> Decoded:
-        """Of datums none of which is null: each path leaves to the next what it does not prove."""
-        if self._fast is not None:
-            try:
-                columns = self._fast.decode(datums)
-            except NotProven:
-                pass
-            else:
-                metrics.datums("decode", metrics.PYRUHVRO, len(datums))
-                return Decoded(self._batch(columns), np.ones(len(datums), bool), [])
+        """Of datums none of which is null: what whole columns do not prove is read one by one."""
         columns, bad = read_columns(self._readers, datums)
         metrics.datums("decode", metrics.COLUMNS, len(datums) - int(bad.sum()))
         if not bad.any():

@@ -1,7 +1,7 @@
 """What the codec counts: which path each schema took, and how many datums each path did.
 
-Paths: `pyruhvro` (flat records), `columns` (any schema, numpy and Arrow), `fastavro` (single datums
-that neither of them vouches for).
+Paths: `pyruhvro` (encodes flat records), `columns` (any schema, numpy and Arrow), `fastavro`
+(single datums that neither of them vouches for).
 """
 
 from __future__ import annotations

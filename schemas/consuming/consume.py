@@ -21,11 +21,11 @@ from skidway.cli.options import (
 )
 from skidway.cli.topics import connect, existing
 from skidway.clock import SystemClock
+from skidway.consumer import Consumer, Record
 from skidway.errors import UsageError
 from skidway.kafka.batch import read_header
 from skidway.kafka.client import EARLIEST, LATEST, Client, Fetcher
 from skidway.kafka.columns import DecodedBatch, decode
-from skidway.kafka.consumer import Consumer, Record
 from skidway.kafka.types import TopicPartition
 from skidway.schemas.consuming.asking import add_registry_option, registry
 from skidway.schemas.consuming.values import Value, Values, plain, text_of

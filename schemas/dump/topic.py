@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from skidway.kafka import Producer
 from skidway.kafka.client import EARLIEST, LATEST, Client, NewTopic
 from skidway.kafka.columns import DecodedBatch
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.types import TopicPartition
+from skidway.producer import Producer
 from skidway.schemas.dump.records import DumpRefused, Record, key_text, record, value_text
 from skidway.schemas.topic_reading import read_ranges
 

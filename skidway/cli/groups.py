@@ -16,11 +16,11 @@ from skidway.cli.options import (
 )
 from skidway.cli.output import print_json, print_rows
 from skidway.cli.topics import connect
+from skidway.consumer.administration import Groups
+from skidway.consumer.tree import zookeeper_of
 from skidway.coordination import Coordinator
 from skidway.errors import UsageError
 from skidway.kafka.client import EARLIEST, LATEST
-from skidway.kafka.consumer.administration import Groups
-from skidway.kafka.consumer.tree import zookeeper_of
 from skidway.kafka.types import TopicPartition
 
 COLUMNS = ["topic", "partition", "owner", "committed_offset", "log_end_offset", "lag"]

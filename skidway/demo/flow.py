@@ -131,6 +131,7 @@ def settled(
     return {file: count + begins[file] for file, count in done.items()}
 
 
+# More than 25 methods: one for each step of the story, in its order.
 class Demo:
     """The quick demo, and the parts of the other. Leaves no process behind as a context manager."""
 

@@ -37,6 +37,7 @@ TIER_OF = {"agent": tiers.AGENT, "broker-dc1": tiers.BROKER, "count-dc1": tiers.
 TIER_OF["loader"] = tiers.ROWS
 
 
+# More than 25 methods: the steps that differ from the quick demo, and a method for each kill.
 class Trial(Demo):
     """The demo with a writer, a table and kills."""
 

@@ -14,8 +14,6 @@ Reading order, low to high:
     partitioning    the partition of a key, for columns of keys
     gaps            offsets that a mirror could not have: the topic config `mirror.gaps`
     group_nodes     where groups and their offsets lie in ZooKeeper, for broker and consumers
-    producer/       for applications: messages in, a future for each send
-    consumer/       for applications: consumer groups through ZooKeeper, records and columns out
 
 A batch is opaque to whoever carries it (broker, mirror): they read `batch` and nothing above it,
 and so need neither NumPy nor Arrow. Who makes or reads records (agent, loader, audit) has whole
@@ -25,56 +23,5 @@ inside, so it does not import `columns` either.
 Nothing in this package trusts bytes from outside: what is damaged raises `CorruptBatch` or a
 protocol error, and no length is allocated before it is compared with what is there.
 
-Applications need two names, `from skidway.kafka import Producer, Consumer`; they are loaded when
-they are first asked for, because they bring NumPy and Arrow (docs/client.md).
+What applications import stands above this package: `skidway.producer` and `skidway.consumer`.
 """
-
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from skidway.kafka.consumer import (
-        Consumer,
-        GroupCoordinated,
-        NoOffset,
-        NotOwned,
-        Record,
-        Stream,
-    )
-    from skidway.kafka.producer import BufferFull, Producer, RecordMetadata
-    from skidway.kafka.types import TopicPartition
-
-_HOMES = {
-    "BufferFull": "skidway.kafka.producer",
-    "Consumer": "skidway.kafka.consumer",
-    "GroupCoordinated": "skidway.kafka.consumer",
-    "NoOffset": "skidway.kafka.consumer",
-    "NotOwned": "skidway.kafka.consumer",
-    "Producer": "skidway.kafka.producer",
-    "Record": "skidway.kafka.consumer",
-    "RecordMetadata": "skidway.kafka.producer",
-    "Stream": "skidway.kafka.consumer",
-    "TopicPartition": "skidway.kafka.types",
-}
-
-__all__ = [
-    "BufferFull",
-    "Consumer",
-    "GroupCoordinated",
-    "NoOffset",
-    "NotOwned",
-    "Producer",
-    "Record",
-    "RecordMetadata",
-    "Stream",
-    "TopicPartition",
-]
-
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(home), name)

@@ -62,6 +62,7 @@ class Spec:
     example: Any
 
 
+# Seven arguments: what may be said of a setting, each by its name.
 def setting(
     key: str,
     default: Any = REQUIRED,

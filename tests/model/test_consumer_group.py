@@ -23,14 +23,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from skidway.consumer import nodes
+from skidway.consumer.reader import Reader
+from skidway.consumer.registration import Registration
+from skidway.consumer.registry import Registry
+from skidway.consumer.settings import ConsumerSettings
+from skidway.consumer.share import Subscription
+from skidway.consumer.stream import Stream
 from skidway.kafka import columns, group_nodes
 from skidway.kafka.batch import Codec
-from skidway.kafka.consumer import nodes
-from skidway.kafka.consumer.reader import Reader
-from skidway.kafka.consumer.registration import Registration
-from skidway.kafka.consumer.registry import Registry
-from skidway.kafka.consumer.settings import ConsumerSettings
-from skidway.kafka.consumer.stream import Stream
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
 from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
@@ -67,8 +68,7 @@ class Member:
             MemoryClient(world.cluster, world.clock),
             self.registration,
             settings,
-            self.topics,
-            0,
+            Subscription(self.topics, 0),
             fetcher=MemoryFetcher(world.cluster, batches_max=2),
             random=world.random.random,
         )

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from skidway import log
-from skidway.kafka import Consumer
+from skidway.consumer import Consumer
 
 
 def main() -> None:

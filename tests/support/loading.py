@@ -74,7 +74,7 @@ class Record:
 def datum(line: str, schema: str = SCHEMA, schema_id: int = SCHEMA_ID) -> bytes:
     """A value in the wire format, of a schema with one field."""
     codec = Codec(schema)
-    batch = pa.record_batch({codec.field_names[0]: [line]})
+    batch = pa.record_batch({codec.arrow_schema.names[0]: [line]})
     return bytes(add_prefix(schema_id, codec.encode(batch))[0].as_py())
 
 

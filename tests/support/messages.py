@@ -5,13 +5,27 @@ from __future__ import annotations
 import dataclasses
 import struct
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 from hypothesis import strategies as st
 
-from skidway.kafka.protocol import REQUESTS, RESPONSES, Message
+from skidway.kafka.protocol import ApiKey, Message, Request, Response
 from skidway.kafka.protocol.messages import Array, Field, Fixed, Id, Nested, Shape, Text, fields
 
+
+def _messages(suffix: str) -> dict[ApiKey, Any]:
+    """The class of each API; its file and its class have the API's name."""
+    found = {}
+    for key in ApiKey:
+        module = import_module(f"skidway.kafka.protocol.{key.name.lower()}")
+        name = "".join(word.title() for word in key.name.split("_"))
+        found[key] = getattr(module, name + suffix)
+    return found
+
+
+REQUESTS: dict[ApiKey, type[Request]] = _messages("Request")
+RESPONSES: dict[ApiKey, type[Response]] = _messages("Response")
 ALL = [*REQUESTS.values(), *RESPONSES.values()]
 CASES = [
     (cls, version)

@@ -27,7 +27,7 @@ from skidway.kafka.protocol import (
     metadata,
     produce,
 )
-from skidway.kafka.protocol.apis import APIS, ApiKey, VersionRange
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
 from skidway.kafka.protocol.frames import (
     FrameReader,
     RequestHeader,
@@ -109,7 +109,7 @@ class ScriptedBroker:
         self.topics = topics
         self.faults: dict[ApiKey, deque[Fault]] = {key: deque() for key in SERVED}
         self.after: dict[ApiKey, deque[Fault]] = {key: deque() for key in SERVED}
-        self.ranges: dict[ApiKey, VersionRange] = {key: APIS[key].broker for key in SERVED}
+        self.ranges: dict[ApiKey, VersionRange] = {key: key.broker for key in SERVED}
         self.requests: list[RequestHeader] = []
         self.connections = 0
         self.leader_port = self.port

@@ -14,6 +14,9 @@ and deadlines go out as values. There are no threads, no asyncio, no callbacks: 
 inboxes, and whoever owns the state takes them out. Neither NumPy nor Arrow is imported; records are
 made and read by `skidway.kafka.columns`.
 
+Its producer takes batches that are made already, for our own programs. Applications have another,
+of messages: `skidway.producer`.
+
 Bounds: bytes buffered by a producer, requests open per leader, bytes of a response, calls per
 connection, topics known, waits between attempts. What is retriable is tried again, with waits from
 50 ms to 1 s; producers never give up a batch, everything else gives up after the request timeout.

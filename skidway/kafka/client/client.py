@@ -35,6 +35,7 @@ from skidway.kafka.types import TopicPartition
 _RETRY_WAIT_S = 0.05
 
 
+# More than 25 methods: one for each question to a cluster, and the loop that waits for answers.
 class Client:
     """Brokers of one cluster. Connects when it is first used; not for several threads at once.
 

@@ -62,6 +62,7 @@ class Turn(NamedTuple):
 class LoopClient:
     """Fetches raw batches and asks questions without ever waiting."""
 
+    # More than six arguments: Kafka's settings by their names, and what tests put in place.
     def __init__(
         self,
         bootstrap: str,

@@ -33,7 +33,6 @@ Nested structures have the names of Kafka's message definitions. ::
 
     body = encode(MetadataRequest(topics=(MetadataRequestTopic(name="logs"),)), version=5)
     request = decode(MetadataRequest, view, version=5)      # raises ProtocolError
-    REQUESTS[ApiKey.METADATA], RESPONSES[ApiKey.METADATA]   # the classes by API
 
 ``encode`` and ``decode`` do the body; headers and the length prefix are in ``frames``.
 
@@ -41,10 +40,8 @@ A broker
 --------
 ::
 
-    reader = FrameReader(limit_bytes, shared=bytearray(1 << 20))   # one shared buffer for all
-    count = sock.recv_into(reader.space())                         # connections is fine
-    for frame in reader.received(count):       # memoryview without the length; valid until the
-        header, body = read_request_header(frame)            # next space() of the shared buffer
+    for frame in ...:                          # memoryview without the length: our broker cuts
+        header, body = read_request_header(frame)            # them in skidway.broker.network
         # header.api_key, .api_version, .correlation_id, .client_id
         ...
         sock.send(response_frame(header, encode(response, header.api_version)))
@@ -65,8 +62,6 @@ version (v0 body, error 35) included; its response header never has a tag sectio
 A request whose key is unknown, whose version was not offered, or whose body is refused closes its
 connection, and only that one; Produce 0-2 is answered with UNSUPPORTED_VERSION.
 A broker decodes requests with ``may_have_more=True``: librdkafka leaves bytes behind one of them.
-A connection whose request waits (a long poll) must not be served out of order: copy the frames that
-are left of a ``received`` before the shared buffer is used again.
 
 A client
 --------
@@ -74,8 +69,9 @@ A client
 
     version = choose(ApiKey.METADATA, broker_ranges)    # UnsupportedVersion names both ranges
     sock.sendall(request_frame(ApiKey.METADATA, version, correlation_id, client_id, body))
-    reader = FrameReader(limit_bytes)                   # no shared buffer: frames own their memory
-    for frame in reader.received(count):                # and stay valid as long as they are held
+    reader = FrameReader(limit_bytes)
+    count = sock.recv_into(reader.space())
+    for frame in reader.received(count):                # valid as long as it is held
         correlation_id = peek_correlation_id(frame)     # which request this answers
         body = response_body(frame, api_key, version)
         response = decode(MetadataResponse, body, version)
@@ -97,38 +93,7 @@ caller's mistake and raises ``ValueError``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from skidway.kafka.protocol import (
-    alter_configs,
-    api_versions,
-    create_partitions,
-    create_topics,
-    delete_groups,
-    delete_records,
-    delete_topics,
-    describe_cluster,
-    describe_configs,
-    describe_groups,
-    describe_log_dirs,
-    fetch,
-    find_coordinator,
-    heartbeat,
-    incremental_alter_configs,
-    init_producer_id,
-    join_group,
-    leave_group,
-    list_groups,
-    list_offsets,
-    metadata,
-    offset_commit,
-    offset_delete,
-    offset_fetch,
-    offset_for_leader_epoch,
-    produce,
-    sync_group,
-)
-from skidway.kafka.protocol.apis import APIS, Api, ApiKey, VersionRange, choose, flexible
+from skidway.kafka.protocol.apis import ApiKey, VersionRange, choose, flexible
 from skidway.kafka.protocol.frames import (
     FrameReader,
     RequestHeader,
@@ -140,76 +105,7 @@ from skidway.kafka.protocol.frames import (
 )
 from skidway.kafka.protocol.messages import Message, Request, Response, decode, encode
 
-REQUESTS: Mapping[ApiKey, type[Request]] = {
-    request.API: request
-    for request in (
-        produce.ProduceRequest,
-        fetch.FetchRequest,
-        list_offsets.ListOffsetsRequest,
-        metadata.MetadataRequest,
-        find_coordinator.FindCoordinatorRequest,
-        api_versions.ApiVersionsRequest,
-        create_topics.CreateTopicsRequest,
-        delete_topics.DeleteTopicsRequest,
-        init_producer_id.InitProducerIdRequest,
-        describe_configs.DescribeConfigsRequest,
-        create_partitions.CreatePartitionsRequest,
-        join_group.JoinGroupRequest,
-        sync_group.SyncGroupRequest,
-        heartbeat.HeartbeatRequest,
-        leave_group.LeaveGroupRequest,
-        offset_commit.OffsetCommitRequest,
-        offset_fetch.OffsetFetchRequest,
-        list_groups.ListGroupsRequest,
-        describe_groups.DescribeGroupsRequest,
-        delete_groups.DeleteGroupsRequest,
-        offset_delete.OffsetDeleteRequest,
-        delete_records.DeleteRecordsRequest,
-        offset_for_leader_epoch.OffsetForLeaderEpochRequest,
-        alter_configs.AlterConfigsRequest,
-        incremental_alter_configs.IncrementalAlterConfigsRequest,
-        describe_log_dirs.DescribeLogDirsRequest,
-        describe_cluster.DescribeClusterRequest,
-    )
-}
-RESPONSES: Mapping[ApiKey, type[Response]] = {
-    response.API: response
-    for response in (
-        produce.ProduceResponse,
-        fetch.FetchResponse,
-        list_offsets.ListOffsetsResponse,
-        metadata.MetadataResponse,
-        find_coordinator.FindCoordinatorResponse,
-        api_versions.ApiVersionsResponse,
-        create_topics.CreateTopicsResponse,
-        delete_topics.DeleteTopicsResponse,
-        init_producer_id.InitProducerIdResponse,
-        describe_configs.DescribeConfigsResponse,
-        create_partitions.CreatePartitionsResponse,
-        join_group.JoinGroupResponse,
-        sync_group.SyncGroupResponse,
-        heartbeat.HeartbeatResponse,
-        leave_group.LeaveGroupResponse,
-        offset_commit.OffsetCommitResponse,
-        offset_fetch.OffsetFetchResponse,
-        list_groups.ListGroupsResponse,
-        describe_groups.DescribeGroupsResponse,
-        delete_groups.DeleteGroupsResponse,
-        offset_delete.OffsetDeleteResponse,
-        delete_records.DeleteRecordsResponse,
-        offset_for_leader_epoch.OffsetForLeaderEpochResponse,
-        alter_configs.AlterConfigsResponse,
-        incremental_alter_configs.IncrementalAlterConfigsResponse,
-        describe_log_dirs.DescribeLogDirsResponse,
-        describe_cluster.DescribeClusterResponse,
-    )
-}
-
 __all__ = [
-    "APIS",
-    "REQUESTS",
-    "RESPONSES",
-    "Api",
     "ApiKey",
     "FrameReader",
     "Message",

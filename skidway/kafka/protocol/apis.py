@@ -10,49 +10,16 @@ have. The ranges are those that today's clients were seen to need, all of them w
 * Fetch reaches 12, because librdkafka 2.6.0 always sends 12; not 13, which names topics by id only.
 * ListOffsets, CreateTopics and DeleteTopics begin where Apache Kafka 4 begins.
 
-More APIs (transactions, SASL) are added here, in a file of their own name, and to the
-registry in the package's ``__init__``.
+More APIs (transactions, SASL) are added here, and in a file of their own name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from skidway.kafka.errors import ErrorCode, UnknownApi, UnsupportedVersion
-
-
-class ApiKey(IntEnum):
-    """Kafka's API keys."""
-
-    PRODUCE = 0
-    FETCH = 1
-    LIST_OFFSETS = 2
-    METADATA = 3
-    OFFSET_COMMIT = 8
-    OFFSET_FETCH = 9
-    FIND_COORDINATOR = 10
-    JOIN_GROUP = 11
-    HEARTBEAT = 12
-    LEAVE_GROUP = 13
-    SYNC_GROUP = 14
-    DESCRIBE_GROUPS = 15
-    LIST_GROUPS = 16
-    API_VERSIONS = 18
-    CREATE_TOPICS = 19
-    DELETE_TOPICS = 20
-    DELETE_RECORDS = 21
-    INIT_PRODUCER_ID = 22
-    OFFSET_FOR_LEADER_EPOCH = 23
-    DESCRIBE_CONFIGS = 32
-    ALTER_CONFIGS = 33
-    DESCRIBE_LOG_DIRS = 35
-    CREATE_PARTITIONS = 37
-    DELETE_GROUPS = 42
-    INCREMENTAL_ALTER_CONFIGS = 44
-    OFFSET_DELETE = 47
-    DESCRIBE_CLUSTER = 60
 
 
 class VersionRange(NamedTuple):
@@ -68,62 +35,78 @@ class VersionRange(NamedTuple):
         return f"{self.lowest}-{self.highest}"
 
 
-class Api(NamedTuple):
-    """What is known of one API."""
+NEVER_FLEXIBLE = 1 << 15
+"""`flexible_since` of an API none of whose versions is flexible."""
+
+
+class ApiKey(IntEnum):
+    """Kafka's API keys: number, flexible since, what the broker serves, and what the client speaks
+    where that is something else."""
+
+    PRODUCE = 0, 9, (0, 9), (3, 9)
+    FETCH = 1, 12, (4, 12)
+    LIST_OFFSETS = 2, 6, (1, 7)
+    METADATA = 3, 9, (0, 11), (4, 12)
+    OFFSET_COMMIT = 8, 8, (2, 8)
+    OFFSET_FETCH = 9, 6, (1, 7)
+    FIND_COORDINATOR = 10, 3, (0, 3)
+    JOIN_GROUP = 11, 6, (2, 7)
+    HEARTBEAT = 12, 4, (0, 4)
+    LEAVE_GROUP = 13, 4, (0, 4)
+    SYNC_GROUP = 14, 4, (0, 5)
+    DESCRIBE_GROUPS = 15, 5, (0, 5)
+    LIST_GROUPS = 16, 3, (0, 4)
+    API_VERSIONS = 18, 3, (0, 3)
+    CREATE_TOPICS = 19, 5, (2, 7)
+    DELETE_TOPICS = 20, 4, (1, 6)
+    DELETE_RECORDS = 21, 2, (0, 2)
+    INIT_PRODUCER_ID = 22, 2, (0, 4)
+    OFFSET_FOR_LEADER_EPOCH = 23, 4, (2, 4)
+    DESCRIBE_CONFIGS = 32, 4, (1, 4)
+    ALTER_CONFIGS = 33, 2, (0, 2)
+    DESCRIBE_LOG_DIRS = 35, 2, (1, 4)
+    CREATE_PARTITIONS = 37, 2, (0, 3)
+    DELETE_GROUPS = 42, 2, (0, 2)
+    INCREMENTAL_ALTER_CONFIGS = 44, 1, (0, 1)
+    OFFSET_DELETE = 47, NEVER_FLEXIBLE, (0, 0)
+    DESCRIBE_CLUSTER = 60, 0, (0, 1)
 
     flexible_since: int
     broker: VersionRange
     client: VersionRange
 
+    def __new__(
+        cls,
+        number: int,
+        flexible_since: int,
+        broker: tuple[int, int],
+        client: tuple[int, int] | None = None,
+    ) -> Self:
+        key = int.__new__(cls, number)
+        key._value_ = number
+        key.flexible_since = flexible_since
+        key.broker = VersionRange(*broker)
+        key.client = VersionRange(*(client or broker))
+        return key
 
-NEVER_FLEXIBLE = 1 << 15
-"""`flexible_since` of an API none of whose versions is flexible."""
 
-APIS: Mapping[ApiKey, Api] = {
-    ApiKey.PRODUCE: Api(9, VersionRange(0, 9), VersionRange(3, 9)),
-    ApiKey.FETCH: Api(12, VersionRange(4, 12), VersionRange(4, 12)),
-    ApiKey.LIST_OFFSETS: Api(6, VersionRange(1, 7), VersionRange(1, 7)),
-    ApiKey.METADATA: Api(9, VersionRange(0, 11), VersionRange(4, 12)),
-    ApiKey.OFFSET_COMMIT: Api(8, VersionRange(2, 8), VersionRange(2, 8)),
-    ApiKey.OFFSET_FETCH: Api(6, VersionRange(1, 7), VersionRange(1, 7)),
-    ApiKey.FIND_COORDINATOR: Api(3, VersionRange(0, 3), VersionRange(0, 3)),
-    ApiKey.JOIN_GROUP: Api(6, VersionRange(2, 7), VersionRange(2, 7)),
-    ApiKey.HEARTBEAT: Api(4, VersionRange(0, 4), VersionRange(0, 4)),
-    ApiKey.LEAVE_GROUP: Api(4, VersionRange(0, 4), VersionRange(0, 4)),
-    ApiKey.SYNC_GROUP: Api(4, VersionRange(0, 5), VersionRange(0, 5)),
-    ApiKey.DESCRIBE_GROUPS: Api(5, VersionRange(0, 5), VersionRange(0, 5)),
-    ApiKey.LIST_GROUPS: Api(3, VersionRange(0, 4), VersionRange(0, 4)),
-    ApiKey.API_VERSIONS: Api(3, VersionRange(0, 3), VersionRange(0, 3)),
-    ApiKey.CREATE_TOPICS: Api(5, VersionRange(2, 7), VersionRange(2, 7)),
-    ApiKey.DELETE_TOPICS: Api(4, VersionRange(1, 6), VersionRange(1, 6)),
-    ApiKey.DELETE_RECORDS: Api(2, VersionRange(0, 2), VersionRange(0, 2)),
-    ApiKey.INIT_PRODUCER_ID: Api(2, VersionRange(0, 4), VersionRange(0, 4)),
-    ApiKey.OFFSET_FOR_LEADER_EPOCH: Api(4, VersionRange(2, 4), VersionRange(2, 4)),
-    ApiKey.DESCRIBE_CONFIGS: Api(4, VersionRange(1, 4), VersionRange(1, 4)),
-    ApiKey.ALTER_CONFIGS: Api(2, VersionRange(0, 2), VersionRange(0, 2)),
-    ApiKey.DESCRIBE_LOG_DIRS: Api(2, VersionRange(1, 4), VersionRange(1, 4)),
-    ApiKey.CREATE_PARTITIONS: Api(2, VersionRange(0, 3), VersionRange(0, 3)),
-    ApiKey.DELETE_GROUPS: Api(2, VersionRange(0, 2), VersionRange(0, 2)),
-    ApiKey.OFFSET_DELETE: Api(NEVER_FLEXIBLE, VersionRange(0, 0), VersionRange(0, 0)),
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(1, VersionRange(0, 1), VersionRange(0, 1)),
-    ApiKey.DESCRIBE_CLUSTER: Api(0, VersionRange(0, 1), VersionRange(0, 1)),
-}
+_BY_NUMBER: Mapping[int, ApiKey] = {key.value: key for key in ApiKey}
 
 PRODUCE_SERVED_SINCE = 3
 """Produce versions below are offered and answered with UNSUPPORTED_VERSION, nothing else."""
 
 
-def known(key: int) -> ApiKey:
+def known(number: int) -> ApiKey:
     """The API of a key from the wire; raises UnknownApi."""
-    try:
-        return ApiKey(key)
-    except ValueError:
-        raise UnknownApi(f"a request for API {key}, which is not known here") from None
+    key = _BY_NUMBER.get(number)
+    if key is None:
+        raise UnknownApi(f"a request for API {number}, which is not known here")
+    return key
 
 
 def flexible(key: ApiKey, version: int) -> bool:
     """Whether this version has compact lengths, tag sections and the longer headers."""
-    return version >= APIS[key].flexible_since
+    return version >= key.flexible_since
 
 
 def choose(key: ApiKey, broker_ranges: Mapping[int, VersionRange]) -> int:
@@ -132,7 +115,7 @@ def choose(key: ApiKey, broker_ranges: Mapping[int, VersionRange]) -> int:
     `broker_ranges` is the broker's ApiVersions answer. Raises UnsupportedVersion, which names both
     ranges.
     """
-    wanted = APIS[key].client
+    wanted = key.client
     offered = broker_ranges.get(key)
     if offered is None:
         raise UnsupportedVersion(f"the broker does not offer {key.name} ({key.value})")

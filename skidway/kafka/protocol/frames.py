@@ -18,18 +18,17 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from skidway.kafka.errors import FrameTooLarge, Truncated
-from skidway.kafka.protocol.apis import APIS, ApiKey, flexible, known
+from skidway.kafka.protocol.apis import ApiKey, flexible, known
 from skidway.kafka.protocol.primitives import INT32, Reader, put_string
 
 REQUEST_BYTES_MAX: Final = 104857600
 """Kafka's default of socket.request.max.bytes."""
 LENGTH_BYTES: Final = 4
 _GROWTH_BYTES_MIN: Final = 64 * 1024
-_OWN_BUFFER_BYTES: Final = 64 * 1024
+_BUFFER_BYTES: Final = 64 * 1024
 _REQUEST_HEAD: Final = Struct(">hhi")
 _RESPONSE_HEAD: Final = Struct(">ii")
 _RESPONSE_HEAD_TAGS: Final = Struct(">iib")
-_CORRELATION_ID_POSITION: Final = 4
 
 
 class RequestHeader(NamedTuple):
@@ -54,7 +53,7 @@ def read_request_header(frame: memoryview) -> tuple[RequestHeader, memoryview]:
         raise Truncated(f"a request of {len(frame)} bytes, less than its header")
     number, version, correlation_id = _REQUEST_HEAD.unpack_from(frame)
     key = known(number)
-    if key is ApiKey.API_VERSIONS and version not in APIS[key].broker:
+    if key is ApiKey.API_VERSIONS and version not in key.broker:
         return RequestHeader(key, version, correlation_id, None), frame[_REQUEST_HEAD.size :]
     reader = Reader(frame, _REQUEST_HEAD.size)
     client_id = reader.string()
@@ -122,43 +121,29 @@ class FrameReader:
         count = sock.recv_into(reader.space())
         for frame in reader.received(count): ...
 
-    With a `shared` buffer (many connections on one thread), frames that arrive whole are views into
-    it, not copied: **they are valid until anybody receives into the shared buffer again**. All
-    frames of one `received` must be used or copied before that. Frames that arrive in pieces are
-    put together in memory of their own, into which the rest is received directly.
-
-    Without one, every frame has its own memory and stays valid as long as somebody holds it.
+    Every frame has its own memory and stays valid as long as somebody holds it. A frame that is cut
+    by the end of the buffer is put together in that memory, into which the rest is received.
 
     After a ProtocolError the reader must not be used again.
     """
 
-    __slots__ = ("_eager_bytes", "_filled", "_limit_bytes", "_owned", "_partial", "_shared")
+    __slots__ = ("_buffer", "_eager_bytes", "_filled", "_limit_bytes", "_partial")
 
     def __init__(
-        self,
-        limit_bytes: int = REQUEST_BYTES_MAX,
-        shared: bytearray | None = None,
-        *,
-        eager_bytes: int = _GROWTH_BYTES_MIN,
+        self, limit_bytes: int = REQUEST_BYTES_MAX, *, eager_bytes: int = _GROWTH_BYTES_MIN
     ) -> None:
         """`limit_bytes`: longest frame. `eager_bytes`: memory that may be taken on the word of a
         length alone; a client that trusts its broker can set it to the size of its responses."""
         self._limit_bytes = limit_bytes
-        self._owned = shared is None
-        self._shared = bytearray(_OWN_BUFFER_BYTES) if shared is None else shared
+        self._buffer = bytearray(_BUFFER_BYTES)
         self._eager_bytes = max(eager_bytes, _GROWTH_BYTES_MIN)
         self._partial: bytearray | None = None  # length and beginning of one frame, with room
         self._filled = 0
 
-    @property
-    def pending_bytes(self) -> int:
-        """Bytes received of a frame that is not complete yet."""
-        return self._filled
-
     def space(self) -> memoryview:
         """Where to receive next; never empty."""
         if self._partial is None:
-            return memoryview(self._shared)
+            return memoryview(self._buffer)
         if self._filled == len(self._partial):
             self._grow()
         return memoryview(self._partial)[self._filled :]
@@ -175,14 +160,13 @@ class FrameReader:
         return self._complete()
 
     def _cut(self, count: int) -> Iterator[memoryview]:
-        view = memoryview(self._shared)[:count]
+        view = memoryview(self._buffer)[:count]
         at = 0
         while count - at >= LENGTH_BYTES:
             end = at + LENGTH_BYTES + self._length(view, at)
             if end > count:
                 break
-            frame = view[at + LENGTH_BYTES : end]
-            yield memoryview(bytes(frame)) if self._owned else frame
+            yield memoryview(bytes(view[at + LENGTH_BYTES : end]))
             at = end
         if at < count:
             self._keep(view[at:])

@@ -314,6 +314,7 @@ def _fixed_part(result: ProduceResult, version: int) -> bytes:
     return _RESULT_0.pack(partition, error_code, base_offset)
 
 
+# Seven arguments: the fields of header and request in their order on the wire.
 def write_request(
     correlation_id: int,
     client_id: str | None,

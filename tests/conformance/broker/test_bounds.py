@@ -15,7 +15,7 @@ import pytest
 
 from skidway.broker.network.listener import Listener
 from skidway.kafka.errors import ErrorCode
-from skidway.kafka.protocol import RESPONSES, fetch_request, fetch_response, produce
+from skidway.kafka.protocol import fetch_request, fetch_response, produce
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from skidway.kafka.protocol.create_topics import CreatableTopic, CreateTopicsRequest
@@ -35,6 +35,7 @@ from skidway.kafka.protocol.list_offsets import (
 from skidway.kafka.protocol.messages import Request, decode, encode
 from support.batches import batch
 from support.broker_core import BrokerCore, broker_core
+from support.messages import RESPONSES
 
 pytestmark = pytest.mark.conformance
 

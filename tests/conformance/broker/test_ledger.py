@@ -22,11 +22,11 @@ from skidway.broker.groups.record import GroupRecord, encode
 from skidway.broker.groups.retention import OffsetRetention
 from skidway.broker.network.timers import Timers
 from skidway.clock import SystemClock
+from skidway.consumer.guard import Guard
+from skidway.consumer.registry import GroupCoordinated, Registry
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError
 from skidway.kafka import group_nodes
-from skidway.kafka.consumer.guard import Guard
-from skidway.kafka.consumer.registry import GroupCoordinated, Registry
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
 

@@ -13,7 +13,7 @@ import pytest
 from skidway.broker.api import registry
 from skidway.kafka.batch import CRC_START, Codec, EncodedBatch, headers, seal
 from skidway.kafka.errors import ErrorCode
-from skidway.kafka.protocol import RESPONSES, fetch_request, fetch_response, produce
+from skidway.kafka.protocol import fetch_request, fetch_response, produce
 from skidway.kafka.protocol.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.create_topics import CreatableTopic, CreateTopicsRequest
@@ -31,6 +31,7 @@ from skidway.kafka.protocol.messages import NO_ID, Request, decode, encode
 from skidway.kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic
 from support.batches import NOW_MS, batch
 from support.broker_core import BrokerCore, CoreClient, broker_core
+from support.messages import RESPONSES
 
 pytestmark = pytest.mark.conformance
 

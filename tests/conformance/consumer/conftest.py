@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from skidway.kafka import Producer
 from skidway.kafka.client import Client, NewTopic
 from skidway.kafka.types import TopicPartition
+from skidway.producer import Producer
 from support.brokers import SkidwayBroker, own_broker, skidway_broker
 from support.kafka import topic_name
 from support.processes import eventually

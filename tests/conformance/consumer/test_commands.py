@@ -12,9 +12,10 @@ import pytest
 from conformance.consumer.conftest import Topic
 from skidway.cli import groups
 from skidway.cli.commands import Parser
+from skidway.consumer import Consumer
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError, UsageError
-from skidway.kafka import Consumer, group_nodes
+from skidway.kafka import group_nodes
 from support.processes import eventually, run_skidway
 
 pytestmark = [pytest.mark.conformance, pytest.mark.java]

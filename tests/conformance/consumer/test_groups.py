@@ -13,8 +13,10 @@ import pyarrow as pa
 import pytest
 
 from conformance.consumer.conftest import Topic, a_topic
+from skidway.consumer import Consumer, NotOwned, Stream
 from skidway.coordination import CLOSE_WITHIN_S, Coordinator
-from skidway.kafka import Consumer, NotOwned, Stream, TopicPartition, group_nodes
+from skidway.kafka import group_nodes
+from skidway.kafka.types import TopicPartition
 from support.brokers import SkidwayBroker
 from support.kafka import ApacheKafka
 from support.processes import eventually, running

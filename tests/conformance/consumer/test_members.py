@@ -12,9 +12,9 @@ from typing import Protocol
 import pytest
 
 from conformance.consumer.conftest import Topic
+from skidway.consumer import nodes
 from skidway.coordination import Coordinator
 from skidway.kafka import group_nodes
-from skidway.kafka.consumer import nodes
 from support.consumer_member import command, delivered, handed_out, turns
 from support.processes import Program, eventually
 from support.relay import Relay

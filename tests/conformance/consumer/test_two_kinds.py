@@ -9,7 +9,7 @@ from confluent_kafka import Consumer as StockConsumer
 from confluent_kafka import KafkaError
 
 from conformance.consumer.conftest import Topic
-from skidway.kafka import Consumer, GroupCoordinated
+from skidway.consumer import Consumer, GroupCoordinated
 from support.brokers import SkidwayBroker
 from support.processes import eventually
 

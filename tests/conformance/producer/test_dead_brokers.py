@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from skidway.errors import SkidwayError, Unreachable
-from skidway.kafka import Producer
-from skidway.kafka.producer.directory import KnownTopic
+from skidway.producer import Producer
+from skidway.producer.directory import KnownTopic
 
 pytestmark = pytest.mark.conformance
 NOBODY = "127.0.0.1:1"
@@ -79,7 +79,7 @@ def test_close_gives_up_what_a_dead_broker_does_not_take(
 ) -> None:
     """A topic that was known before it died: in the time it is given, with every future failed."""
     topic = KnownTopic(3, (0, 1, 2), 1_000, 0.0)
-    monkeypatch.setattr("skidway.kafka.producer.directory.Directory.topic", lambda *_, **__: topic)
+    monkeypatch.setattr("skidway.producer.directory.Directory.topic", lambda *_, **__: topic)
     producer = Producer(dead_broker)
     sent = [producer.send("t", bytes(10)) for _ in range(100)]
     began_at = time.monotonic()

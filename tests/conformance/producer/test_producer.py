@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from skidway.errors import UsageError
-from skidway.kafka import Producer, RecordMetadata, TopicPartition
 from skidway.kafka.batch import Codec, read_header
 from skidway.kafka.client import EARLIEST, LATEST, Client, Fetcher, NewTopic
 from skidway.kafka.columns import decode
 from skidway.kafka.errors import ErrorCode, KafkaError
-from skidway.kafka.producer.partitioner import by_key
+from skidway.kafka.types import TopicPartition
+from skidway.producer import Producer, RecordMetadata
+from skidway.producer.partitioner import by_key
 from support.brokers import SkidwayBroker
 from support.kafka import topic_name
 from support.processes import eventually

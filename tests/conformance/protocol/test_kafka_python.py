@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skidway.kafka.errors import RETRIABLE, ErrorCode
-from skidway.kafka.protocol import APIS, Message, encode, flexible
+from skidway.kafka.protocol import Message, encode, flexible
 from skidway.kafka.protocol.apis import NEVER_FLEXIBLE
 from skidway.kafka.protocol.messages import Array, Field, Fixed, Id, Nested, Text, fields
 from support.kafka_python import Theirs, definition, name_and_retriable, version_range
@@ -71,7 +71,7 @@ def test_same_definition(cls: type[Message]) -> None:
     assert theirs["apiKey"] == cls.API
     first_flexible, _ = version_range(theirs["flexibleVersions"]) or (None, None)
     never = first_flexible == -1  # as kafka-python reads "none"
-    assert APIS[cls.API].flexible_since == (NEVER_FLEXIBLE if never else first_flexible)
+    assert cls.API.flexible_since == (NEVER_FLEXIBLE if never else first_flexible)
     _, highest = version_range(theirs["validVersions"]) or (None, -1)
     assert highest >= cls.VERSIONS.highest
     for version in range(cls.VERSIONS.lowest, cls.VERSIONS.highest + 1):

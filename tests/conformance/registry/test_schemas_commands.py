@@ -9,7 +9,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from skidway.kafka import Producer
+from skidway.producer import Producer
 from skidway.schemas.client import Reference, RegistryAdministration, RegistryRefused
 from skidway.schemas.wire import prefix
 from support.brokers import SkidwayBroker

@@ -181,8 +181,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "Fetch is offered in a version that names topics by their ids alone",
         "skidway/kafka/protocol/apis.py",
-        "    ApiKey.FETCH: Api(12, VersionRange(4, 12), VersionRange(4, 12)),",
-        "    ApiKey.FETCH: Api(12, VersionRange(4, 13), VersionRange(4, 12)),",
+        "    FETCH = 1, 12, (4, 12)\n",
+        "    FETCH = 1, 12, (4, 13), (4, 12)\n",
         (
             "tests/conformance/broker/test_trap_details.py::"
             "test_topics_are_not_fetched_by_their_ids",

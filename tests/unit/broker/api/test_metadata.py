@@ -26,7 +26,7 @@ from skidway.broker.kept_answers import KeptAnswers
 from skidway.broker.settings import BrokerSettings
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode
-from skidway.kafka.protocol.apis import APIS, ApiKey
+from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.frames import request_frame, response_body
 from skidway.kafka.protocol.messages import decode, encode
 from skidway.kafka.protocol.metadata import (
@@ -38,7 +38,7 @@ from skidway.kafka.protocol.metadata import (
 from skidway.kafka.types import TopicPartition
 from support.broker_core import BrokerCore, CoreClient, broker_core
 
-VERSIONS = list(range(APIS[ApiKey.METADATA].broker.highest + 1))
+VERSIONS = list(range(ApiKey.METADATA.broker.highest + 1))
 NAMES = ("a", "b", "c", "not there", "offline.a")
 
 

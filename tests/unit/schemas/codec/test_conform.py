@@ -67,7 +67,7 @@ def test_a_large_fixed_has_its_size() -> None:
 def test_a_schema_that_is_no_record_has_one_column(avro: str, value: Any, datum: bytes) -> None:
     """`value`, and the datum is the value's alone."""
     codec = Codec(avro)
-    assert codec.field_names == ["value"]
+    assert codec.arrow_schema.names == ["value"]
     batch = pa.RecordBatch.from_pylist([{"value": value}], codec.arrow_schema)
     assert codec.encode(batch).to_pylist() == [datum]
     assert codec.decode(pa.array([datum])).batch.equals(batch)

@@ -179,12 +179,13 @@ def test_the_path_is_chosen_once_and_counted() -> None:
         codec = Codec(schema_of(avro))
         assert codec.path == path
         assert REGISTRY.get_sample_value("skidway_schemas_codecs_total", {"path": path}) == made + 1
-        before = {each: counted(each, path) for each in ("encode", "decode")}
+        took = {"encode": path, "decode": "columns"}
+        before = {each: counted(each, took[each]) for each in took}
         batch = pa.RecordBatch.from_pylist(
             [{"a": 1 if avro == "long" else [1]}] * 3, codec.arrow_schema
         )
         codec.decode(codec.encode(batch))
-        assert {each: counted(each, path) - before[each] for each in before} == {
+        assert {each: counted(each, took[each]) - before[each] for each in before} == {
             "encode": 3,
             "decode": 3,
         }

@@ -17,7 +17,7 @@ from skidway.kafka.errors import (
     UnsupportedVersion,
 )
 from skidway.kafka.protocol import api_versions
-from skidway.kafka.protocol.apis import APIS, ApiKey, VersionRange
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
 from skidway.kafka.protocol.frames import (
     FrameReader,
     RequestHeader,
@@ -28,7 +28,7 @@ from skidway.kafka.protocol.messages import encode
 from skidway.kafka.protocol.metadata import MetadataResponse
 from skidway.kafka.protocol.produce import TopicBuffers
 
-RANGES = {key: api.broker for key, api in APIS.items()}
+RANGES = {key: key.broker for key in ApiKey}
 LIMIT = 1 << 20
 
 
@@ -93,7 +93,7 @@ def test_calls_wait_for_versions(connection: Connection, peer: Peer) -> None:
     assert connection.is_ready
     [header] = peer.requests()
     assert (header.api_key, header.client_id) == (ApiKey.METADATA, "me")
-    assert header.api_version == APIS[ApiKey.METADATA].broker.highest
+    assert header.api_version == ApiKey.METADATA.broker.highest
     peer.give(metadata_response(header, "x"))
     assert cluster_ids(connection.answers()) == [(1, "x")]
     assert connection.in_flight_count == 0

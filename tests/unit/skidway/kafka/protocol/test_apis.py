@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from skidway.kafka.errors import ErrorCode, UnknownApi, UnsupportedVersion
-from skidway.kafka.protocol import APIS, REQUESTS, RESPONSES, ApiKey, VersionRange, choose
+from skidway.kafka.protocol import ApiKey, VersionRange, choose
 from skidway.kafka.protocol.apis import code_for, known
+from support.messages import REQUESTS, RESPONSES
 
 OFFERED = {  # what today's clients were seen to work with, all with one set
     ApiKey.PRODUCE: (0, 9),
@@ -47,19 +48,19 @@ KAFKA_4_1 = {  # what Apache Kafka 4.1 offers
 
 def test_offered() -> None:
     """A broker offers the versions that every known client can work with."""
-    assert {key: tuple(api.broker) for key, api in APIS.items()} == OFFERED
+    assert {key: tuple(key.broker) for key in ApiKey} == OFFERED
 
 
 def test_fetch_reaches_12_and_produce_begins_at_0() -> None:
     """librdkafka 2.6.0 always sends Fetch 12, and older ones lose codecs if Produce lacks 0."""
-    assert APIS[ApiKey.FETCH].broker.highest == 12
-    assert APIS[ApiKey.PRODUCE].broker.lowest == 0
+    assert ApiKey.FETCH.broker.highest == 12
+    assert ApiKey.PRODUCE.broker.lowest == 0
 
 
 @pytest.mark.parametrize("key", ApiKey, ids=lambda key: key.name)
 def test_every_version_has_a_message(key: ApiKey) -> None:
     """Whatever is offered or wanted can be read and written."""
-    for versions in (APIS[key].broker, APIS[key].client):
+    for versions in (key.broker, key.client):
         for message in (REQUESTS[key], RESPONSES[key]):
             assert versions.lowest in message.VERSIONS
             assert versions.highest in message.VERSIONS
@@ -95,7 +96,7 @@ def test_not_offered() -> None:
 
 def test_our_client_never_creates_a_topic_by_asking() -> None:
     """Metadata before version 4 cannot say "do not create": our client does not speak it."""
-    assert APIS[ApiKey.METADATA].client.lowest == 4
+    assert ApiKey.METADATA.client.lowest == 4
 
 
 def test_known() -> None:

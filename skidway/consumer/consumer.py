@@ -1,0 +1,189 @@
+"""The public face of the consumer: addresses, group, topics."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Self, Unpack
+
+import pyarrow as pa
+
+from skidway.clock import Clock, SystemClock
+from skidway.consumer.chunk import Record
+from skidway.consumer.nodes import STREAMS_MAX, check_group
+from skidway.consumer.reader import Reader
+from skidway.consumer.registration import Registration
+from skidway.consumer.settings import ConsumerOptions, ConsumerSettings
+from skidway.consumer.share import Subscription
+from skidway.consumer.stream import Stream
+from skidway.consumer.tree import zookeeper_of
+from skidway.coordination import Coordinator
+from skidway.errors import SkidwayError, UsageError
+from skidway.kafka.client import Client
+from skidway.kafka.client.cluster import parse_bootstrap
+from skidway.kafka.types import TopicPartition
+
+
+class Consumer:
+    """A member of a consumer group; iterate it, on one thread, and it never ends by itself.
+
+        with Consumer("broker:9092", "reports", ["clicks"]) as consumer:
+            for record in consumer:
+                ...
+
+    Members of one group share the partitions of its topics; each group gets every record. Leaving
+    the block without an exception says that the last record is done with; with one, that it is not.
+    Settings are those of `ConsumerSettings`. Several threads: `create_message_streams`.
+
+    Raises UsageError for settings that make no sense, Unreachable when brokers or ZooKeeper do not
+    answer at the start; later both ZooKeeper and brokers are waited for.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        group_id: str,
+        topics: str | Sequence[str] = (),
+        *,
+        zookeeper_connect: str | None = None,
+        clock: Clock | None = None,
+        **settings: Unpack[ConsumerOptions],
+    ) -> None:
+        """`zookeeper_connect`: host:port[,...][/chroot]; without it that of the brokers, asked."""
+        parse_bootstrap(bootstrap_servers)
+        check_group(group_id)
+        self._bootstrap = bootstrap_servers
+        self._settings = _settings(settings)
+        self._clock: Clock = SystemClock() if clock is None else clock
+        self._streams: list[Stream] = []
+        timeout_s = self._settings.session_timeout_ms / 1000
+        self._registration = Registration(
+            Coordinator(zookeeper_connect or self._ask_zookeeper(), session_timeout_s=timeout_s),
+            group_id,
+            session_timeout_s=timeout_s,
+            clock=self._clock,
+        )
+        if topics:
+            try:
+                self.create_message_streams(topics)
+            except SkidwayError:
+                self._registration.close()
+                raise
+
+    def create_message_streams(self, topics: str | Sequence[str], streams: int = 1) -> list[Stream]:
+        """So many streams that share our part of these topics, each to be iterated on its thread.
+
+        A partition is read by one stream of one member at a time. Once per consumer, and only when
+        no topics were given to it. Source: the paper, section 3.2.
+        """
+        if self._streams:
+            raise UsageError("a consumer makes its streams once")
+        if not 1 <= streams <= STREAMS_MAX:
+            raise UsageError(f"1 to {STREAMS_MAX} streams")
+        names = _topic_names(topics)
+        registration, settings = self._registration, self._settings
+        readers = [
+            Reader(self._client(), registration, settings, Subscription(names, number))
+            for number in range(streams)
+        ]
+        registration.begin(dict.fromkeys(names, streams), tuple(each.bell for each in readers))
+        timeout_ms = settings.consumer_timeout_ms
+        self._streams = [Stream(reader, timeout_ms=timeout_ms) for reader in readers]
+        return list(self._streams)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._close(done=kind is None and len(self._streams) == 1)
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Record:
+        """See `Stream`."""
+        return next(self._stream)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """See `Stream.batches`."""
+        return self._stream.batches()
+
+    def poll(self, timeout_ms: int = 0, *, max_records: int = 500) -> list[Record]:
+        """See `Stream.poll`."""
+        return self._stream.poll(timeout_ms, max_records=max_records)
+
+    def commit(self) -> None:
+        """See `Stream.commit`."""
+        self._stream.commit()
+
+    def seek(self, tp: TopicPartition, offset: int) -> None:
+        """See `Stream.seek`."""
+        self._stream.seek(tp, offset)
+
+    def rewind(self, timestamp_ms: int | None = None) -> None:
+        """See `Stream.rewind`."""
+        self._stream.rewind(timestamp_ms)
+
+    def assignment(self) -> list[TopicPartition]:
+        """See `Stream.assignment`."""
+        return self._stream.assignment()
+
+    def position(self, tp: TopicPartition) -> int:
+        """See `Stream.position`."""
+        return self._stream.position(tp)
+
+    def committed(self, tp: TopicPartition) -> int | None:
+        """See `Stream.committed`."""
+        return self._stream.committed(tp)
+
+    def close(self) -> None:
+        """Leaves the group at once, so that the others need not wait for our session to end.
+
+        With auto commit, what is finished is committed; the last record handed out is not.
+        """
+        self._close(done=False)
+
+    def _close(self, *, done: bool) -> None:
+        with contextlib.ExitStack() as ending:  # whatever a listener raises: all of them, in order
+            ending.callback(self._registration.close)
+            for stream in reversed(self._streams):
+                ending.callback(stream.close, done=done)
+
+    def _ask_zookeeper(self) -> str:
+        with self._client() as client:
+            return zookeeper_of(client)
+
+    def _client(self) -> Client:
+        settings = self._settings
+        return Client(
+            self._bootstrap,
+            client_id=settings.client_id,
+            request_timeout_ms=settings.request_timeout_ms,
+            clock=self._clock,
+        )
+
+    @property
+    def _stream(self) -> Stream:
+        if len(self._streams) != 1:
+            raise UsageError("iterate the streams of create_message_streams, one on each thread")
+        return self._streams[0]
+
+
+def _settings(settings: ConsumerOptions) -> ConsumerSettings:
+    try:
+        return ConsumerSettings(**settings)
+    except TypeError as error:
+        raise UsageError(f"consumer settings: {error}") from error
+
+
+def _topic_names(topics: str | Sequence[str]) -> tuple[str, ...]:
+    names = (topics,) if isinstance(topics, str) else tuple(dict.fromkeys(topics))
+    if not names or not all(names):
+        raise UsageError("a consumer needs topics")
+    return names

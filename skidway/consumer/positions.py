@@ -1,0 +1,42 @@
+"""Where to begin in a partition: its committed offset, or else as `auto.offset.reset` says."""
+
+from __future__ import annotations
+
+from skidway.consumer.registry import Registry
+from skidway.consumer.settings import OffsetReset
+from skidway.kafka.client import EARLIEST, LATEST, Client
+from skidway.kafka.errors import ErrorCode, KafkaError
+from skidway.kafka.types import TopicPartition
+
+
+class NoOffset(KafkaError):
+    """A partition has no committed offset in its log, and `auto_offset_reset` is "none"."""
+
+    def __init__(self, tp: TopicPartition, why: str) -> None:
+        how = "seek, reset the group, or set auto_offset_reset"
+        super().__init__(ErrorCode.OFFSET_OUT_OF_RANGE, f"{tp} {why}; {how}")
+        self.tp = tp
+
+
+def beginning(
+    client: Client, registry: Registry, tp: TopicPartition, partitions: int, reset: OffsetReset
+) -> tuple[int, int | None]:
+    """The offset to begin at, and the committed one if there is one.
+
+    Raises NoOffset, KafkaError, and Unreachable where broker or ZooKeeper do not answer.
+    """
+    committed = registry.offset(tp)
+    if committed is not None:
+        return committed, committed
+    began_with = registry.began_with(tp.topic, partitions)
+    if began_with is not None and tp.partition >= began_with:
+        reset = "earliest"  # nobody can have meant to skip what came before we saw it
+    return reset_offset(client, tp, reset, "has no committed offset"), None
+
+
+def reset_offset(client: Client, tp: TopicPartition, reset: OffsetReset, why: str) -> int:
+    """The offset that `auto.offset.reset` stands for now. NoOffset for "none"."""
+    if reset == "none":
+        raise NoOffset(tp, why)
+    where = EARLIEST if reset == "earliest" else LATEST
+    return client.list_offsets({tp: where})[tp].offset

@@ -1,0 +1,177 @@
+"""One reader of a group at work: it fetches what is its share, and hands it out.
+
+Everything happens on the caller's thread, in `turn` and `take`. Nothing is handed out that it
+cannot prove to own (`holds`).
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import deque
+from collections.abc import Callable, Mapping
+
+from skidway import log
+from skidway.consumer.positions import reset_offset
+from skidway.consumer.reading import Reading
+from skidway.consumer.registration import Registration
+from skidway.consumer.settings import ConsumerSettings
+from skidway.consumer.share import Share, Subscription
+from skidway.kafka.client import Client, Fetcher
+from skidway.kafka.errors import OffsetOutOfRange
+from skidway.kafka.types import TopicPartition
+
+LOOK_AGAIN_S = 0.1
+"""While ZooKeeper or a broker does not answer, they are asked again this often."""
+TURN_LEAST_S = 0.01
+
+_log = log.get(__name__)
+
+
+class Reader:
+    """What a stream stands on. Not for several threads at once."""
+
+    def __init__(
+        self,
+        client: Client,
+        registration: Registration,
+        settings: ConsumerSettings,
+        subscription: Subscription,
+        *,
+        fetcher: Fetcher | None = None,
+        random: Callable[[], float] = random.random,
+    ) -> None:
+        """Owns the client from now on."""
+        self._registration = registration
+        self._settings = settings
+        self.clock = registration.clock
+        self._client = client
+        self._fetcher = fetcher or Fetcher(
+            client,
+            max_bytes=settings.fetch_max_bytes,
+            max_wait_ms=settings.fetch_max_wait_ms,
+            min_bytes=settings.fetch_min_bytes,
+        )
+        self._share = Share(client, self._fetcher, registration, settings, subscription, random)
+        self.bell = self._share.bell
+        self._buffer: deque[tuple[Reading, memoryview]] = deque()
+        self._paused = False
+        self.is_closing = False
+
+    def interrupt(self) -> None:
+        """Ends a `take` that waits, and every later one, without anything; from any thread."""
+        self.is_closing = True
+        self.bell.ring()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it owns and reads what it should, by its newest view of the group."""
+        return self._share.is_settled
+
+    @property
+    def readings(self) -> Mapping[TopicPartition, Reading]:
+        """What is read now."""
+        return self._share.readings
+
+    @property
+    def high_watermarks(self) -> dict[TopicPartition, int]:
+        """The high watermark of each partition in the last answer about it."""
+        return self._fetcher.high_watermarks
+
+    @property
+    def client(self) -> Client:
+        """For questions of the same thread."""
+        return self._client
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether nothing is due and records may be handed out. From any thread."""
+        now = self.clock.monotonic()
+        return not self.bell.rings and now < self._share.due_at and now < self._registration.until
+
+    def holds(self) -> bool:
+        """Whether records may be handed out now; does first what is due."""
+        if self.bell.rings or self.clock.monotonic() >= self._share.due_at:
+            self._share.turn()
+        return self.clock.monotonic() < self._registration.until
+
+    def take(self, timeout_s: float) -> tuple[Reading, memoryview] | None:
+        """The next batch of a partition that we own; waits at most so long for one.
+
+        Raises what stops a partition for good: NoOffset, CorruptBatch, KafkaError.
+        """
+        until = self.clock.monotonic() + timeout_s
+        last_look = False
+        while self.wait_for_lease(until - self.clock.monotonic()):
+            while self._buffer:
+                reading, raw = self._buffer.popleft()
+                if reading.is_live:
+                    return reading, raw
+            if last_look or self.is_closing:
+                break
+            now = self.clock.monotonic()
+            self._fetch(max(min(until, self._share.due_at) - now, 0.0))
+            last_look = self.clock.monotonic() >= until
+        return None
+
+    def wait_for_lease(self, timeout_s: float) -> bool:
+        """Whether records may be handed out; waits at most so long for it."""
+        until = self.clock.monotonic() + timeout_s
+        while not self.holds():
+            now = self.clock.monotonic()
+            if now >= until or self.is_closing:
+                return False
+            self._tell_pause()
+            self._client.wait(max(min(until, self._share.due_at) - now, 0.0), (self.bell.fd,))
+        if self._paused:
+            self._paused = False
+            _log.info("consumer_goes_on", group=self._registration.group)
+        return True
+
+    def commit(self) -> None:
+        """Commits what is finished. Raises Unreachable, Fenced."""
+        self._share.commit()
+
+    def seek(self, tp: TopicPartition, offset: int) -> None:
+        """Reads a partition that we own from an offset on."""
+        self._share.seek(tp, offset)
+
+    def leave(self) -> None:
+        """Releases everything, as far as somebody answers; what is not released ends with us."""
+        self._share.leave()
+
+    def close(self) -> None:
+        """Closes connections; `leave` first."""
+        for reading in self.readings.values():
+            reading.is_live = False
+        self._client.close()
+        self.bell.close()
+
+    # fetching
+
+    def _fetch(self, timeout_s: float) -> None:
+        try:
+            found = self._fetcher.poll(math.ceil(timeout_s * 1000), self.bell.fd)
+        except OffsetOutOfRange as error:
+            self._out_of_range(error)
+            return
+        for fetched in found:
+            reading = self.readings.get(fetched.tp)
+            if reading is not None:
+                self._buffer.extend((reading, raw) for raw in fetched.batches)
+
+    def _out_of_range(self, error: OffsetOutOfRange) -> None:
+        """The log does not hold the position any more (retention), or not yet (data loss)."""
+        if error.tp not in self.readings:
+            return
+        to = reset_offset(self._client, error.tp, self._settings.auto_offset_reset, str(error))
+        _log.warning(
+            "consumer_offset_reset", tp=str(error.tp), requested=error.requested, offset=to
+        )
+        self.seek(error.tp, to)
+
+    def _tell_pause(self) -> None:
+        if not (self._paused or self._registration.is_connected):
+            self._paused = True
+            why = "ZooKeeper does not answer"
+            _log.warning("consumer_paused", group=self._registration.group, why=why)

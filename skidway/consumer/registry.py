@@ -1,0 +1,291 @@
+"""A group's nodes in ZooKeeper. Every write is one transaction that our registration guards.
+
+Nothing here decides; each method may be called again when it was not answered. All raise
+Unreachable when ZooKeeper does not answer, and `Fenced` when our registration is gone.
+"""
+
+from __future__ import annotations
+
+import socket
+import uuid
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kazoo.exceptions import NodeExistsError, NoNodeError, RolledBackError
+
+from skidway.clock import Clock
+from skidway.consumer import nodes
+from skidway.consumer.assignment import Readers
+from skidway.consumer.guard import Guard
+from skidway.coordination import Coordinator, State, Watch
+from skidway.errors import SkidwayError, Unreachable
+from skidway.kafka import group_nodes
+from skidway.kafka.types import TopicPartition
+
+WRITTEN_AT_ONCE = 100
+"""Offsets in one transaction; a request to ZooKeeper is bounded (1 MB)."""
+_ATTEMPTS_MAX = 4
+
+
+class Fenced(SkidwayError):
+    """Our registration is gone: what we owned is others', and nothing of ours was written."""
+
+
+class GroupCoordinated(SkidwayError):
+    """Stock clients have the group: their members coordinate through a broker, by Kafka's protocol.
+
+    A group has members of one kind at a time; its committed offsets serve both.
+    """
+
+
+class _Write(NamedTuple):
+    path: str
+    add: Callable[[Any], None]
+
+
+class _Refusal(NamedTuple):
+    path: str
+    error: Exception
+
+
+class Registry:
+    """One group's nodes."""
+
+    def __init__(self, coordinator: Coordinator, group: str, clock: Clock) -> None:
+        self._coordinator = coordinator
+        self._group = nodes.check_group(group)
+        self._clock = clock
+        self._ids = group_nodes.ids_path(group)
+        self._known: dict[str, Mapping[str, frozenset[str]]] = {}
+        self._with_offset: set[TopicPartition] = set()
+
+    def new_name(self) -> str:
+        """A name for a consumer that nobody ever had."""
+        now_ms = self._clock.time_ms()
+        return f"{self._group}_{socket.gethostname()}-{now_ms}-{uuid.uuid4().hex[:8]}"
+
+    def register(self, guard: Guard) -> None:
+        """Registers a consumer. GroupCoordinated where a broker has members of the group.
+
+        In one transaction with a look at the broker's record, and with a write to the node above,
+        which the broker looks at when it stores members: so of the two only one is done.
+        """
+        path, data = f"{self._ids}/{guard.name}", guard.document(0)
+        for _ in range(_ATTEMPTS_MAX):
+            writes = [
+                *self._without_coordinated_members(),
+                _Write(self._ids, lambda do: do.set_data(self._ids, b"")),
+                _create(path, data, ephemeral=True),
+            ]
+            refusal = _refusal(writes, self._coordinator.transact(path, _all(writes)))
+            if refusal is None:
+                return
+            if refusal.path == self._ids:
+                self._coordinator.create_if_absent(self._ids)
+            elif refusal.path == path:
+                raise refusal.error
+        raise Unreachable(f"group {self._group} changes too often to be joined")
+
+    def _without_coordinated_members(self) -> list[_Write]:
+        """What fails if there are members at the broker by then. GroupCoordinated."""
+        path = group_nodes.record_path(self._group)
+        found = self._coordinator.get(path)
+        if found is None:  # what can be made and removed again is not there
+            self._coordinator.create_if_absent(self._ids)
+            return [_create(path, b""), _Write(path, lambda do: do.delete(path))]
+        if nodes.coordinated_members(found.data):
+            raise GroupCoordinated(
+                f"group {self._group} has members that coordinate through a broker: "
+                "choose another name, or stop them first"
+            )
+        return [_check(path, found.version)]
+
+    def unregister(self, consumer: str) -> None:
+        """Takes the registration back: the others see it at once."""
+        self._coordinator.delete(f"{self._ids}/{consumer}")
+
+    def is_registered(self, consumer: str) -> bool:
+        """Whether ZooKeeper has the registration still."""
+        return self._coordinator.get(f"{self._ids}/{consumer}") is not None
+
+    def readers(self, watch: Watch | None = None) -> Readers:
+        """Every reader of the group, and its topics. Documents are read once: they never change."""
+        present = self._coordinator.children(self._ids, watch=watch)
+        self._known = {name: self._known[name] for name in present if name in self._known}
+        for name in present:
+            if name not in self._known:
+                found = self._coordinator.get(f"{self._ids}/{name}")
+                if found is not None:
+                    self._known[name] = nodes.read_registration(name, found.data)
+        return {name: topics for each in self._known.values() for name, topics in each.items()}
+
+    def watch_cluster(self, topics: Sequence[str], watch: Watch) -> None:
+        """Watches brokers and the topics' partitions, where brokers keep them in ZooKeeper."""
+        self._coordinator.children(nodes.BROKER_IDS, watch=watch)
+        for topic in topics:
+            self._coordinator.watch_node(f"{nodes.BROKER_TOPICS}/{topic}", watch)
+
+    def claim(self, guard: Guard, reader: str, tp: TopicPartition, watch: Watch) -> bool:
+        """Makes the owner node; False where another reader has it, and then it is watched."""
+        path = nodes.owner_path(self._group, tp)
+        for _ in range(_ATTEMPTS_MAX):
+            refusal = self._transact(guard, [_create(path, reader.encode(), ephemeral=True)])
+            if refusal is None:
+                return True
+            if isinstance(refusal.error, NoNodeError):
+                self._make_parent(path)
+            elif not isinstance(refusal.error, NodeExistsError):
+                raise refusal.error
+            found = self._coordinator.get(path, watch=watch)
+            if found is not None:
+                return found.data == reader.encode()  # our own, where the answer was lost
+        return False
+
+    def disclaim(self, guard: Guard, reader: str, tp: TopicPartition) -> None:
+        """Removes the owner node if it is ours: what an unanswered claim may have left behind."""
+        self._transact(guard, [])  # from here on the claim was done, or never will be
+        found = self._coordinator.get(nodes.owner_path(self._group, tp))
+        if found is not None and found.data == reader.encode():
+            self.release(guard, tp, None)
+
+    def release(self, guard: Guard, tp: TopicPartition, offset: int | None) -> None:
+        """Commits an offset (None: leaves the one that is there) and removes the owner node.
+
+        To be called again until it is answered; it is done once. Nothing happens where the owner
+        node was removed by others.
+        """
+        path = nodes.owner_path(self._group, tp)
+        offsets = {} if offset is None else {tp: offset}
+        self._write(guard, offsets, [_Write(path, lambda do: do.delete(path))], ("release", tp))
+
+    def commit(self, guard: Guard, offsets: Mapping[TopicPartition, int]) -> None:
+        """Commits offsets of partitions that we own; Fenced where one of them is not ours."""
+        tps = list(offsets)
+        for start in range(0, len(tps), WRITTEN_AT_ONCE):
+            part = {tp: offsets[tp] for tp in tps[start : start + WRITTEN_AT_ONCE]}
+            if not self._write(guard, part, [], None):
+                raise Fenced(f"a partition of group {self._group} is not ours any more")
+
+    def offset(self, tp: TopicPartition) -> int | None:
+        """The committed offset; None where there is none."""
+        found = self._coordinator.get(group_nodes.offset_path(self._group, tp))
+        if found is None:
+            return None
+        self._with_offset.add(tp)
+        return nodes.read_offset(found.data)
+
+    def began_with(self, topic: str, partitions: int) -> int | None:
+        """How many partitions the topic had when the group began to read it, as the first noted.
+
+        None where there are offsets and nobody has noted it.
+        """
+        path = f"{group_nodes.offsets_path(self._group)}/{topic}"
+        self._coordinator.create_if_absent(path, nodes.beginning_document(partitions))
+        found = self._coordinator.get(path)
+        return None if found is None else nodes.read_beginning(found.data)
+
+    def _write(
+        self,
+        guard: Guard,
+        offsets: Mapping[TopicPartition, int],
+        more: list[_Write],
+        what: Hashable,
+    ) -> bool:
+        """Offsets of owned partitions and more, at once; False where an owner node is gone."""
+        paths = {group_nodes.offset_path(self._group, tp): tp for tp in offsets}
+        for _ in range(_ATTEMPTS_MAX + len(offsets)):
+            writes = []
+            for path, tp in paths.items():
+                writes.append(_check(nodes.owner_path(self._group, tp)))
+                data = nodes.offset_document(offsets[tp])
+                known = tp in self._with_offset
+                writes.append(_set(path, data) if known else _create(path, data))
+            refusal = self._transact(guard, [*writes, *more], what)
+            if refusal is None:
+                self._with_offset.update(offsets)
+                return True
+            if refusal.path not in paths:
+                return False
+            self._learn(refusal, paths[refusal.path])
+        return False
+
+    def _learn(self, refusal: _Refusal, tp: TopicPartition) -> None:
+        """An offset node is there, or is not, otherwise than we thought."""
+        if isinstance(refusal.error, NodeExistsError):
+            self._with_offset.add(tp)
+        elif not isinstance(refusal.error, NoNodeError):
+            raise refusal.error
+        elif tp in self._with_offset:
+            self._with_offset.discard(tp)
+        else:
+            self._make_parent(refusal.path)
+
+    def _make_parent(self, path: str) -> None:
+        self._coordinator.create_if_absent(path.rpartition("/")[0])
+
+    def _transact(
+        self, guard: Guard, writes: list[_Write], what: Hashable = None
+    ) -> _Refusal | None:
+        """Does all of it while we are registered; or says what refused it. Fenced.
+
+        `what` is not done again where it turns out to be done.
+        """
+        path = f"{self._ids}/{guard.name}"
+        with guard.lock:
+            for _ in range(_ATTEMPTS_MAX):
+                if guard.was_done(what):
+                    return None
+                refusal = self._attempt(guard, path, writes, what)
+                if refusal is None or refusal.path != path:
+                    return refusal
+                found = self._coordinator.get(path)
+                if found is None:
+                    break
+                guard.found(found.data, found.version)
+        raise Fenced(f"{guard.name} is not registered any more")
+
+    def _attempt(
+        self, guard: Guard, path: str, writes: list[_Write], what: Hashable
+    ) -> _Refusal | None:
+        # The streams of a consumer come here one after the other: who waits, waits for all.
+        if self._coordinator.state is not State.CONNECTED:
+            raise Unreachable("ZooKeeper does not answer at present")
+        token = guard.next_token()
+        data, version = guard.document(token), guard.version
+        everything = [_Write(path, lambda do: do.set_data(path, data, version)), *writes]
+        try:
+            results = self._coordinator.transact(path, _all(everything))
+        except Unreachable:
+            guard.unanswered(token, what)
+            raise
+        refusal = _refusal(everything, results)
+        if refusal is None:
+            guard.succeeded()
+        return refusal
+
+
+def _all(writes: Sequence[_Write]) -> Callable[[Any], None]:
+    def build(transaction: Any) -> None:
+        for write in writes:
+            write.add(transaction)
+
+    return build
+
+
+def _refusal(writes: Sequence[_Write], results: Sequence[Any]) -> _Refusal | None:
+    for write, result in zip(writes, results, strict=True):
+        if isinstance(result, Exception) and not isinstance(result, RolledBackError):
+            return _Refusal(write.path, result)
+    return None
+
+
+def _check(path: str, version: int = -1) -> _Write:
+    return _Write(path, lambda do: do.check(path, version))
+
+
+def _create(path: str, data: bytes, *, ephemeral: bool = False) -> _Write:
+    return _Write(path, lambda do: do.create(path, data, ephemeral=ephemeral))
+
+
+def _set(path: str, data: bytes) -> _Write:
+    return _Write(path, lambda do: do.set_data(path, data))

@@ -1,0 +1,251 @@
+"""One stream of a consumer: a never-ending iterator over the records of its share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Self, TypeVar
+
+import pyarrow as pa
+
+from skidway.consumer.chunk import Chunk, Record
+from skidway.consumer.reader import Reader
+from skidway.consumer.reading import Reading
+from skidway.consumer.registry import Fenced
+from skidway.errors import SkidwayError, UsageError
+from skidway.kafka.batch import CorruptBatch
+from skidway.kafka.client import EARLIEST, LATEST
+from skidway.kafka.types import TopicPartition
+
+LOOK_EVERY_S = 1.0
+T = TypeVar("T")
+
+
+class NotOwned(SkidwayError):
+    """The partition is not ours now: another reader has it, or will have it.
+
+    What was read of it and not committed comes again, there.
+    """
+
+
+class Stream:
+    """Iterate it on one thread. Each record is done with when the next one is asked for.
+
+    Records of a partition come in its order. `for record in stream`, `batches` and `poll` may be
+    mixed; each goes on where the one before stood.
+    """
+
+    def __init__(self, reader: Reader, *, timeout_ms: int | None) -> None:
+        """For `Consumer`; `timeout_ms` is its consumer_timeout_ms."""
+        self._reader = reader
+        self._timeout_s = None if timeout_ms is None else timeout_ms / 1000
+        self._lock = threading.RLock()
+        self._closing = False
+        self._closed = False
+        self._chunk: Chunk | None = None
+        self._rows: Iterator[Record] | None = None
+        self._in_hand: set[Reading] = set()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Record:
+        """The next record. Ends when nothing came for consumer_timeout_ms, or after `close`.
+
+        Raises NoOffset, CorruptBatch or KafkaError for a partition that cannot be read on.
+        """
+        self._finish()
+        while (record := self._next_row()) is None:
+            if self._next_chunk(self._timeout_s) is None:
+                raise StopIteration
+        return record
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Whole record batches as Arrow columns: topic, partition, offset, timestamp, key, value.
+
+        A batch is done with when the next one is asked for.
+        """
+        while True:
+            self._finish()
+            chunk = self._current() or self._next_chunk(self._timeout_s)
+            if chunk is None:
+                return
+            table = chunk.table()
+            self._chunk, self._rows = None, None
+            chunk.reading.hand_out(chunk.end)
+            self._in_hand.add(chunk.reading)
+            if table is not None:
+                yield table
+
+    def poll(self, timeout_ms: int = 0, *, max_records: int = 500) -> list[Record]:
+        """Records of one partition, at most so many; none when none came in time."""
+        self._finish()
+        found: list[Record] = []
+        while len(found) < max_records:
+            # With records in hand nothing may pass on to another reader: they are not done with.
+            record = self._next_row(may_turn=not found)
+            if record is not None:
+                found.append(record)
+            elif found or self._next_chunk(timeout_ms / 1000) is None:
+                break
+        return found
+
+    def commit(self) -> None:
+        """Commits all that was handed out, the last record included.
+
+        NotOwned where its partition, or our session, is not ours any more; Unreachable.
+        """
+        with self._lock:
+            gone = [each.tp for each in self._in_hand if each.tp not in self._reader.readings]
+            self._finish()
+            if gone:
+                raise NotOwned(f"{gone[0]} has passed on to another reader")
+            try:
+                self._reader.commit()
+            except Fenced as error:
+                raise NotOwned(str(error)) from error
+
+    def assignment(self) -> list[TopicPartition]:
+        """The partitions that are read now; from any thread."""
+        return sorted(list(self._reader.readings))  # noqa: C414 (one step, whoever else adds)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it reads what the newest view of the group gives it."""
+        return self._reader.is_settled
+
+    def position(self, tp: TopicPartition) -> int:
+        """The offset of the next record that will be handed out. NotOwned."""
+        return self._owned(tp).handed
+
+    def committed(self, tp: TopicPartition) -> int | None:
+        """The committed offset of a partition that we read. NotOwned."""
+        return self._owned(tp).committed
+
+    def seek(self, tp: TopicPartition, offset: int) -> None:
+        """Reads on from an offset, forward or back; the next commit is of it. NotOwned."""
+        if offset < 0:
+            raise UsageError("an offset is 0 or more")
+        with self._lock:
+            self._owned(tp)
+            self._reader.seek(tp, offset)
+
+    def rewind(self, timestamp_ms: int | None = None) -> None:
+        """All our partitions back to the first record at or after a time; None: to the beginning.
+
+        Where there is no record so late: to the end. Source: the paper, section 3.1.
+        """
+        with self._lock:
+            tps = list(self._reader.readings)
+            where = EARLIEST if timestamp_ms is None else timestamp_ms
+            found = self._reader.client.list_offsets(dict.fromkeys(tps, where))
+            late = [tp for tp, listed in found.items() if listed.offset < 0]
+            found.update(self._reader.client.list_offsets(dict.fromkeys(late, LATEST)))
+            for tp, listed in found.items():
+                self._reader.seek(tp, listed.offset)
+
+    def close(self, *, done: bool = False) -> None:
+        """Commits (with auto commit) what is finished, and releases all partitions.
+
+        `done`: the last record is finished too. From any thread; the iteration ends.
+        """
+        self._closing = True
+        self._reader.interrupt()
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            if done:
+                self._finish()
+            self._chunk, self._rows = None, None
+            try:
+                self._reader.leave()
+            finally:
+                self._reader.close()
+
+    # handing out
+
+    def _finish(self) -> None:
+        """The application asks for more: it is done with what it has."""
+        for reading in self._in_hand:
+            reading.finish()
+        self._in_hand.clear()
+
+    def _next_row(self, *, may_turn: bool = True) -> Record | None:
+        chunk = self._current(may_turn=may_turn)
+        if chunk is None:
+            return None
+        # Whoever closes it from another thread takes chunk and rows away meanwhile.
+        rows = self._rows
+        if rows is None:
+            rows = self._rows = chunk.records()
+        record = next(rows, None)
+        self._in_hand.add(chunk.reading)
+        if record is None:
+            chunk.reading.hand_out(chunk.end)
+            self._chunk, self._rows = None, None
+        else:
+            chunk.reading.hand_out(record.offset + 1)
+        return record
+
+    def _current(self, *, may_turn: bool = True) -> Chunk | None:
+        """The batch that is being handed out, as long as that is right.
+
+        Without `may_turn` what is due in the group is put off: None where something is.
+        """
+        chunk = self._chunk
+        if chunk is None or self._closing:
+            return None
+        if not self._reader.is_clear and not (may_turn and self._locked(self._reader.holds)):
+            return None
+        if chunk.reading.is_live:
+            return chunk
+        self._chunk, self._rows = None, None
+        return None
+
+    def _next_chunk(self, timeout_s: float | None) -> Chunk | None:
+        """Another batch; None when none came in time, or after `close`.
+
+        The one before comes first where it was only held back for want of a lease.
+        """
+        clock = self._reader.clock
+        until = float("inf") if timeout_s is None else clock.monotonic() + timeout_s
+        while not self._closing:
+            pause_s = min(until - clock.monotonic(), LOOK_EVERY_S)
+            with self._lock:
+                taken = self._advance(max(pause_s, 0.0))
+            if taken is not None:
+                return taken
+            if clock.monotonic() >= until:
+                return None
+        return None
+
+    def _advance(self, timeout_s: float) -> Chunk | None:
+        if self._closed:
+            return None
+        if self._chunk is not None and self._chunk.reading.is_live:  # held back, not taken away
+            return self._chunk if self._reader.wait_for_lease(timeout_s) else None
+        taken = self._reader.take(timeout_s)
+        self._chunk, self._rows = None, None
+        if taken is not None:
+            self._chunk = self._open(*taken)
+        return self._chunk
+
+    def _open(self, reading: Reading, raw: memoryview) -> Chunk:
+        try:
+            return Chunk(reading, raw)
+        except CorruptBatch:
+            # Who goes on after the error gets it again, not the records behind: none is passed over
+            # but by a seek.
+            self._reader.seek(reading.tp, reading.handed)
+            raise
+
+    def _owned(self, tp: TopicPartition) -> Reading:
+        reading = self._reader.readings.get(tp)
+        if reading is None:
+            raise NotOwned(f"{tp} is not read here now")
+        return reading
+
+    def _locked(self, ask: Callable[[], T]) -> T:
+        with self._lock:
+            return ask()

@@ -1,0 +1,186 @@
+"""Messages into batches: a batch is ready when it is full, has waited long enough, or in a flush.
+
+Pure: no I/O, no clock, no lock; the producer's lock stands around it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+import pyarrow as pa
+
+from skidway.kafka.batch import Codec, EncodedBatch
+from skidway.kafka.columns import RECORD_OVERHEAD_MAX, encode
+from skidway.kafka.types import TopicPartition
+from skidway.producer.sending import Sending
+
+AHEAD = 1_000
+"""Messages that are looked at together, whether all of them fit."""
+
+
+class Messages(NamedTuple):
+    """Records to be, with one key each, or none at all, and one timestamp (ms)."""
+
+    keys: Sequence[bytes | None] | None
+    values: Sequence[bytes | None]
+    timestamp: int
+
+    def sizes(self) -> list[int]:
+        """The most bytes that each takes in a batch, before compression."""
+        if self.keys is None:
+            values = [value or b"" for value in self.values]
+            return [size + RECORD_OVERHEAD_MAX for size in map(len, values)]
+        pairs = zip(self.keys, self.values, strict=True)
+        return [len(key or b"") + len(value or b"") + RECORD_OVERHEAD_MAX for key, value in pairs]
+
+
+class _Run(NamedTuple):
+    """Messages behind each other that belong to one sending, from its index `first` on."""
+
+    sending: Sending
+    first: int
+    start: int
+    length: int
+
+
+class PendingBatch:
+    """Messages of one partition that will be one batch."""
+
+    __slots__ = ("_runs", "keys", "opened_at", "size_bytes", "timestamps", "tp", "values")
+
+    def __init__(self, tp: TopicPartition, opened_at: float) -> None:
+        self.tp = tp
+        self.opened_at = opened_at
+        self.size_bytes = 0
+        self.keys: list[bytes | None] = []
+        self.values: list[bytes | None] = []
+        self.timestamps: list[int] = []
+        self._runs: list[_Run] = []
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def extend(
+        self, messages: Messages, start: int, end: int, size_bytes: int, sending: Sending
+    ) -> None:
+        """Messages `start` to `end` of a sending, all of so many bytes."""
+        keys, count = messages.keys, end - start
+        self._runs.append(_Run(sending, start, len(self.values), count))
+        self.keys += [None] * count if keys is None else keys[start:end]
+        self.values += messages.values[start:end]
+        self.timestamps += [messages.timestamp] * count
+        self.size_bytes += size_bytes
+
+    def encode(self, codec: Codec) -> EncodedBatch:
+        """The record batch."""
+        has_keys = self.keys.count(None) < len(self.keys)
+        keys = pa.array(self.keys, pa.binary()) if has_keys else None
+        times = np.array(self.timestamps, np.int64)
+        return encode(pa.array(self.values, pa.binary()), times, keys=keys, codec=codec)
+
+    def halves(self) -> tuple[Self, Self]:
+        """The same messages in two batches; for a batch of at least two."""
+        middle = len(self.values) // 2
+        return self._part(0, middle), self._part(middle, len(self.values))
+
+    def _part(self, start: int, end: int) -> Self:
+        part = type(self)(self.tp, self.opened_at)
+        part.keys, part.values = self.keys[start:end], self.values[start:end]
+        part.timestamps = self.timestamps[start:end]
+        for run in self._runs:
+            low, high = max(run.start, start), min(run.start + run.length, end)
+            if low < high:
+                first = run.first + low - run.start
+                part._runs.append(_Run(run.sending, first, low - start, high - low))
+        whole = Messages(part.keys, part.values, 0)
+        part.size_bytes = sum(whole.sizes())
+        return part
+
+    def delivered(self, base_offset: int) -> list[Sending]:
+        """The broker has it; returns the sendings that are complete with it."""
+        return [
+            run.sending
+            for run in self._runs
+            if run.sending.delivered(
+                run.first,
+                self.tp,
+                base_offset + run.start if base_offset >= 0 else -1,
+                self.timestamps[run.start : run.start + run.length],
+            )
+        ]
+
+    def failed(self, error: Exception) -> list[Sending]:
+        """It will not be delivered; returns the sendings that are complete with it."""
+        return [run.sending for run in self._runs if run.sending.failed(run.length, error)]
+
+
+class Accumulator:
+    """The batches that are being filled, and those that are full."""
+
+    def __init__(self, linger_s: float) -> None:
+        self._linger_s = linger_s
+        self._open: dict[TopicPartition, PendingBatch] = {}
+        self._full: deque[PendingBatch] = deque()
+
+    def room(self, tp: TopicPartition, limit_bytes: int) -> int:
+        """Bytes that the batch which has been begun takes still; 0 where there is none."""
+        batch = self._open.get(tp)
+        return 0 if batch is None else max(limit_bytes - batch.size_bytes, 0)
+
+    def begin(self, tp: TopicPartition, now: float) -> None:
+        """Begins a batch; the one before it is full."""
+        before = self._open.pop(tp, None)
+        if before is not None:
+            self._full.append(before)
+        self._open[tp] = PendingBatch(tp, now)
+
+    def extend(
+        self,
+        tp: TopicPartition,
+        messages: Messages,
+        start: int,
+        end: int,
+        size_bytes: int,
+        sending: Sending,
+    ) -> None:
+        """Messages `start` to `end` of a sending, of so many bytes, join the batch begun."""
+        self._open[tp].extend(messages, start, end, size_bytes, sending)
+
+    def take(self, now: float, *, everything: bool = False) -> Iterator[PendingBatch]:
+        """The batches that are ready, oldest first; those of a partition in their order."""
+        while self._full:
+            yield self._full.popleft()
+        for tp, batch in list(self._open.items()):
+            if not (everything or now >= batch.opened_at + self._linger_s):
+                break  # they were begun in this order
+            del self._open[tp]
+            yield batch
+
+    def next_deadline(self) -> float:
+        """When the next batch is ready without being full."""
+        if self._full:
+            return float("-inf")
+        first = next(iter(self._open.values()), None)
+        return float("inf") if first is None else first.opened_at + self._linger_s
+
+    def drain(self) -> list[PendingBatch]:
+        """All of them, never to be sent."""
+        return list(self.take(0.0, everything=True))
+
+
+def as_many(sizes: list[int], start: int, end: int, room: int) -> tuple[int, int]:
+    """How far messages fit, at least one; and their bytes. Looks no further than that by much."""
+    stop, used = start, 0
+    while stop < end:
+        ahead = min(stop + AHEAD, end)
+        more = sum(sizes[stop:ahead])
+        if used + more > room:
+            break
+        stop, used = ahead, used + more
+    while stop < end and (stop == start or used + sizes[stop] <= room):
+        used += sizes[stop]
+        stop += 1
+    return stop, used

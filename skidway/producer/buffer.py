@@ -1,0 +1,196 @@
+"""Messages that were taken and are not delivered: bounded, in batches, with a future each.
+
+One lock orders all threads: those that send, and the sender's own, for which this is where batches
+come from (`sender.Batches`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from typing import Any
+
+from skidway.clock import Clock
+from skidway.errors import SkidwayError
+from skidway.kafka.client.delivery import BufferFull
+from skidway.kafka.types import TopicPartition
+from skidway.producer.accumulator import Accumulator, Messages, PendingBatch, as_many
+from skidway.producer.directory import KnownTopic
+from skidway.producer.partitioner import Segment, StickyPartitions
+from skidway.producer.sending import Sending
+from skidway.producer.settings import ProducerSettings
+
+
+class Buffer:
+    """Filled by any thread, emptied by the sender's; `wake` tells that one of something to do."""
+
+    def __init__(self, settings: ProducerSettings, clock: Clock, wake: Callable[[], None]) -> None:
+        self.end: BaseException | None = None
+        """Why nothing is taken any more."""
+        self._settings = settings
+        self._clock = clock
+        self._wake = wake
+        self._changed = threading.Condition()
+        self._accumulator = Accumulator(settings.linger_ms / 1000)
+        self._sticky = StickyPartitions(random.choice)
+        self._buffered_bytes = 0
+        self._flushing = 0
+        self._numbers = itertools.count()
+        self._sendings: dict[int, Sending] = {}  # not complete, in their order
+        self._abandoned = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of messages that are not delivered, keys and an allowance for each included."""
+        return self._buffered_bytes
+
+    def queue(
+        self,
+        topic: str,
+        known: KnownTopic,
+        messages: Messages,
+        where: Iterable[Segment],
+        *,
+        single: bool,
+    ) -> Future[Any]:
+        """Takes messages, as soon as there is room for each. BufferFull after max_block_ms."""
+        sizes, count = messages.sizes(), len(messages.values)
+        with self._changed:
+            sending = Sending(next(self._numbers), count, single=single)
+            if count:
+                self._sendings[sending.number] = sending
+            for partition, start, end in where:
+                while start < end:
+                    try:
+                        self._wait_for_room(sizes[start])
+                    except BaseException as error:  # also Ctrl-C: a flush would wait for the rest
+                        why = error if isinstance(error, Exception) else SkidwayError("interrupted")
+                        if sending.failed(count - start, why):
+                            self._sendings.pop(sending.number, None)
+                        raise
+                    tp, room = self._batch(topic, known, partition, sizes[start])
+                    room = min(room, self._settings.buffer_memory - self._buffered_bytes)
+                    stop, size_bytes = as_many(sizes, start, end, room)
+                    self._accumulator.extend(tp, messages, start, stop, size_bytes, sending)
+                    self._buffered_bytes += size_bytes
+                    start = stop
+            return sending.future
+
+    def flush(self, timeout_s: float) -> tuple[bool, int]:
+        """Waits for all that was taken before; whether that is done, and how many are left."""
+        with self._changed:
+            last = next(reversed(self._sendings), -1)
+            self._flushing += 1
+            self._wake()
+            try:
+                done = self._changed.wait_for(lambda: self._is_done_to(last), timeout_s)
+            finally:
+                self._flushing -= 1
+            return done, len(self._sendings) + self._abandoned
+
+    def require_open(self) -> None:
+        """SkidwayError where nothing is taken any more."""
+        if self.end is not None:
+            raise SkidwayError(f"the producer has ended: {self.end}")
+
+    def close(self, why: BaseException) -> None:
+        """Takes nothing more; who waits for room is told."""
+        with self._changed:
+            self.end = self.end or why
+            self._changed.notify_all()
+
+    def abandon(self, why: str) -> None:
+        """Nobody may wait for ever for what will never be told."""
+        with self._changed:
+            left, self._sendings = list(self._sendings.values()), {}
+            self._abandoned += len(left)
+            self._changed.notify_all()
+        for sending in left:
+            sending.abandon(SkidwayError(why))
+
+    # for the sender's thread
+
+    def ready(self) -> Iterable[PendingBatch]:
+        """See `sender.Batches`."""
+        with self._changed:
+            everything = self._flushing > 0
+            return list(self._accumulator.take(self._clock.monotonic(), everything=everything))
+
+    def next_deadline(self) -> float:
+        """See `sender.Batches`."""
+        with self._changed:
+            return self._accumulator.next_deadline()
+
+    def delivered(self, batch: PendingBatch, base_offset: int) -> None:
+        """See `sender.Batches`."""
+        self._finished(batch, batch.delivered(base_offset))
+
+    def failed(self, batch: PendingBatch, error: Exception) -> None:
+        """See `sender.Batches`."""
+        self._finished(batch, batch.failed(error))
+
+    def died(self, error: BaseException) -> None:
+        """See `sender.Batches`."""
+        self.close(error)
+        self.abandon(f"the producer has ended: {error}")
+
+    def _finished(self, batch: PendingBatch, complete: list[Sending]) -> None:
+        with self._changed:
+            self._buffered_bytes -= batch.size_bytes
+            for sending in complete:
+                self._sendings.pop(sending.number, None)
+            self._changed.notify_all()
+
+    # inside
+
+    def _batch(
+        self, topic: str, known: KnownTopic, partition: int | None, size_bytes: int
+    ) -> tuple[TopicPartition, int]:
+        """A batch that takes at least one message of a size, and how many bytes it takes."""
+        limit, accumulator = known.limit_bytes, self._accumulator
+        chosen = self._sticky.present(topic) if partition is None else partition
+        if chosen is not None:
+            tp = TopicPartition(topic, chosen)
+            room = accumulator.room(tp, limit)
+            if room >= size_bytes:
+                return tp, room
+        if partition is None:
+            chosen = self._sticky.next(topic, known.available)
+        assert chosen is not None, "given or chosen"
+        tp = TopicPartition(topic, chosen)
+        if accumulator.room(tp, limit) < size_bytes:
+            accumulator.begin(tp, self._clock.monotonic())
+            self._wake()
+        return tp, max(accumulator.room(tp, limit), size_bytes)
+
+    def _wait_for_room(self, size_bytes: int) -> None:
+        """A message larger than the whole buffer is let in alone."""
+        most = self._settings.buffer_memory
+
+        def has_room() -> bool:
+            used = self._buffered_bytes
+            return self.end is not None or used == 0 or used + size_bytes <= most
+
+        if not has_room() and not self._wait_for(has_room):
+            raise BufferFull(
+                f"{most} bytes of messages wait to be acknowledged, for "
+                f"{self._settings.max_block_ms} ms now"
+            )
+        self.require_open()
+
+    def _wait_for(self, has_room: Callable[[], bool]) -> bool:
+        """Whatever linger says, all that is there goes: nothing else makes room."""
+        self._flushing += 1
+        self._wake()
+        try:
+            return self._changed.wait_for(has_room, self._settings.max_block_ms / 1000)
+        finally:
+            self._flushing -= 1
+
+    def _is_done_to(self, number: int) -> bool:
+        if self.end is not None:
+            return True
+        return next(iter(self._sendings), number + 1) > number

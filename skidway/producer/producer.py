@@ -1,0 +1,219 @@
+"""The public face of the producer."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from types import TracebackType
+from typing import Any, Self, Unpack, overload
+
+from skidway.clock import Clock, SystemClock
+from skidway.errors import SkidwayError, Unreachable, UsageError
+from skidway.kafka import client as core
+from skidway.kafka.client.cluster import parse_bootstrap
+from skidway.producer.accumulator import Messages
+from skidway.producer.buffer import Buffer
+from skidway.producer.directory import Directory
+from skidway.producer.partitioner import Partitioner, segments
+from skidway.producer.sender import Outgoing, Sender
+from skidway.producer.sending import RecordMetadata
+from skidway.producer.settings import ProducerOptions, ProducerSettings
+
+Value = bytes | None
+
+
+class Producer:
+    """Sends messages to topics; for several threads.
+
+        with Producer("broker:9092") as producer:
+            where = producer.send("clicks", b"a message", key=b"user-7").result()
+
+    Leaving the block waits until everything is delivered. Settings are those of `ProducerSettings`.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        *,
+        clock: Clock | None = None,
+        **settings: Unpack[ProducerOptions],
+    ) -> None:
+        """Connects when it is first used. UsageError for settings that make no sense."""
+        parse_bootstrap(bootstrap_servers)
+        self._bootstrap = bootstrap_servers
+        self._settings = _settings(settings)
+        self._clock: Clock = SystemClock() if clock is None else clock
+        self._closing = threading.Lock()
+        self._closed = False
+        self._buffer = Buffer(self._settings, self._clock, lambda: self._sender.wake())
+        self._directory = Directory(
+            self._client(asked_within_ms=max(self._settings.max_block_ms, ASKED_LEAST_MS)),
+            batch_size=self._settings.batch_size,
+            age_max_s=self._settings.metadata_max_age_ms / 1000,
+            clock=self._clock,
+        )
+        self._sender = Sender(self._connect, self._buffer)
+
+    @overload
+    def send(
+        self,
+        topic: str,
+        messages: Value,
+        *,
+        key: bytes | None = None,
+        partition: int | None = None,
+        partitioner: Partitioner | None = None,
+        timestamp_ms: int | None = None,
+    ) -> Future[RecordMetadata]: ...
+
+    @overload
+    def send(
+        self,
+        topic: str,
+        messages: Sequence[Value],
+        *,
+        key: bytes | Sequence[bytes | None] | None = None,
+        partition: int | None = None,
+        partitioner: Partitioner | None = None,
+        timestamp_ms: int | None = None,
+    ) -> Future[Sequence[RecordMetadata]]: ...
+
+    def send(
+        self,
+        topic: str,
+        messages: Value | Sequence[Value],
+        *,
+        key: bytes | Sequence[bytes | None] | None = None,
+        partition: int | None = None,
+        partitioner: Partitioner | None = None,
+        timestamp_ms: int | None = None,
+    ) -> Future[Any]:
+        """Queues one message, or a set of messages; the future tells where they are, or why not.
+
+        A message goes to `partition` if given, where `partitioner` says if given, else by its key
+        as Kafka does, else to any partition. `key`: of all messages, or one for each.
+        `timestamp_ms`: now, if not given.
+
+        Waits while the buffer is full; BufferFull after max_block_ms. KafkaError for a topic or
+        partition that does not exist, Unreachable where no broker tells of it, both after
+        max_block_ms as well. UsageError for what is no message.
+        """
+        self._buffer.require_open()
+        single = messages is None or isinstance(messages, bytes | bytearray | memoryview)
+        values: Sequence[Any] = [messages] if single else messages  # type: ignore[assignment]
+        keys = _keys_of(key, len(values))
+        known = self._directory.topic(topic, self._settings.max_block_ms / 1000, partition or 0)
+        where = segments(topic, known.partitions, keys, values, partition, partitioner)
+        timestamp = self._clock.time_ms() if timestamp_ms is None else _time(timestamp_ms)
+        own_keys = None if key is None else keys
+        messages_ = Messages(own_keys, _all_bytes(values), timestamp)
+        return self._buffer.queue(topic, known, messages_, where, single=single)
+
+    def flush(self, timeout_ms: int | None = None) -> None:
+        """Waits until all that was sent before is delivered or refused; futures say which.
+
+        Raises Unreachable when that takes longer than `timeout_ms` (delivery_timeout_ms).
+        """
+        timeout_ms = self._settings.delivery_timeout_ms if timeout_ms is None else timeout_ms
+        done, left = self._buffer.flush(timeout_ms / 1000)
+        end = self._buffer.end
+        if end is not None and left:
+            raise SkidwayError(f"{left} sends not delivered, the producer has ended: {end}")
+        if not done:
+            trouble = next(iter(self._sender.troubles().values()), "no broker answers")
+            raise Unreachable(f"{left} sends not acknowledged after {timeout_ms} ms: {trouble}")
+
+    def close(self, timeout_ms: int | None = None) -> None:
+        """Flushes, and ends; what is not delivered by then is failed. Raises as `flush` does."""
+        try:
+            if not self._closed:
+                self.flush(timeout_ms)
+        finally:
+            self._shut()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _shut(self) -> None:
+        """Ends the thread; what is not delivered is failed."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+        self._buffer.close(SkidwayError("the producer was closed"))
+        self._sender.stop()
+        self._directory.close()
+        self._buffer.abandon("the producer was closed before the broker acknowledged")
+
+    def _client(self, *, asked_within_ms: int | None = None) -> core.Client:
+        timeout_ms = self._settings.request_timeout_ms
+        return core.Client(
+            self._bootstrap,
+            client_id=self._settings.client_id,
+            request_timeout_ms=min(timeout_ms, asked_within_ms or timeout_ms),
+            clock=self._clock,
+        )
+
+    def _connect(self) -> tuple[core.Client, Outgoing]:
+        """On the sender's thread."""
+        settings, client = self._settings, self._client()
+        producer = core.Producer(
+            client,
+            acks=settings.acks_number,
+            idempotent=settings.enable_idempotence,
+            max_in_flight=settings.max_in_flight_requests_per_connection,
+            max_buffered_bytes=_UNBOUNDED,  # `buffer.memory` bounds it before
+        )
+        return client, Outgoing(producer, self._buffer, settings.codec)
+
+
+_UNBOUNDED = 1 << 62
+ASKED_LEAST_MS = 100
+"""How long a broker has for an answer about a topic, however short `max.block.ms` is."""
+TIMESTAMP_MAX_MS = (1 << 62) - 1
+"""Within a batch the differences of timestamps are 64-bit numbers."""
+
+
+def _settings(options: ProducerOptions) -> ProducerSettings:
+    try:
+        return ProducerSettings(**options)
+    except TypeError as error:
+        raise UsageError(f"producer settings: {error}") from error
+
+
+def _keys_of(key: Any, count: int) -> Sequence[bytes | None]:
+    if key is None or isinstance(key, bytes | bytearray | memoryview):
+        return [_bytes(key)] * count
+    if len(key) != count:
+        raise UsageError(f"{len(key)} keys for {count} messages")
+    return _all_bytes(key)
+
+
+def _time(timestamp_ms: int) -> int:
+    """Checked here, since the thread that encodes has everybody's messages."""
+    if isinstance(timestamp_ms, int) and -1 <= timestamp_ms <= TIMESTAMP_MAX_MS:
+        return timestamp_ms
+    raise UsageError(f"timestamp_ms is a whole number of milliseconds, not {timestamp_ms!r:.50}")
+
+
+def _all_bytes(data: Sequence[Any]) -> list[bytes | None]:
+    if set(map(type, data)) <= {bytes, type(None)}:  # nearly always, and checked without a loop
+        return list(data)
+    return [_bytes(each) for each in data]
+
+
+def _bytes(data: Any) -> bytes | None:
+    if data is None or isinstance(data, bytes):
+        return data
+    if isinstance(data, bytearray | memoryview):
+        return bytes(data)
+    raise UsageError(f"messages and keys are bytes or None, not {type(data).__name__}")

@@ -1,0 +1,146 @@
+"""The thread that has the connections: takes batches that are ready, sends them, tells of them."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from skidway import log
+from skidway.kafka import client as core
+from skidway.kafka.batch import Codec, EncodedBatch
+from skidway.kafka.errors import ErrorCode, KafkaError
+from skidway.kafka.types import TopicPartition
+from skidway.producer.accumulator import PendingBatch
+
+LOOK_EVERY_S = 1.0
+TOO_LARGE = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
+
+_log = log.get(__name__)
+
+
+class Batches(Protocol):
+    """Where batches come from, and who is told what became of them; for another thread."""
+
+    def ready(self) -> Iterable[PendingBatch]:
+        """Takes out what is ready."""
+        ...
+
+    def next_deadline(self) -> float:
+        """When something will be ready."""
+        ...
+
+    def delivered(self, batch: PendingBatch, base_offset: int) -> None:
+        """The broker has it."""
+        ...
+
+    def failed(self, batch: PendingBatch, error: Exception) -> None:
+        """The broker refused it for good."""
+        ...
+
+    def died(self, error: BaseException) -> None:
+        """Nothing will be sent any more."""
+        ...
+
+
+class Outgoing:
+    """One producer's batches on their way: encodes, sends, sends again, halves."""
+
+    def __init__(self, producer: core.Producer, batches: Batches, codec: Codec) -> None:
+        self._producer = producer
+        self._batches = batches
+        self._codec = codec
+
+    @property
+    def troubles(self) -> dict[TopicPartition, KafkaError]:
+        """The last refusal of every partition whose batches are being tried again."""
+        return self._producer.troubles
+
+    def turn(self, timeout_s: float, wake: int) -> None:
+        """Sends what is ready, and takes what has come within a time."""
+        for batch in self._batches.ready():
+            self._send(batch)
+        for delivery in self._producer.poll(math.ceil(max(timeout_s, 0.0) * 1000), wake):
+            self._take(delivery)
+
+    def close(self) -> None:
+        """Forgets what is on its way."""
+        self._producer.close()
+
+    def _send(self, batch: PendingBatch) -> None:
+        encoded = batch.encode(self._codec)
+        self._producer.send(batch.tp, encoded, (batch, encoded))
+
+    def _take(self, delivery: core.Delivery) -> None:
+        assert isinstance(delivery.token, tuple), "as it was sent"
+        batch: PendingBatch
+        encoded: EncodedBatch
+        batch, encoded = delivery.token
+        error = delivery.error
+        if error is None:
+            self._batches.delivered(batch, delivery.base_offset)
+        elif isinstance(error, core.Drained):
+            self._producer.send(batch.tp, encoded, delivery.token)
+        elif error.code in TOO_LARGE and len(batch) > 1:
+            for half in batch.halves():
+                self._send(half)
+        else:
+            self._batches.failed(batch, error)
+
+
+class Sender:
+    """Runs an `Outgoing` on a thread of its own until it is stopped."""
+
+    def __init__(self, connect: Callable[[], tuple[core.Client, Outgoing]], batches: Batches):
+        self._connect = connect
+        self._batches = batches
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        # A flush behind the end must not write to a descriptor that is another's by then.
+        self._wake_lock = threading.Lock()
+        self._stopping = False
+        self._ended = threading.Event()
+        self._troubles: dict[TopicPartition, KafkaError] = {}  # replaced, never changed
+        self._thread = threading.Thread(target=self._run, name="skidway-producer", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Something is ready; from any thread. Nothing once it is stopped."""
+        with self._wake_lock:
+            if self._wake >= 0:
+                os.eventfd_write(self._wake, 1)
+
+    def troubles(self) -> dict[TopicPartition, KafkaError]:
+        """The last refusal of every partition whose batches are being tried again."""
+        return self._troubles
+
+    def stop(self) -> None:
+        """Ends the thread, whatever is on its way."""
+        self._stopping = True
+        self.wake()
+        self._thread.join()
+        with self._wake_lock:
+            os.close(self._wake)
+            self._wake = -1
+
+    def _run(self) -> None:
+        try:
+            client, outgoing = self._connect()
+            with client:
+                while not self._stopping:
+                    now = client.clock.monotonic()
+                    wait_s = min(self._batches.next_deadline() - now, LOOK_EVERY_S)
+                    outgoing.turn(wait_s, self._wake)
+                    self._troubles = outgoing.troubles
+                    self._hear()
+                outgoing.close()
+        except BaseException as error:  # noqa: BLE001 (the thread's outermost loop)
+            _log.error("producer_thread_ended", why=repr(error))
+            self._batches.died(error)
+
+    def _hear(self) -> None:
+        try:
+            os.eventfd_read(self._wake)
+        except BlockingIOError:
+            pass

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from skidway.consumer.guard import Guard
+
+
+def test_an_unanswered_write_was_done_where_its_token_stands() -> None:
+    """Told once; later tokens on the same version were not done, and never will be."""
+    guard = Guard("me", {"t": 1}, 0)
+    first, second = guard.next_token(), guard.next_token()
+    guard.unanswered(first, "release")
+    guard.unanswered(second, "other")
+    guard.found(guard.document(first), 1)
+    assert guard.version == 1
+    assert guard.was_done("release")
+    assert not guard.was_done("release")
+    assert not guard.was_done("other")
+
+
+def test_a_write_that_succeeds_ends_what_was_not_answered() -> None:
+    """It took the version: what was sent over it before was not done."""
+    guard = Guard("me", {"t": 1}, 0)
+    guard.unanswered(guard.next_token(), "release")
+    guard.succeeded()
+    assert guard.version == 1
+    guard.found(guard.document(1), 2)
+    assert not guard.was_done("release")
+
+
+def test_nothing_may_be_done_twice_without_a_name() -> None:
+    """What may be done twice is not remembered."""
+    guard = Guard("me", {"t": 1}, 0)
+    token = guard.next_token()
+    guard.unanswered(token, None)
+    guard.found(guard.document(token), 1)
+    assert not guard.was_done(None)

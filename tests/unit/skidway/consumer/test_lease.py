@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from skidway.consumer.lease import Lease
+
+
+def test_a_lease_runs_from_the_question_and_ends_before_the_session() -> None:
+    """However late the answer, ZooKeeper may count from when it was asked."""
+    lease = Lease(10.0)
+    assert not lease.holds(0.0)
+    lease.proven(100.0)
+    assert lease.holds(107.4)
+    assert not lease.holds(107.5)
+    assert 100.0 < lease.renew_at < lease.until
+
+
+def test_answers_out_of_order_do_not_shorten_it() -> None:
+    """An older question that is answered later proves nothing new."""
+    lease = Lease(10.0)
+    lease.proven(100.0)
+    lease.proven(95.0)
+    assert lease.holds(107.0)
+    lease.end()
+    assert not lease.holds(100.0)

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from skidway.consumer.membership import (
+    CLAIM_AGAIN_S,
+    LOOK_LATEST_S,
+    QUIET_S,
+    Claim,
+    Look,
+    Membership,
+    Release,
+)
+from skidway.kafka.types import TopicPartition
+
+ALONE = {"me": frozenset({"t"})}
+TWO = {"me": frozenset({"t"}), "you": frozenset({"t"})}
+P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+def member() -> Membership:
+    found = Membership(lambda: 0.5, look_every_s=60.0)
+    found.registered("me", 0.0)
+    return found
+
+
+def owning(now: float = 1.0) -> Membership:
+    """One that is alone and owns both partitions."""
+    found = member()
+    assert found.next_step(now) == Look()
+    assert found.looked(ALONE, {"t": 2}, now)
+    for tp in (P0, P1):
+        assert found.next_step(now) == Claim(tp)
+        found.claimed(tp)
+    assert found.next_step(now) is None
+    assert found.is_settled
+    return found
+
+
+def test_looks_once_it_has_been_quiet() -> None:
+    """Many changes are one look; a stream of changes does not put it off for ever."""
+    found = member()
+    assert found.next_step(QUIET_S) is None
+    for tenth in range(1, 40):
+        found.changed(tenth / 10)
+    assert found.next_step(LOOK_LATEST_S - 0.01) is None
+    assert found.next_step(LOOK_LATEST_S) == Look()
+
+
+def test_what_goes_to_another_is_released_and_the_rest_kept() -> None:
+    """A member that comes gets its share; nobody stops reading what stays."""
+    found = owning()
+    assert found.looked(TWO, {"t": 2}, 2.0)
+    assert found.next_step(2.0) == Release(P1)
+    assert found.owned == {P0, P1}
+    found.released(P1)
+    assert found.next_step(2.0) is None
+    assert found.is_settled
+
+
+def test_a_partition_that_is_held_is_claimed_when_its_owner_has_gone() -> None:
+    """A watch tells; should it be lost, it is tried again later."""
+    found = member()
+    assert found.looked(ALONE, {"t": 1}, 1.0)
+    found.held(P0, 1.0)
+    assert found.next_step(1.1) is None
+    found.vacated(P0, 1.2)
+    assert found.next_step(1.2) == Claim(P0)
+    found.held(P0, 1.2)
+    assert found.next_step(1.2 + 0.8 * CLAIM_AGAIN_S) is None
+    assert found.next_step(1.2 + 1.2 * CLAIM_AGAIN_S) == Claim(P0)
+    assert found.wake_at() <= 1.2 + 1.2 * CLAIM_AGAIN_S
+
+
+def test_a_release_that_was_begun_is_ended() -> None:
+    """Not answered it is tried again, even if the partition is ours again meanwhile."""
+    found = owning()
+    assert found.looked(TWO, {"t": 2}, 2.0)
+    assert found.next_step(2.0) == Release(P1)
+    found.unanswered(Release(P1), 2.0)
+    assert found.next_step(2.0) is None
+    assert found.looked(ALONE, {"t": 2}, 3.0)
+    assert not found.is_settled
+    assert found.next_step(4.5) == Release(P1)
+    found.released(P1)
+    assert found.next_step(4.5) == Claim(P1)
+
+
+def test_a_claim_that_was_not_answered_is_taken_back_when_it_is_anothers() -> None:
+    """Its owner node may be there without our knowing."""
+    found = member()
+    assert found.looked(ALONE, {"t": 2}, 1.0)
+    found.unanswered(Claim(P1), 1.0)
+    assert found.looked(TWO, {"t": 2}, 1.0)
+    assert found.next_step(5.0) == Release(P1)
+
+
+def test_after_a_lost_registration_nothing_is_done() -> None:
+    """What was owned is told, so that it is stopped; there are no steps until we are back."""
+    found = owning()
+    assert found.lost() == {P0, P1}
+    assert found.next_step(1e6) is None
+    assert found.wake_at() == float("inf")
+    found.registered("me again", 10.0)
+    assert found.next_step(11.0) == Look()
+    assert not found.looked(ALONE, {"t": 2}, 11.0)
+    assert found.looked({"me again": frozenset({"t"})}, {"t": 1}, 11.0)
+
+
+def test_looks_again_without_a_watch() -> None:
+    """Once in a while, each member at another time."""
+    found = owning()
+    assert found.next_step(1.0 + 0.9 * 60 - 1) is None
+    assert found.next_step(1.0 + 1.1 * 60) == Look()

@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from skidway.consumer import nodes
+from skidway.consumer.guard import Guard
+from skidway.consumer.registry import Fenced, GroupCoordinated, Registry
+from skidway.errors import SkidwayError, Unreachable
+from skidway.kafka import group_nodes
+from skidway.kafka.types import TopicPartition
+from support.clock import ManualClock
+from support.memory_zookeeper import Fate, MemoryCoordinator, MemoryZooKeeper
+
+TP = TopicPartition("t", 0)
+OWNER = nodes.owner_path("g", TP)
+OFFSET = group_nodes.offset_path("g", TP)
+
+
+def unseen(_: object) -> None:
+    """A watch that nobody waits for."""
+
+
+class Member:
+    """A registered consumer, and what becomes of its next requests."""
+
+    def __init__(self, server: MemoryZooKeeper, name: str) -> None:
+        self.fates: list[Fate] = []
+        self.coordinator = MemoryCoordinator(server, self.next_fate)
+        self.registry = Registry(self.coordinator, "g", server.clock)  # type: ignore[arg-type]
+        self.guard = Guard(name, {"t": 1}, 0)
+        self.registry.register(self.guard)
+
+    def next_fate(self) -> Fate:
+        return self.fates.pop(0) if self.fates else Fate.ANSWERED
+
+    def claim(self) -> bool:
+        return self.registry.claim(self.guard, f"{self.guard.name}-0", TP, unseen)
+
+    def unanswered(self, fate: Fate, do: Callable[[], object]) -> None:
+        self.fates = [fate]
+        with pytest.raises(Unreachable):
+            do()
+        self.coordinator.connect_again()
+
+
+@pytest.fixture
+def server() -> MemoryZooKeeper:
+    return MemoryZooKeeper(ManualClock(), 10.0)
+
+
+@pytest.fixture
+def two(server: MemoryZooKeeper) -> tuple[Member, Member]:
+    return Member(server, "a"), Member(server, "b")
+
+
+def test_one_owner_at_a_time(server: MemoryZooKeeper, two: tuple[Member, Member]) -> None:
+    """The second claim is refused until the first owner has released; the offset stays."""
+    a, b = two
+    assert a.claim()
+    assert not b.claim()
+    a.registry.commit(a.guard, {TP: 3})
+    a.registry.release(a.guard, TP, 5)
+    assert OWNER not in server.nodes
+    assert b.claim()
+    assert b.registry.offset(TP) == 5
+    assert server.nodes[OFFSET].data == b"5"
+
+
+def test_a_claim_whose_answer_was_lost_is_ours(two: tuple[Member, Member]) -> None:
+    """Claimed again it is found to be done."""
+    a, _ = two
+    a.claim()
+    a.registry.release(a.guard, TP, None)
+    a.unanswered(Fate.ANSWER_LOST, a.claim)
+    assert a.claim()
+
+
+def test_a_release_whose_answer_was_lost_is_not_done_again(
+    server: MemoryZooKeeper, two: tuple[Member, Member]
+) -> None:
+    """The next owner keeps its node and its offset, however often we try."""
+    a, b = two
+    assert a.claim()
+    a.registry.commit(a.guard, {TP: 3})
+    a.unanswered(Fate.ANSWER_LOST, lambda: a.registry.release(a.guard, TP, 5))
+    assert b.claim()
+    b.registry.commit(b.guard, {TP: 9})
+    a.registry.release(a.guard, TP, 5)
+    assert server.nodes[OWNER].data == b"b-0"
+    assert server.nodes[OFFSET].data == b"9"
+
+
+def test_a_release_that_was_lost_is_done_later(
+    server: MemoryZooKeeper, two: tuple[Member, Member]
+) -> None:
+    """Also when it is known only after another write."""
+    a, b = two
+    assert a.claim()
+    a.unanswered(Fate.LOST, lambda: a.registry.release(a.guard, TP, 5))
+    a.registry.commit(a.guard, {TP: 4})
+    a.registry.release(a.guard, TP, 5)
+    assert OWNER not in server.nodes
+    assert server.nodes[OFFSET].data == b"5"
+    assert b.claim()
+
+
+def test_nothing_is_written_without_a_registration(
+    server: MemoryZooKeeper, two: tuple[Member, Member]
+) -> None:
+    """After the session's end every write is fenced, also in the session that follows."""
+    a, b = two
+    assert a.claim()
+    a.registry.commit(a.guard, {TP: 1})
+    server.end(a.coordinator.session)
+    assert b.claim()
+    for write in (
+        a.claim,
+        lambda: a.registry.commit(a.guard, {TP: 7}),
+        lambda: a.registry.release(a.guard, TP, 7),
+    ):
+        with pytest.raises(Fenced):
+            write()
+    assert server.nodes[OWNER].data == b"b-0"
+    assert server.nodes[OFFSET].data == b"1"
+
+
+def test_a_partition_that_is_not_ours_is_not_committed(two: tuple[Member, Member]) -> None:
+    """Somebody removed the owner node by hand."""
+    a, _ = two
+    assert a.claim()
+    a.coordinator.delete(OWNER)
+    with pytest.raises(Fenced):
+        a.registry.commit(a.guard, {TP: 7})
+
+
+def test_disclaims_only_what_is_its_own(
+    server: MemoryZooKeeper, two: tuple[Member, Member]
+) -> None:
+    """What an unanswered claim left behind goes; another's node stays."""
+    a, b = two
+    a.claim()
+    b.registry.disclaim(b.guard, "b-0", TP)
+    assert OWNER in server.nodes
+    a.registry.disclaim(a.guard, "a-0", TP)
+    assert OWNER not in server.nodes
+
+
+def test_offsets_that_others_wrote_are_understood(
+    server: MemoryZooKeeper, two: tuple[Member, Member]
+) -> None:
+    """With metadata behind it, or made while we thought there was none."""
+    a, b = two
+    assert a.registry.offset(TP) is None
+    assert a.registry.began_with("t", 4) == 4
+    assert b.registry.began_with("t", 6) == 4
+    assert a.claim()
+    b.coordinator.create_if_absent(OFFSET, b'17 {"metadata":"m"}')
+    assert b.registry.offset(TP) == 17
+    a.registry.commit(a.guard, {TP: 18})
+    assert server.nodes[OFFSET].data == b"18"
+    b.coordinator.delete(OFFSET)
+    a.registry.commit(a.guard, {TP: 19})
+    assert server.nodes[OFFSET].data == b"19"
+
+
+def test_readers_are_those_registered(two: tuple[Member, Member]) -> None:
+    """Each stream of each member; who has gone is no reader any more."""
+    a, b = two
+    assert set(a.registry.readers()) == {"a-0", "b-0"}
+    b.registry.unregister("b")
+    assert set(a.registry.readers()) == {"a-0"}
+    assert not a.registry.is_registered("b")
+
+
+def test_a_group_of_a_broker_is_not_joined(server: MemoryZooKeeper) -> None:
+    """Members by Kafka's group protocol know nothing of owner nodes."""
+    first = MemoryCoordinator(server)
+    first.create_if_absent(group_nodes.record_path("g"), b'{"members":[{"id":"x"}]}')
+    with pytest.raises(SkidwayError, match="coordinate through a broker"):
+        Member(server, "a")
+
+
+@pytest.mark.parametrize("has_record", [False, True])
+def test_a_broker_that_stores_members_meanwhile_is_before_us(
+    server: MemoryZooKeeper, has_record: bool
+) -> None:
+    """Between our look and our registration: then we are not registered, and say whose it is."""
+    record, ids = group_nodes.record_path("g"), group_nodes.ids_path("g")
+    member, broker = MemoryCoordinator(server), MemoryCoordinator(server)
+    broker.create_if_absent(ids)
+    if has_record:
+        broker.create_if_absent(record, b"{}")
+    requests_before = 1 if has_record else 2
+    seen: list[int] = []
+
+    def between() -> None:
+        seen.append(1)
+        if len(seen) == requests_before + 1:
+            broker.create_if_absent(record, b"{}")
+            broker.set_versioned(record, b'{"members":[],"omitted":7}', 0)
+
+    member.hook = between
+    with pytest.raises(GroupCoordinated, match="coordinate through a broker"):
+        Registry(member, "g", server.clock).register(Guard("late", {"t": 1}, 0))  # type: ignore[arg-type]
+    assert len(seen) > requests_before + 1
+    assert server.children(ids) == []
+
+
+def test_a_registration_is_seen_by_a_broker_that_stores_members(server: MemoryZooKeeper) -> None:
+    """It writes to the node above: the version that the broker's transaction checks is gone."""
+    Member(server, "a").registry.unregister("a")
+    before = server.nodes[group_nodes.ids_path("g")].version
+    Member(server, "b")
+    assert server.nodes[group_nodes.ids_path("g")].version > before

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from skidway.consumer import Consumer
+from skidway.consumer.settings import ConsumerOptions, ConsumerSettings
+from skidway.errors import ConfigurationRefused, UsageError
+
+
+def test_options_are_the_settings() -> None:
+    """Every setting can be given, and nothing else."""
+    assert {each.name for each in fields(ConsumerSettings)} == set(ConsumerOptions.__annotations__)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"auto_offset_reset": "begin"}, {"session_timeout_ms": 5}, {"max_poll": 3}]
+)
+def test_settings_that_make_no_sense_are_refused(wrong: Any) -> None:
+    """In words, before anything is connected."""
+    with pytest.raises(UsageError):
+        Consumer("127.0.0.1:1", "g", "t", **wrong)
+
+
+def test_addresses_and_groups_are_looked_at_first() -> None:
+    """What is no address or no name is refused without waiting for anybody."""
+    with pytest.raises(ConfigurationRefused):
+        Consumer("127.0.0.1:1", "g", "t", zookeeper_connect="nowhere")
+    with pytest.raises(UsageError, match="no name of a group"):
+        Consumer("127.0.0.1:1", "a/b", "t")
+    with pytest.raises(UsageError, match=r"bootstrap\.servers"):
+        Consumer("", "g", "t")

@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from skidway.consumer import Consumer, NoOffset, NotOwned, nodes
+from skidway.consumer.reader import Reader
+from skidway.consumer.registration import Registration
+from skidway.consumer.settings import ConsumerSettings
+from skidway.consumer.share import Subscription
+from skidway.consumer.stream import Stream
+from skidway.errors import UsageError
+from skidway.kafka import columns, group_nodes
+from skidway.kafka.batch import CorruptBatch
+from skidway.kafka.types import TopicPartition
+from support.clock import ManualClock
+from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
+from support.memory_zookeeper import MemoryCoordinator, MemoryZooKeeper
+
+TP = TopicPartition("t", 0)
+SESSION_S = 10.0
+
+
+class World:
+    """One topic with one partition, and members of the group "g"."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.server = MemoryZooKeeper(self.clock, SESSION_S)
+        self.cluster = MemoryCluster()
+        self.cluster.create("t")
+        self.coordinators: list[MemoryCoordinator] = []
+        self.registrations: list[Registration] = []
+
+    def produce(self, *values: bytes) -> None:
+        times = np.full(len(values), self.clock.time_ms())
+        self.cluster.log(TP).append(columns.encode(pa.array(values, pa.binary()), times))
+
+    def member(self, **settings: Any) -> Stream:
+        coordinator = MemoryCoordinator(self.server)
+        registration = Registration(
+            coordinator,  # type: ignore[arg-type]
+            "g",
+            session_timeout_s=SESSION_S,
+            clock=self.clock,
+        )
+        options = ConsumerSettings(**{"auto_offset_reset": "earliest", **settings})
+        client: Any = MemoryClient(self.cluster, self.clock)
+        fetcher: Any = MemoryFetcher(self.cluster)
+        reader = Reader(client, registration, options, Subscription(("t",), 0), fetcher=fetcher)
+        registration.begin({"t": 1}, (reader.bell,))
+        self.coordinators.append(coordinator)
+        self.registrations.append(registration)
+        return Stream(reader, timeout_ms=None)
+
+    def leave(self, stream: Stream, *, done: bool = False) -> None:
+        """As a consumer that is closed."""
+        stream.close(done=done)
+        for registration in self.registrations:
+            registration.close()
+
+    def poll(self, stream: Stream, *, times: int = 5, most: int = 100) -> list[bytes | None]:
+        """What comes within a second or so; nobody's session ends meanwhile."""
+        found = []
+        for _ in range(times):
+            found += [record.value for record in stream.poll(0, max_records=most - len(found))]
+            if len(found) == most:
+                break
+            self.clock.advance(0.2)
+            for coordinator in self.coordinators:
+                coordinator.ping()
+        return found
+
+    def committed(self) -> int | None:
+        node = self.server.nodes.get(group_nodes.offset_path("g", TP))
+        return None if node is None else nodes.read_offset(node.data)
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    found = World()
+    found.produce(b"0", b"1", b"2")
+    found.produce(b"3", b"4")
+    yield found
+    for registration in found.registrations:
+        registration.close()
+
+
+def test_a_record_is_done_when_the_next_one_is_asked_for(world: World) -> None:
+    """What is committed at the end is behind the last record that was finished."""
+    stream = world.member()
+    assert world.poll(stream, most=3) == [b"0", b"1", b"2"]
+    world.leave(stream)
+    assert world.committed() == 0
+    again = world.member()
+    assert world.poll(again, most=3) == [b"0", b"1", b"2"]
+    world.leave(again, done=True)
+    assert world.committed() == 3
+
+
+def test_an_expired_offset_is_reset_as_settings_say(world: World) -> None:
+    """To the first record there is, behind the last, or not at all but told."""
+    stream = world.member()
+    assert world.poll(stream, most=1) == [b"0"]
+    world.leave(stream, done=True)
+    world.cluster.log(TP).expire(3)
+    latest = world.member(auto_offset_reset="latest", enable_auto_commit=False)
+    assert world.poll(latest) == []
+    assert latest.position(TP) == 5
+    world.leave(latest)
+    none = world.member(auto_offset_reset="none", enable_auto_commit=False)
+    with pytest.raises(NoOffset, match="is not in the log"):
+        world.poll(none)
+    world.leave(none)
+    earliest = world.member()
+    assert world.poll(earliest) == [b"3", b"4"]
+
+
+def test_without_an_offset_none_is_an_error(world: World) -> None:
+    """It says what to do; after a reset the same member goes on."""
+    stream = world.member(auto_offset_reset="none")
+    with pytest.raises(NoOffset, match="has no committed offset; seek, reset"):
+        world.poll(stream)
+    world.server.make("/consumers/g/offsets/t/0", b"4", None)
+    world.clock.advance(2.0)
+    assert world.poll(stream) == [b"4"]
+
+
+def test_listeners_may_commit_before_a_partition_passes_on(world: World) -> None:
+    """Without auto commit a listener's commit is what the next owner begins at."""
+    told: list[tuple[str, Sequence[TopicPartition]]] = []
+
+    def revoked(tps: Sequence[TopicPartition]) -> None:
+        told.append(("revoked", tps))
+        first.commit()
+
+    first = world.member(
+        enable_auto_commit=False,
+        on_partitions_assigned=lambda tps: told.append(("assigned", tps)),
+        on_partitions_revoked=revoked,
+    )
+    assert world.poll(first, most=3) == [b"0", b"1", b"2"]
+    world.leave(first)
+    assert told == [("assigned", [TP]), ("revoked", [TP])]
+    assert world.committed() == 3
+    assert world.poll(world.member()) == [b"3", b"4"]
+
+
+def test_nothing_is_handed_out_after_a_lease(world: World) -> None:
+    """Cut off from ZooKeeper a member reads on for a while, then waits; its offsets wait too."""
+    stream = world.member()
+    assert world.poll(stream, most=1) == [b"0"]
+    world.coordinators[0].break_off()
+    world.clock.advance(0.6 * SESSION_S)
+    assert [record.value for record in stream.poll(0, max_records=1)] == [b"1"]
+    world.clock.advance(0.3 * SESSION_S)
+    assert stream.poll(0) == []
+    world.coordinators[0].connect_again()
+    assert world.poll(stream) == [b"2", b"3", b"4"]
+
+
+def test_a_session_that_ended_begins_anew_at_the_committed_offset(world: World) -> None:
+    """What was not committed comes again; commit tells that it was not ours any more."""
+    stream = world.member(enable_auto_commit=False)
+    assert world.poll(stream, most=2) == [b"0", b"1"]
+    stream.commit()
+    assert [record.value for record in stream.poll(0, max_records=1)] == [b"2"]
+    world.server.end(world.coordinators[0].session)
+    with pytest.raises(NotOwned):
+        stream.commit()
+    assert world.poll(stream) == [b"2", b"3", b"4"]
+
+
+def test_seek_goes_where_it_says(world: World) -> None:
+    """Forward and back, also within what was fetched; only in what is ours."""
+    stream = world.member()
+    assert world.poll(stream, most=2) == [b"0", b"1"]
+    stream.seek(TP, 4)
+    assert world.poll(stream) == [b"4"]
+    stream.seek(TP, 1)
+    assert world.poll(stream, most=1) == [b"1"]
+    with pytest.raises(UsageError):
+        stream.seek(TP, -1)
+    with pytest.raises(NotOwned):
+        stream.seek(TopicPartition("t", 1), 0)
+    world.leave(stream)
+    assert world.committed() == 1
+
+
+def test_a_damaged_batch_is_not_passed_over(world: World) -> None:
+    """Who goes on after the error gets it again, and nothing behind it is given or committed."""
+    world.produce(b"5")
+    world.cluster.log(TP).batches[1][-1] ^= 1
+    stream = world.member()
+    assert world.poll(stream, most=3) == [b"0", b"1", b"2"]
+    for _ in range(3):
+        with pytest.raises(CorruptBatch):
+            world.poll(stream)
+    stream.seek(TP, 5)
+    assert world.poll(stream) == [b"5"]
+    stream.seek(TP, 3)
+    with pytest.raises(CorruptBatch):
+        world.poll(stream)
+    stream.commit()
+    assert world.committed() == 3
+    world.leave(stream)
+
+
+def test_another_thread_closes_it_between_two_records(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Just while the next record is looked for: the iteration ends, as it does at any moment."""
+    stream = world.member()
+    assert world.poll(stream, most=1) == [b"0"]
+
+    def closed_meanwhile(_: Reader) -> bool:
+        closing = threading.Thread(target=stream.close)
+        closing.start()
+        closing.join()
+        return True
+
+    monkeypatch.setattr(Reader, "is_clear", property(closed_meanwhile))
+    with pytest.raises(StopIteration):
+        next(stream)
+
+
+def test_a_listener_that_raises_keeps_no_consumer_open(world: World) -> None:
+    """All streams end, and so does the session: what they own is free at once."""
+
+    def refuse(_: Sequence[TopicPartition]) -> None:
+        raise RuntimeError("no")
+
+    stream = world.member(on_partitions_revoked=refuse)
+    world.poll(stream, most=1)
+    consumer: Any = object.__new__(Consumer)
+    consumer._streams, consumer._registration = [stream], world.registrations[0]
+    with pytest.raises(RuntimeError):
+        consumer.close()
+    assert not [path for path in world.server.nodes if "/owners/t/" in path]

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from skidway.kafka.errors import BrokerUnreachable, ErrorCode
+from skidway.producer.directory import Directory
+from support.clock import ManualClock
+
+ANSWER_WITHIN_S = 30.0
+AGE_MAX_S = 300.0
+
+
+class Cluster:
+    """A client whose brokers know every topic, or are away."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self.clock = clock
+        self.asked = 0
+        self.is_away = False
+        self.partitions = 1
+
+    def metadata(self, names: Sequence[str]) -> Any:
+        self.asked += 1
+        if self.is_away:
+            self.clock.advance(ANSWER_WITHIN_S)
+            raise BrokerUnreachable("nobody answers")
+        partitions = [SimpleNamespace(index=each, leader=1) for each in range(self.partitions)]
+        topic = SimpleNamespace(error=ErrorCode.NONE, partitions=partitions)
+        return SimpleNamespace(topics=dict.fromkeys(names, topic))
+
+    def topic_configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
+        return {name: {"max.message.bytes": "700"} for name in names}
+
+    def pause(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+
+
+def directory(cluster: Cluster) -> Directory:
+    client: Any = cluster
+    return Directory(client, batch_size=1000, age_max_s=AGE_MAX_S, clock=cluster.clock)
+
+
+def test_brokers_that_are_away_hold_nobody_back_who_knows_the_topic() -> None:
+    """What is old is asked for once, and then counts on; so a buffer can fill during an outage."""
+    clock = ManualClock()
+    cluster = Cluster(clock)
+    known = directory(cluster)
+    assert known.topic("t", 60.0).limit_bytes == 700
+    clock.advance(AGE_MAX_S)
+    cluster.is_away = True
+    began_at = clock.monotonic()
+    for _ in range(100):
+        assert known.topic("t", 60.0).partitions == 1
+    assert (cluster.asked, clock.monotonic() - began_at) == (2, ANSWER_WITHIN_S)
+    cluster.is_away, cluster.partitions = False, 5
+    clock.advance(AGE_MAX_S)
+    assert known.topic("t", 60.0).partitions == 5
+
+
+def test_who_knows_the_topic_does_not_wait_for_who_asks() -> None:
+    """One thread asks; the others send on with what is known."""
+    cluster = Cluster(ManualClock())
+    known = directory(cluster)
+    known.topic("t", 60.0)
+    cluster.clock.advance(AGE_MAX_S)
+    began_at = time.monotonic()
+    with known._lock:
+        assert known.topic("t", 5.0).partitions == 1
+    assert time.monotonic() - began_at < 1
+    assert cluster.asked == 1
+
+
+def test_a_partition_that_was_added_is_asked_for() -> None:
+    """At once, though the topic is known and not old."""
+    cluster = Cluster(ManualClock())
+    known = directory(cluster)
+    assert known.topic("t", 60.0).partitions == 1
+    cluster.partitions = 2
+    cluster.clock.advance(1)
+    assert known.topic("t", 60.0, 1).partitions == 2

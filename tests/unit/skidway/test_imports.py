@@ -1,0 +1,36 @@
+"""What producer and consumer bring into an application, and what they give."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from skidway import consumer, producer
+
+OURS = {"bench", "pyspark_skidway", "skidway"}
+
+KERNEL = {"", ".clock", ".coordination", ".errors", ".log"}
+"""What the client stands on, beside `skidway.kafka`."""
+
+CLIENT = (".consumer", ".kafka", ".producer")
+
+
+def test_producer_and_consumer_need_nothing_else_of_skidway() -> None:
+    """No agent, broker, loader, audit or schemas, nor settings and command line: an application has
+    the client, and of the kernel what it stands on."""
+    code = "import sys, skidway.consumer, skidway.producer; print(*sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    loaded = {name for name in found.stdout.split() if name.partition(".")[0] in OURS}
+    kernel = {name.removeprefix("skidway") for name in loaded}
+    client = {name for name in kernel if name.startswith(CLIENT)}
+    assert client >= {".producer.producer", ".consumer.consumer"}
+    assert kernel - client == KERNEL
+
+
+@pytest.mark.parametrize("package", [consumer, producer])
+def test_every_name_is_there(package: object) -> None:
+    """What `__all__` promises can be imported."""
+    for name in package.__all__:  # type: ignore[attr-defined]
+        assert getattr(package, name).__name__ == name
