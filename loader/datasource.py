@@ -40,11 +40,11 @@ from skidway.kafka.client import EARLIEST, LATEST, Client
 from skidway.kafka.columns import DecodedBatch, Origins
 from skidway.kafka.source import sources_of
 from skidway.kafka.types import TopicPartition
-from skidway.loader import plan
-from skidway.loader.columns import OWN, RESERVED, Records, own_columns
-from skidway.loader.decode import Decoder, check_reader
-from skidway.loader.fetch import batches
-from skidway.loader.plan import Planned
+from skidway.loader.planning import plan
+from skidway.loader.planning.plan import Planned
+from skidway.loader.reading.batches import batches
+from skidway.loader.reading.columns import OWN, RESERVED, Records, own_columns
+from skidway.loader.reading.decoder import Decoder, check_reader
 from skidway.schemas.client import RegistryClient, Security
 
 PLACES: Final = ("_host", "_file")

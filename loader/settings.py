@@ -7,7 +7,7 @@ from pathlib import Path
 
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import DEFAULT_CLUSTER, check_cluster_name
-from skidway.loader import plan, topics
+from skidway.loader.planning import plan, topics
 from skidway.schemas.client import RegistrySecuritySettings
 from skidway.settings import setting
 

@@ -1,8 +1,8 @@
 """The real commit code, searched to exhaustion: two loaders, a crash between any two operations,
 and answers that get lost.
 
-A loader is the generator that production runs (`skidway.loader.commit`); the search performs one
-operation of one loader at a time on a store in memory, and goes on from every state once. A
+A loader is the generator that production runs (`skidway.loader.state.commit`); the search performs
+one operation of one loader at a time on a store in memory, and goes on from every state once. A
 loader's own state is the answers it was sent, so that it can be rebuilt in any branch.
 """
 
@@ -19,8 +19,8 @@ import pytest
 
 from skidway.errors import StateRefused
 from skidway.kafka.source import Source
-from skidway.loader import commit, layout
-from skidway.loader.manifest import ROWS, DataFile, Manifest, PartitionRange
+from skidway.loader.state import commit, layout
+from skidway.loader.state.manifest import ROWS, DataFile, Manifest, PartitionRange
 from support.memory_store import MemoryStore, Snapshot
 from support.promises import promise
 

@@ -14,8 +14,10 @@ from skidway.audit.marks import FileKey
 from skidway.kafka.batch import seal, stamp
 from skidway.kafka.columns import Origins, encode
 from skidway.kafka.source import Source
-from skidway.loader.decode import Decoder
-from skidway.loader.manifest import (
+from skidway.loader.planning.plan import Slice
+from skidway.loader.reading.decoder import Decoder
+from skidway.loader.slices.slice_load import Job, SliceLoad, SliceResult
+from skidway.loader.state.manifest import (
     REJECTS,
     ROWS,
     BatchMark,
@@ -25,8 +27,6 @@ from skidway.loader.manifest import (
     PartitionRange,
     SchemaChoice,
 )
-from skidway.loader.plan import Slice
-from skidway.loader.slices import Job, SliceLoad, SliceResult
 from skidway.loader.store import Store
 from skidway.schemas.client import RegistryRefused, Security
 from skidway.schemas.codec import Codec

@@ -1,0 +1,6 @@
+"""Spark: one session per run, one task per slice.
+
+runner        starts Spark at the first slice, runs slices, brings back what tasks raise
+properties    what Spark is told at its start
+scratch       Spark's directory for one run, deleted with it
+"""
