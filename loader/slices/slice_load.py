@@ -33,8 +33,8 @@ from skidway.loader.planning import plan
 from skidway.loader.planning.plan import Slice
 from skidway.loader.reading.columns import OWN, REJECTED, Records, file_schema, own_columns
 from skidway.loader.reading.decoder import Decoder
+from skidway.loader.slices.hour_writer import HourWriter, Target, has_hour
 from skidway.loader.slices.locations import Placed, place
-from skidway.loader.state.files import HourWriter, Target, has_hour
 from skidway.loader.state.manifest import REJECTS, ROWS, BatchMark, DataFile, Gap
 from skidway.loader.state.tables import Place
 from skidway.loader.store import Store

@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 from skidway.audit.marks import FileKey
 from skidway.errors import StateRefused
 from skidway.loader.state import layout
-from skidway.loader.state.files import write_table
 from skidway.loader.state.manifest import BUCKETS, MARKS, NAMES, DataFile, Manifest
+from skidway.loader.state.parquet_file import write_table
 from skidway.loader.store import Store
 
 DELTAS_MAX: Final = 16

@@ -470,7 +470,7 @@ def test_chunks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_large_slices_are_flushed_into_several_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory is bounded: rows beyond the limit go to a further file of the same hour."""
-    monkeypatch.setattr("skidway.loader.state.files.FLUSH_BYTES", 1)
+    monkeypatch.setattr("skidway.loader.slices.hour_writer.FLUSH_BYTES", 1)
     monkeypatch.setattr("skidway.loader.slices.slice_load.CHUNK_ROWS", 3)
     store, result = run(lines(9))
     assert [file.path.rsplit("-", 1)[1] for file in result.files] == [
