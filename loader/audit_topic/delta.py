@@ -15,6 +15,7 @@ the same manifest again gives the same messages, which the collector counts once
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from skidway.audit.counts import BucketKey, Counts
@@ -25,6 +26,15 @@ from skidway.kafka.source import Source
 from skidway.loader.state.manifest import Manifest, PartitionRange
 
 COUNTED = ("agent", "bucket", "count", "bytes", "checksum", "rejects", "repeats", "previous")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Who says a load's deltas, and when. last: the number of the output's last delta before."""
+
+    sender: Sender
+    time_ms: int
+    last: int
 
 
 def last_number(newest: Manifest | None) -> int:
@@ -38,9 +48,7 @@ def last_key(newest: Manifest) -> tuple[int, int]:
 
 
 def make(
-    sender: Sender,
-    time_ms: int,
-    last: int,
+    head: Head,
     counts: Counts,
     previous: Mapping[BucketKey, int],
     source: Source,
@@ -48,9 +56,9 @@ def make(
 ) -> tuple[Numbered, dict[str, Any]]:
     """The deltas of one load, and the manifest's `audit`."""
     numbered = number_deltas(
-        sender,
-        time_ms,
-        last,
+        head.sender,
+        head.time_ms,
+        head.last,
         counts,
         previous,
         ranges=[Range(source, p.partition, p.first, p.end) for p in partitions if p.first < p.end],
@@ -61,8 +69,8 @@ def make(
         ],
     )
     return numbered, {
-        "host": sender.host,
-        "time": time_ms,
+        "host": head.sender.host,
+        "time": head.time_ms,
         "bucket_ms": counts.bucket_ms,
         "last": numbered.last,
         "deltas": [_rows(delta) for delta in numbered.deltas],

@@ -6,7 +6,7 @@ from skidway import log
 from skidway.errors import SkidwayError
 from skidway.kafka.client import Client
 from skidway.kafka.types import TopicPartition
-from skidway.loader.runs.topic_load import Topic
+from skidway.loader.planning.topic import Topic
 from skidway.loader.state.manifest import Manifest
 
 _log = log.get(__name__)

@@ -9,8 +9,10 @@ from skidway.errors import SkidwayError
 from skidway.kafka.client import Client
 from skidway.loader.planning import plan
 from skidway.loader.planning.plan import Planned
+from skidway.loader.planning.topic import Topic
+from skidway.loader.planning.topic_plan import TopicPlan
 from skidway.loader.planning.topics import choose
-from skidway.loader.runs.run import look
+from skidway.loader.runs.session import look
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.state import commit, layout
 from skidway.loader.state.manifest import Manifest
@@ -32,35 +34,31 @@ def planned(settings: LoaderSettings) -> tuple[list[Row], int]:
     rows: list[Row] = []
     code = 0
     with Client(settings.bootstrap_servers, client_id="skidway-loader") as client:
-        session = look(settings, client, store)
-        accepted = plan.parse_accepted(settings.gaps_accepted)
-        for name in session.missing:
-            rows.append({"topic": name, "problem": f"the topic {name} does not exist"})
-            code = 1
-        for name, problem in session.troubles.items():
-            rows.append({"topic": name, "problem": str(problem)})
-            code = 1
-        for topic in session.topics:
-            newest = _newest(store, topic.name)
-            try:
-                plan.check_identity(newest, topic.source)
-                plan.check_bucket(newest, settings.bucket_ms)
-            except SkidwayError as error:
-                rows.append({"topic": topic.name, "problem": str(error)})
-                code = error.exit_code
-                continue
-            before = plan.positions(newest)
-            for gone in plan.missing_partitions(topic.name, before, topic.bounds, topic.away):
-                rows.append(_planned_row(topic.name, gone, 0))
-                code = code or 1
-            for bounds in topic.bounds:
-                previous = before.get(bounds.partition)
-                gaps = plan.named_gaps(topic.name, bounds.partition, previous, topic.gaps, accepted)
-                each = plan.plan_partition(topic.name, bounds, previous, gaps)
-                slices = plan.cut([each], settings.slice_records)
-                rows.append(_planned_row(topic.name, each, len(slices)))
-                code = code or (1 if each.refused else 0)
+        session = look(settings, client)
+    for name in session.missing:
+        rows.append({"topic": name, "problem": f"the topic {name} does not exist"})
+        code = 1
+    for name, problem in session.troubles.items():
+        rows.append({"topic": name, "problem": str(problem)})
+        code = 1
+    for topic in session.topics:
+        try:
+            ranges = _ranges(topic, _newest(store, topic.name), settings)
+        except SkidwayError as error:
+            rows.append({"topic": topic.name, "problem": str(error)})
+            code = error.exit_code
+            continue
+        for each in ranges:
+            slices = plan.cut([each], settings.slice_records)
+            rows.append(_planned_row(topic.name, each, len(slices)))
+            code = code or (1 if each.refused else 0)
     return rows, code
+
+
+def _ranges(topic: Topic, newest: Manifest | None, settings: LoaderSettings) -> list[Planned]:
+    found = TopicPlan(topic, newest, settings.gaps_accepted)
+    found.check(settings.bucket_ms)
+    return [*found.missing(), *(found.partition(bounds) for bounds in topic.bounds)]
 
 
 def _planned_row(topic: str, each: Planned, slices: int) -> Row:

@@ -23,7 +23,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from skidway import files, log
 from skidway.clock import Clock
 from skidway.errors import SkidwayError
-from skidway.loader.runs.run import Report
+from skidway.loader.runs.outcome import Report
 
 PREFIX = "skidway_loader_last_"
 UNEXPECTED = 1

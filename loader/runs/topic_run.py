@@ -18,8 +18,11 @@ from skidway.loader.audit_topic import delta
 from skidway.loader.audit_topic.publication import publish
 from skidway.loader.planning import plan
 from skidway.loader.planning.plan import Planned
+from skidway.loader.planning.topic import Topic
 from skidway.loader.runs.group_offsets import GroupOffsets
-from skidway.loader.runs.topic_load import LostRace, Outcome, Parts, Topic, TopicLoad, note
+from skidway.loader.runs.outcome import Outcome, note
+from skidway.loader.runs.parts import Parts
+from skidway.loader.runs.topic_load import LostRace, TopicLoad
 from skidway.loader.spark.runner import Progress
 from skidway.loader.state import commit
 from skidway.loader.state.manifest import Manifest

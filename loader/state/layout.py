@@ -3,7 +3,7 @@
 <topic>/dt=2026-01-31/hour=07/part-<load>-<partition>-<first offset>.parquet     rows
 _skidway/<topic>/<load as 20 digits>.json                                        manifest
 _skidway/<topic>/staging/<load>-<uuid>/...                  files not moved into place yet
-_skidway/<topic>/marks|names|buckets/<load as 20 digits>.parquet                 side files
+_skidway/<topic>/marks|names|buckets/<load as 20 digits>.parquet                 tables' files
 _skidway/<topic>/rejects/dt=.../hour=.../reject-<load>-<partition>-<first offset>.parquet
 _skidway/<topic>/waiting/<agent>-<file>        since when an announcement is missed, ms
 """
@@ -11,6 +11,7 @@ _skidway/<topic>/waiting/<agent>-<file>        since when an announcement is mis
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -19,6 +20,20 @@ MANIFEST_DIGITS: Final = 20
 HOUR_MS: Final = 3_600_000
 _MANIFEST = re.compile(r"^(\d{20})\.json$")
 _STAGING = re.compile(r"^(\d+)-([0-9a-f]{32})$")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadId:
+    """Which attempt at which load of which topic: of one number, one uuid is committed."""
+
+    topic: str
+    number: int
+    uuid: str
+
+    @property
+    def staging(self) -> str:
+        """Directory of the load's files until they are moved into place."""
+        return staging(self.topic, self.number, self.uuid)
 
 
 def state(topic: str) -> str:
@@ -75,8 +90,8 @@ def rejects(topic: str, hour: int, load: int, partition: int, first_offset: int)
     return f"{folder}/reject-{load}-{partition}-{first_offset}.parquet"
 
 
-def side(topic: str, table: str, load: int) -> str:
-    """Path of a side file: `table` is marks, names or buckets."""
+def table(topic: str, table: str, load: int) -> str:
+    """Path of a table's file: `table` is marks, names or buckets."""
     return f"{state(topic)}/{table}/{load:0{MANIFEST_DIGITS}}.parquet"
 
 

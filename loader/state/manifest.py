@@ -26,8 +26,8 @@
   goes on. So the newest manifest alone says where every partition stands.
 - `files[].kind`: rows, rejects, marks, names or buckets. `checksum` is the sum modulo 2^64 of the
   record hashes (audit/checksum.py) of a file of rows or rejects, as a signed long.
-- `side` names, oldest first, the side files that together are the state after this load: a
-  snapshot and the deltas behind it; later ones win.
+- `side` names, oldest first, the files of each table that together are the state after this load:
+  a snapshot and the deltas behind it; later ones win (loader/state/tables.py).
 - `audit` is the hdfs tier's delta with the key (HDFS, producer, epoch, number). It is published
   after the commit and can be published again from here at any time. The first load of an output
   takes an epoch above all that were heard of its producer (loader/audit_topic/feed.py); later ones

@@ -1,4 +1,4 @@
-"""Side files: state that grows with files and buckets and therefore is not in the manifest itself.
+"""Tables: state that grows with files and buckets and therefore is not in the manifest itself.
 
     marks     partition, agent, file -> highest end byte loaded (audit/marks.py)
     names     agent, file -> host, path, from announcements
@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from skidway.audit.marks import FileKey
 from skidway.errors import StateRefused
 from skidway.loader.state import layout
+from skidway.loader.state.layout import LoadId
 from skidway.loader.state.manifest import BUCKETS, MARKS, NAMES, DataFile, Manifest
 from skidway.loader.state.parquet_file import write_table
 from skidway.loader.store import Store
@@ -48,61 +49,58 @@ SCHEMAS: Final[dict[str, pa.Schema]] = {
 }
 
 
-@dataclass(slots=True)
-class SideState:
-    """What the side files say together. Changed only by the driver, between loads."""
-
-    marks: dict[int, dict[FileKey, int]] = field(default_factory=dict)
-    names: dict[FileKey, Place] = field(default_factory=dict)
-    buckets: dict[BucketKey, int] = field(default_factory=dict)
-
-
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What one load adds to the state."""
+    """What one load adds to the tables."""
 
     marks: Mapping[int, Mapping[FileKey, int]]
     names: Mapping[FileKey, Place]
     buckets: Mapping[BucketKey, int]
 
 
-def read_state(store: Store, manifest: Manifest | None) -> SideState:
-    """The state after a manifest. StateRefused when one of its side files is gone or damaged."""
-    state = SideState()
+@dataclass(slots=True)
+class Tables:
+    """What the tables' files say together. Changed only by the driver, between loads."""
+
+    marks: dict[int, dict[FileKey, int]] = field(default_factory=dict)
+    names: dict[FileKey, Place] = field(default_factory=dict)
+    buckets: dict[BucketKey, int] = field(default_factory=dict)
+
+    def add(self, changes: Changes) -> None:
+        """Makes the tables what they are after a load with these changes."""
+        for partition, marks in changes.marks.items():
+            self.marks.setdefault(partition, {}).update(marks)
+        self.names.update(changes.names)
+        self.buckets.update(changes.buckets)
+
+
+def read_tables(store: Store, manifest: Manifest | None) -> Tables:
+    """The tables after a manifest. StateRefused when one of their files is gone or damaged."""
+    tables = Tables()
     if manifest is None:
-        return state
+        return tables
     for partition, agent, file, end in _rows(store, manifest, MARKS):
-        state.marks.setdefault(partition, {})[agent, file] = end
+        tables.marks.setdefault(partition, {})[agent, file] = end
     for agent, file, host, path in _rows(store, manifest, NAMES):
-        state.names[agent, file] = host, path
+        tables.names[agent, file] = host, path
     for agent, bucket, number in _rows(store, manifest, BUCKETS):
-        state.buckets[agent, bucket] = number
-    return state
+        tables.buckets[agent, bucket] = number
+    return tables
 
 
-def apply(state: SideState, changes: Changes) -> None:
-    """Makes the state what it is after a load with these changes."""
-    for partition, marks in changes.marks.items():
-        state.marks.setdefault(partition, {}).update(marks)
-    state.names.update(changes.names)
-    state.buckets.update(changes.buckets)
-
-
-def write_side(
+def stage(
     store: Store,
-    topic: str,
-    load: int,
-    staging: str,
+    load: LoadId,
     before: Mapping[str, Sequence[str]],
-    state: SideState,
+    tables: Tables,
     changes: Changes,
 ) -> tuple[list[DataFile], dict[str, tuple[str, ...]]]:
-    """Stages the side files of a load: (files, names for the manifest).
+    """Stages the tables' files of a load: (files, names for the manifest).
 
-    `state` is the state with the changes applied, for the case that a snapshot is due.
+    before: what the manifest before names. `tables` has the changes already, for the case that a
+    snapshot is due.
     """
-    whole = _tables(state.marks, state.names, state.buckets)
-    delta = _tables(changes.marks, changes.names, changes.buckets)
+    whole, delta = _rows_of(tables), _rows_of(changes)
     files, named = [], {}
     for kind in (MARKS, NAMES, BUCKETS):
         earlier = tuple(before.get(kind, ()))
@@ -111,29 +109,29 @@ def write_side(
         if not rows and not snapshot:
             named[kind] = earlier
             continue
-        table = pa.Table.from_arrays(
-            [pa.array(column) for column in zip(*rows, strict=True)]
-            if rows
-            else [pa.nulls(0, each.type) for each in SCHEMAS[kind]],
-            schema=SCHEMAS[kind],
-        )
-        path = layout.side(topic, kind, load)
-        files.append(write_table(store, table, kind, path, f"{staging}/{kind}.parquet"))
+        table = _arrow(rows, SCHEMAS[kind])
+        path = layout.table(load.topic, kind, load.number)
+        files.append(write_table(store, table, kind, path, f"{load.staging}/{kind}.parquet"))
         named[kind] = (path,) if snapshot else (*earlier, path)
     return files, named
 
 
-def _tables(
-    marks: Mapping[int, Mapping[FileKey, int]],
-    names: Mapping[FileKey, Place],
-    buckets: Mapping[BucketKey, int],
-) -> dict[str, list[tuple[Any, ...]]]:
+def _arrow(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
+    if not rows:
+        return schema.empty_table()
+    columns = [pa.array(column) for column in zip(*rows, strict=True)]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _rows_of(tables: Tables | Changes) -> dict[str, list[tuple[Any, ...]]]:
     return {
         MARKS: [
-            (partition, *key, end) for partition, each in marks.items() for key, end in each.items()
+            (partition, *key, end)
+            for partition, marks in tables.marks.items()
+            for key, end in marks.items()
         ],
-        NAMES: [(*key, *place) for key, place in names.items()],
-        BUCKETS: [(*key, number) for key, number in buckets.items()],
+        NAMES: [(*key, *place) for key, place in tables.names.items()],
+        BUCKETS: [(*key, number) for key, number in tables.buckets.items()],
     }
 
 

@@ -23,8 +23,10 @@ from skidway.kafka.columns import Origins
 from skidway.kafka.types import TopicPartition
 from skidway.loader.audit_topic.feed import Feed
 from skidway.loader.planning.plan import Bounds, Slice
+from skidway.loader.planning.topic import Topic
+from skidway.loader.runs.outcome import Outcome
+from skidway.loader.runs.parts import Parts
 from skidway.loader.runs.run import load_all
-from skidway.loader.runs.topic_load import Outcome, Parts, Topic
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.slices.slice_load import Job, SliceResult
 from skidway.schemas.client import Registered
@@ -109,7 +111,7 @@ class MemoryLoading:
                     "skidway.loader.audit_topic.publication.Producer",
                     lambda _: MemoryProducer(self.cluster),
                 ),
-                ("skidway.loader.runs.topic_load.header_at", self._header_at),
+                ("skidway.loader.planning.batch_below.header_at", self._header_at),
                 ("skidway.loader.runs.topic_run.PATIENCE_S", 0.0),
             ):
                 stack.enter_context(patch(name, substitute))

@@ -14,7 +14,7 @@ MUTANTS = (
     ),
     Mutant(
         "of a partition's gaps that the mirror named the last one alone is known",
-        "loader/runs/run.py",
+        "loader/runs/session.py",
         "(*known, Gap(gap.first, gap.end, gap.reason))",
         "(*known[:0], Gap(gap.first, gap.end, gap.reason))",
         (
@@ -349,9 +349,9 @@ MUTANTS = (
     ),
     Mutant(
         "a batch below is compared only while all of it is there",
-        "loader/runs/topic_load.py",
-        "        if bounds.log_start > below.last_offset:",
-        "        if bounds.log_start >= below.last_offset:",
+        "loader/planning/batch_below.py",
+        "    if bounds.log_start > below.last_offset:",
+        "    if bounds.log_start >= below.last_offset:",
         (
             "tests/unit/loader/runs/test_topic_load.py::"
             "test_a_batch_below_is_compared_as_long_as_a_record_of_it_is_there",
@@ -359,7 +359,7 @@ MUTANTS = (
     ),
     Mutant(
         "gaps that were named are forgotten before they are passed",
-        "loader/runs/topic_load.py",
+        "loader/runs/manifest_draft.py",
         "    ahead = tuple(gap for gap in named if gap.end > end)",
         "    ahead = tuple(gap for gap in named if gap.end < end)",
         (
@@ -369,7 +369,7 @@ MUTANTS = (
     ),
     Mutant(
         "a load that reads no batch forgets the one below",
-        "loader/runs/topic_load.py",
+        "loader/runs/manifest_draft.py",
         "    end, below = planned.first, planned.below  #",
         "    end, below = planned.first, None  #",
         (
@@ -379,7 +379,7 @@ MUTANTS = (
     ),
     Mutant(
         "a load that ends in a gap forgets the batch below",
-        "loader/runs/topic_load.py",
+        "loader/runs/manifest_draft.py",
         "        below = result.below or below\n",
         "        below = result.below\n",
         (
@@ -389,7 +389,7 @@ MUTANTS = (
     ),
     Mutant(
         "a partition that is kept back passes the gap in front of it",
-        "loader/runs/topic_load.py",
+        "loader/planning/batch_below.py",
         "replace(planned, first=at, end=at, gap=None, refused=refused)",
         "replace(planned, end=at, gap=None, refused=refused)",
         (
@@ -398,7 +398,7 @@ MUTANTS = (
     ),
     Mutant(
         "a partition that is kept back says that it passed the gap in front of it",
-        "loader/runs/topic_load.py",
+        "loader/planning/batch_below.py",
         "replace(planned, first=at, end=at, gap=None, refused=refused)",
         "replace(planned, first=at, end=at, refused=refused)",
         (
@@ -407,9 +407,9 @@ MUTANTS = (
     ),
     Mutant(
         "an output that is reached by another name is another one",
-        "loader/runs/topic_load.py",
-        'newest.producer if newest else f"{parts.store.url}/{topic.name}"',
-        'f"{parts.store.url}/{topic.name}"',
+        "loader/runs/manifest_draft.py",
+        'newest.producer if newest else f"{parts.store.url}/{self._topic.name}"',
+        'f"{parts.store.url}/{self._topic.name}"',
         (
             "tests/unit/loader/runs/test_topic_load.py::"
             "test_an_output_that_is_reached_by_another_name_goes_on_under_its_first",
@@ -572,8 +572,8 @@ MUTANTS = (
     Mutant(
         "a manifest forgets partitions that are away",
         "loader/runs/topic_load.py",
-        "for bounds in topic.bounds), *missing]",
-        "for bounds in topic.bounds)]",
+        "[*ranges, *self._plan.missing()]",
+        "ranges",
         (
             "tests/unit/loader/runs/test_topic_load.py::"
             "test_a_partition_that_is_away_keeps_its_place_and_holds_no_other_back",
@@ -581,8 +581,8 @@ MUTANTS = (
     ),
     Mutant(
         "a snapshot of the marks lacks those of its own load",
-        "loader/runs/topic_load.py",
-        "        apply(state, changes)\n",
+        "loader/runs/manifest_draft.py",
+        "        tables.add(changes)\n",
         "",
         (
             "tests/unit/loader/runs/test_topic_load.py::test_marks_hold_however_many_loads_there_were",
@@ -590,7 +590,7 @@ MUTANTS = (
     ),
     Mutant(
         "a topic that was made again is loaded into the old one's output",
-        "loader/runs/topic_load.py",
+        "loader/planning/topic_plan.py",
         "        plan.check_identity(self._newest, self._topic.source)\n",
         "",
         (
@@ -601,7 +601,8 @@ MUTANTS = (
     Mutant(
         "a load in which nothing moved is committed",
         "loader/runs/topic_load.py",
-        "        if all(each.first == each.end for each in ranges):\n            return None\n",
+        "        if all(each.first == each.end for each in ranges):\n"
+        "            return None, results\n",
         "",
         (
             "tests/unit/loader/runs/test_topic_load.py::"
@@ -610,7 +611,7 @@ MUTANTS = (
     ),
     Mutant(
         "gaps inside of a range are not in its manifest",
-        "loader/runs/topic_load.py",
+        "loader/runs/manifest_draft.py",
         "        end, gaps = result.end, gaps + result.gaps",
         "        end = result.end",
         (
@@ -620,9 +621,9 @@ MUTANTS = (
     ),
     Mutant(
         "a load's chain of a bucket begins anew",
-        "loader/runs/topic_load.py",
-        "number for key, number in state.buckets.items()},",
-        "0 for key in state.buckets},",
+        "loader/runs/manifest_draft.py",
+        "number for key, number in tables.buckets.items()}",
+        "0 for key in tables.buckets}",
         (
             "tests/unit/loader/runs/test_topic_load.py::"
             "test_a_load_names_the_delta_of_before_that_touched_its_buckets",
@@ -640,7 +641,7 @@ MUTANTS = (
     ),
     Mutant(
         "the batch below is asked for at an offset that has expired",
-        "loader/runs/topic_load.py",
+        "loader/planning/batch_below.py",
         "max(below.base_offset, bounds.log_start))",
         "below.base_offset)",
         (
@@ -677,9 +678,9 @@ MUTANTS = (
     ),
     Mutant(
         "each load numbers its messages anew",
-        "loader/runs/topic_load.py",
-        "            delta.last_number(newest),\n",
-        "            0,\n",
+        "loader/runs/manifest_draft.py",
+        "delta.last_number(newest))",
+        "0)",
         ("tests/crash/loader/test_load.py::test_killed_and_begun_again",),
     ),
     # Announcements.
@@ -745,7 +746,7 @@ MUTANTS = (
     # Epochs of outputs.
     Mutant(
         "a new output begins with epoch 1, whatever was heard of it",
-        "loader/runs/topic_load.py",
+        "loader/runs/manifest_draft.py",
         "newest.epoch if newest else parts.feed.next_epoch(producer)",
         "newest.epoch if newest else 1",
         (
@@ -755,7 +756,7 @@ MUTANTS = (
     ),
     Mutant(
         "a new output's epoch comes from the clock",
-        "loader/runs/topic_load.py",
+        "loader/runs/manifest_draft.py",
         "newest.epoch if newest else parts.feed.next_epoch(producer)",
         "newest.epoch if newest else now",
         ("tests/unit/loader/runs/test_epochs.py::test_one_above_the_highest_that_was_heard",),
@@ -798,7 +799,7 @@ MUTANTS = (
     ),
     Mutant(
         "an epoch is chosen by what was heard before the tasks ran",
-        "loader/runs/topic_load.py",
+        "loader/runs/manifest_draft.py",
         "            parts.read_on()  # its epoch is above all that were published up to now\n",
         "            pass\n",
         (
@@ -816,7 +817,7 @@ MUTANTS = (
     ),
     Mutant(
         "who lost the race to begin an output keeps the epoch that it chose",
-        "loader/runs/topic_load.py",
+        "loader/runs/manifest_draft.py",
         "epoch = newest.epoch if newest else parts",
         "epoch = newest.epoch if newest and newest.number > 1 else parts",
         (

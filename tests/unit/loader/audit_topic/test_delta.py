@@ -25,7 +25,9 @@ def test_messages_come_back_from_the_manifest() -> None:
     """A manifest that was written and read gives the very messages that were made with it."""
     counts = counted((7, 0, Sums(3, 30, -5, 1, 2)), (8, 60_000, Sums(1, 10, 1 << 62)))
     ranges = [PartitionRange(0, 5, 9, (Gap(6, 7, "lost"),)), PartitionRange(1, 4, 4)]
-    numbered, audit = delta.make(SENDER, 99, 4, counts, {(SOURCE, 7, 0): 2}, SOURCE, ranges)
+    numbered, audit = delta.make(
+        delta.Head(SENDER, 99, 4), counts, {(SOURCE, 7, 0): 2}, SOURCE, ranges
+    )
     manifest = Manifest.from_json(replace(WHOLE, audit=audit).to_json(), "x")
     assert delta.messages(manifest) == list(numbered.deltas)
     assert delta.last_number(manifest) == 5
@@ -42,6 +44,8 @@ def test_numbers_go_on_without_holes() -> None:
     """The next load's delta has the next number; the buckets remember it."""
     assert delta.last_number(None) == 0
     ranges = [PartitionRange(0, 0, 1)]
-    numbered, audit = delta.make(SENDER, 1, 0, counted((7, 0, Sums(1))), {}, SOURCE, ranges)
+    numbered, audit = delta.make(
+        delta.Head(SENDER, 1, 0), counted((7, 0, Sums(1))), {}, SOURCE, ranges
+    )
     assert (numbered.last, audit["last"]) == (1, 1)
     assert numbered.touched == {(SOURCE, 7, 0): 1}

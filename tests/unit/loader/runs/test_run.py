@@ -14,11 +14,10 @@ from skidway.kafka.client.cluster import Broker, Cluster, ListedOffset, Partitio
 from skidway.kafka.errors import BadValue, BrokerUnreachable, ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
 from skidway.loader.runs.group_offsets import GroupOffsets
-from skidway.loader.runs.run import Report, look
-from skidway.loader.runs.topic_load import Outcome
+from skidway.loader.runs.outcome import Outcome, Report
+from skidway.loader.runs.session import look
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.state.manifest import Gap
-from support.memory_store import MemoryStore
 from support.promises import promise
 
 MIRROR = {
@@ -96,7 +95,7 @@ def settings() -> LoaderSettings:
 )
 def test_a_topic_in_trouble_does_not_stop_the_others(gone: bool, sentence: str) -> None:
     """Without a leader, or deleted while we look, a topic is a problem of its own."""
-    session = look(settings(), Client(gone=gone), MemoryStore())  # type: ignore[arg-type]
+    session = look(settings(), Client(gone=gone))  # type: ignore[arg-type]
     (good,) = session.topics
     assert (good.name, good.bounds[0].high_watermark) == ("good", 7)
     ((name, problem),) = session.troubles.items()
@@ -118,24 +117,24 @@ def test_the_gravest_problem_is_the_status() -> None:
 @promise("5 silent leader")
 def test_a_leader_that_does_not_answer_keeps_back_its_own_partitions_only() -> None:
     """Metadata still names a leader that is dead: what the others have can be loaded."""
-    (logs,) = look(settings(), TwoLeaders(1), MemoryStore()).topics  # type: ignore[arg-type]
+    (logs,) = look(settings(), TwoLeaders(1)).topics  # type: ignore[arg-type]
     assert [each.partition for each in logs.bounds] == [0]
     assert logs.away == {1: "dead:9092 did not answer"}
     with pytest.raises(BrokerUnreachable):
-        look(settings(), TwoLeaders(0, 1), MemoryStore())  # type: ignore[arg-type]
+        look(settings(), TwoLeaders(0, 1))  # type: ignore[arg-type]
 
 
 @promise("5 gaps")
 def test_the_mirror_itself_names_the_gaps_that_may_be_passed() -> None:
     """They come from its topic config and from nowhere else."""
-    (logs,) = look(settings(), TwoLeaders(), MemoryStore()).topics  # type: ignore[arg-type]
+    (logs,) = look(settings(), TwoLeaders()).topics  # type: ignore[arg-type]
     assert logs.gaps == {0: (Gap(5, 9, "expired"), Gap(20, 30, "expired"))}
 
 
 def test_an_unreachable_cluster_stops_the_run() -> None:
     """Where no broker answers nothing can be loaded: that is the whole run's error."""
     with pytest.raises(BrokerUnreachable):
-        look(settings(), Client(unreachable=True), MemoryStore())  # type: ignore[arg-type]
+        look(settings(), Client(unreachable=True))  # type: ignore[arg-type]
 
 
 class Silent:

@@ -9,9 +9,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from skidway.cli.commands import main
 from skidway.errors import SkidwayError, Unreachable
-from skidway.loader.runs.run import Report
+from skidway.loader.runs.outcome import Outcome, Report
 from skidway.loader.runs.textfile import LastRun, Recorded
-from skidway.loader.runs.topic_load import Outcome
 from support.clock import ManualClock
 
 GOOD = Report([Outcome("a", loads=[1, 2], rows=30, rejects=1), Outcome("b", loads=[7], rows=5)])

@@ -22,7 +22,10 @@ from skidway.kafka.columns import Origins
 from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.loader.audit_topic.feed import Feed
 from skidway.loader.planning.plan import Bounds, Planned, Slice
-from skidway.loader.runs.topic_load import LostRace, Outcome, Parts, Topic, TopicLoad, note
+from skidway.loader.planning.topic import Topic
+from skidway.loader.runs.outcome import Outcome, note
+from skidway.loader.runs.parts import Parts
+from skidway.loader.runs.topic_load import LostRace, TopicLoad
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.slices.join import PartitionResult
 from skidway.loader.slices.slice_load import SliceResult, Stop
@@ -262,7 +265,7 @@ def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
     topic = Topic("logs", "", WHOLE.source, (Bounds(0, 40, 200),), named)
     load = attempt(MemoryStore(), topic=topic, newest=newest)
     with patch(
-        "skidway.loader.runs.topic_load.header_at", side_effect=Unreachable("nobody answers")
+        "skidway.loader.planning.batch_below.header_at", side_effect=Unreachable("nobody answers")
     ):
         (planned,) = load.plan()
     assert "kept back at offset 30" in planned.refused

@@ -1,4 +1,4 @@
-"""Side files: the state after a load is what its manifest's files say together."""
+"""Tables: the state after a load is what its manifest's files say together."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from dataclasses import replace
 import pytest
 
 from skidway.errors import StateRefused
+from skidway.loader.state.layout import LoadId
 from skidway.loader.state.manifest import BUCKETS, MARKS, NAMES, Manifest
 from skidway.loader.state.tables import (
     DELTAS_MAX,
     Changes,
-    SideState,
-    apply,
-    read_state,
-    write_side,
+    Tables,
+    read_tables,
+    stage,
 )
 from support.loading import WHOLE
 from support.memory_store import MemoryStore
 
 NOTHING = Changes({}, {}, {})
+UUID = "c" * 32
 
 
 def load(store: MemoryStore, number: int, before: Manifest | None, changes: Changes) -> Manifest:
     """One load that changes nothing but the state."""
-    state = read_state(store, before)
-    apply(state, changes)
-    files, side = write_side(
-        store, "logs", number, f"staging/{number}", before.side if before else {}, state, changes
-    )
+    tables = read_tables(store, before)
+    tables.add(changes)
+    names = before.side if before else {}
+    files, side = stage(store, LoadId("logs", number, UUID), names, tables, changes)
     for file in files:
         assert store.rename(file.staged, file.path)
     return replace(WHOLE, number=number, files=tuple(files), side=side)
@@ -43,16 +43,16 @@ def test_later_files_win() -> None:
     store = MemoryStore()
     first = load(store, 1, None, Changes({0: {(7, 1): 10, (7, 2): 5}, 1: {(7, 1): 3}}, {}, {}))
     second = load(store, 2, first, Changes({0: {(7, 1): 30}}, {(7, 1): ("h", "/p")}, {(7, 60): 2}))
-    state = read_state(store, second)
-    assert state.marks == {0: {(7, 1): 30, (7, 2): 5}, 1: {(7, 1): 3}}
-    assert state.names == {(7, 1): ("h", "/p")}
-    assert state.buckets == {(7, 60): 2}
+    tables = read_tables(store, second)
+    assert tables.marks == {0: {(7, 1): 30, (7, 2): 5}, 1: {(7, 1): 3}}
+    assert tables.names == {(7, 1): ("h", "/p")}
+    assert tables.buckets == {(7, 60): 2}
     assert len(second.side[MARKS]) == 2
     assert len(second.side[NAMES]) == 1
 
 
 def test_a_load_that_changes_nothing_writes_nothing() -> None:
-    """No side file is written for what did not change, and none is forgotten."""
+    """No file is written for what did not change, and none is forgotten."""
     store = MemoryStore()
     first = load(store, 1, None, marks(1))
     second = load(store, 2, first, NOTHING)
@@ -68,14 +68,14 @@ def test_deltas_become_a_snapshot() -> None:
         newest = load(store, number, newest, marks(number))
     assert newest is not None
     assert [len(newest.side[kind]) for kind in (MARKS, NAMES, BUCKETS)] == [1, 1, 1]
-    state = read_state(store, newest)
-    assert state.marks[0] == {(7, n): 10 * n for n in range(1, DELTAS_MAX + 2)}
-    assert len(state.names) == DELTAS_MAX + 1
+    tables = read_tables(store, newest)
+    assert tables.marks[0] == {(7, n): 10 * n for n in range(1, DELTAS_MAX + 2)}
+    assert len(tables.names) == DELTAS_MAX + 1
 
 
 def test_without_a_manifest_there_is_no_state() -> None:
     """The first load begins with no marks."""
-    assert read_state(MemoryStore(), None) == SideState()
+    assert read_tables(MemoryStore(), None) == Tables()
 
 
 def test_ids_up_to_the_largest_survive() -> None:
@@ -83,7 +83,7 @@ def test_ids_up_to_the_largest_survive() -> None:
     store = MemoryStore()
     key = ((1 << 63) - 1, (1 << 63) - 1)
     newest = load(store, 1, None, Changes({3: {key: (1 << 63) - 1}}, {}, {}))
-    assert read_state(store, newest).marks == {3: {key: (1 << 63) - 1}}
+    assert read_tables(store, newest).marks == {3: {key: (1 << 63) - 1}}
 
 
 def test_a_side_file_that_is_gone_stops_by_name() -> None:
@@ -92,7 +92,7 @@ def test_a_side_file_that_is_gone_stops_by_name() -> None:
     newest = load(store, 1, None, marks(1))
     store.delete(newest.side[MARKS][0])
     with pytest.raises(StateRefused, match=r"marks/0{19}1\.parquet.*is missing"):
-        read_state(store, newest)
+        read_tables(store, newest)
 
 
 def test_a_damaged_side_file_stops_by_name() -> None:
@@ -101,4 +101,4 @@ def test_a_damaged_side_file_stops_by_name() -> None:
     newest = load(store, 1, None, marks(1))
     store.put(newest.side[MARKS][0], b"PAR1 but no more")
     with pytest.raises(StateRefused, match="damaged"):
-        read_state(store, newest)
+        read_tables(store, newest)
