@@ -71,30 +71,28 @@ class Records:
 
     def take(self, rows: npt.NDArray[np.intp]) -> Records:
         """Some of them, in the order given."""
-        origins = self.origins
         return Records(
-            self.partition,
-            self.offsets[rows],
-            self.timestamps[rows],
-            Origins(
-                origins.agent[rows], origins.file[rows], origins.first[rows], origins.length[rows]
-            ),
+            self.partition, self.offsets[rows], self.timestamps[rows], select(self.origins, rows)
         )
 
     def slice(self, end: int) -> Records:
         """The first `end` of them."""
-        origins = self.origins
         return Records(
             self.partition,
             self.offsets[:end],
             self.timestamps[:end],
-            Origins(
-                origins.agent[:end], origins.file[:end], origins.first[:end], origins.length[:end]
-            ),
+            select(self.origins, slice(end)),
         )
 
     def __len__(self) -> int:
         return len(self.offsets)
+
+
+def select(origins: Origins, rows: npt.NDArray[np.intp] | slice) -> Origins:
+    """Origins of some records, in the order given."""
+    return Origins(
+        origins.agent[rows], origins.file[rows], origins.first[rows], origins.length[rows]
+    )
 
 
 def own_columns(records: Records, hosts: pa.Array, files: pa.Array) -> list[pa.Array]:

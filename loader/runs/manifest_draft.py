@@ -14,8 +14,8 @@ from skidway.loader.audit_topic import delta
 from skidway.loader.planning.plan import Planned
 from skidway.loader.planning.topic import Topic
 from skidway.loader.runs.parts import Parts
+from skidway.loader.slices.job import SliceResult
 from skidway.loader.slices.join import PartitionResult
-from skidway.loader.slices.slice_load import SliceResult
 from skidway.loader.state.layout import LoadId
 from skidway.loader.state.manifest import Gap, Manifest, PartitionRange, SchemaChoice
 from skidway.loader.state.tables import BucketKey, Changes, Tables, stage

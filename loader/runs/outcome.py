@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from skidway.errors import ConfigurationRefused, SkidwayError, StateRefused, Unreachable
+from skidway.loader.slices.job import Stop
 from skidway.loader.slices.join import PartitionResult
-from skidway.loader.slices.slice_load import Stop
 from skidway.loader.state.manifest import Manifest, PartitionRange
 
 GRAVEST_FIRST: Final = (

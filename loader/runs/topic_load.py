@@ -23,8 +23,8 @@ from skidway.loader.reading.columns import RESERVED
 from skidway.loader.reading.decoder import NOT_FOUND, check_reader
 from skidway.loader.runs.manifest_draft import ManifestDraft, ranges_of
 from skidway.loader.runs.parts import Parts
+from skidway.loader.slices.job import Job
 from skidway.loader.slices.join import PartitionResult, run_all
-from skidway.loader.slices.slice_load import Job
 from skidway.loader.spark.runner import Interrupted, Progress
 from skidway.loader.state import commit, layout
 from skidway.loader.state.layout import LoadId

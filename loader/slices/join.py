@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from skidway.audit.marks import FileKey, Joined, SliceEnds
 from skidway.audit.marks import join as join_marks
 from skidway.loader.planning.plan import Slice
-from skidway.loader.slices.slice_load import SliceResult, Stop
+from skidway.loader.slices.job import SliceResult, Stop
 from skidway.loader.state.manifest import BatchMark, Gap
 
 Work = tuple[Slice, Mapping[FileKey, int]]

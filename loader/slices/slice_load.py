@@ -11,9 +11,7 @@ answer any more: what comes before is loaded, what comes after waits.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -21,24 +19,23 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skidway.audit.counts import BucketKey, Counts, Sums, identify
+from skidway.audit.counts import Counts
 from skidway.audit.marks import FileKey, Walked, advance, walk
 from skidway.errors import Unreachable
 from skidway.kafka import columns
 from skidway.kafka.batch import BatchHeader, CorruptBatch, read_header
-from skidway.kafka.columns import DecodedBatch, Origins
+from skidway.kafka.columns import DecodedBatch
 from skidway.kafka.errors import KafkaError
-from skidway.kafka.source import Source
 from skidway.loader.planning import plan
 from skidway.loader.planning.plan import Slice
 from skidway.loader.reading.columns import OWN, REJECTED, Records, file_schema, own_columns
 from skidway.loader.reading.decoder import Decoder
+from skidway.loader.slices.chunk import Chunk, gather, unpacked_bytes
 from skidway.loader.slices.hour_writer import HourWriter, Target, has_hour
+from skidway.loader.slices.job import Job, SliceResult, Stop
 from skidway.loader.slices.locations import Placed, place
-from skidway.loader.state.manifest import REJECTS, ROWS, BatchMark, DataFile, Gap
-from skidway.loader.state.tables import Place
+from skidway.loader.state.manifest import REJECTS, ROWS, BatchMark, Gap
 from skidway.loader.store import Store
-from skidway.schemas.client import Security
 
 Bools = npt.NDArray[np.bool_]
 
@@ -50,71 +47,6 @@ CHUNK_BATCHES: Final = 4_096
 STRADDLE: Final = "straddle"
 NOT_ANNOUNCED: Final = "not-announced"
 NO_HOUR: Final = "timestamp"
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What all slices of one load of one topic have in common.
-
-    reader: the subject's schema. names: announced files. unannounced: files whose announcement was
-    waited for long enough; not patient: none is waited for. gaps: named gaps by partition.
-    """
-
-    topic: str
-    source: Source
-    load: int
-    uuid: str
-    output: str
-    bootstrap_servers: str
-    registry_url: str
-    registry_security: Security
-    reader: str
-    bucket_ms: int
-    compression: str
-    names: Mapping[FileKey, Place]
-    unannounced: frozenset[FileKey]
-    patient: bool
-    gaps: Mapping[int, tuple[Gap, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """Why a range ended before its end. waiting_for: the file whose announcement is missed.
-
-    awaited: that one, and those of the records behind it that have been seen.
-    """
-
-    offset: int
-    sentence: str
-    waiting_for: FileKey | None = None
-    awaited: frozenset[FileKey] = frozenset()
-
-
-@dataclass(slots=True)
-class SliceResult:
-    """What a task did. end: offsets below it are covered. below: the last batch before `end`."""
-
-    piece: Slice
-    end: int
-    files: tuple[DataFile, ...] = ()
-    lowest: dict[FileKey, int] = field(default_factory=dict)
-    highest: dict[FileKey, int] = field(default_factory=dict)
-    sums: dict[BucketKey, Sums] = field(default_factory=dict)
-    schema_ids: Counter[int] = field(default_factory=Counter)
-    reasons: Counter[str] = field(default_factory=Counter)
-    gaps: tuple[Gap, ...] = ()
-    below: BatchMark | None = None
-    stop: Stop | None = None
-    repeats: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Chunk:
-    """Records of several batches, those of the slice only, before any decision."""
-
-    records: Records
-    keys: pa.BinaryArray
-    values: pa.BinaryArray
 
 
 class SliceLoad:
@@ -152,7 +84,7 @@ class SliceLoad:
                 break
             self._position = header.last_offset + 1
             rows += len(pending[-1].offsets)
-            size += _bytes(pending[-1])
+            size += unpacked_bytes(pending[-1])
             if rows >= CHUNK_ROWS or size >= CHUNK_BYTES or len(pending) >= CHUNK_BATCHES:
                 self._process(pending)
                 pending, rows, size = [], 0, 0
@@ -216,14 +148,14 @@ class SliceLoad:
         self._result.end = stop.offset
 
     def _process(self, batches: list[DecodedBatch]) -> None:
-        chunk = _gather(batches, self._piece)
+        chunk = gather(batches, self._piece)
         walked = self._walk(chunk.records)
         placed = self._place(chunk.records)
         wanted = placed.missing & ~walked.repeat
         if wanted.any():
             end = int(np.argmax(wanted))
             self._await(chunk.records, end, wanted)
-            chunk = _Chunk(chunk.records.slice(end), chunk.keys[:end], chunk.values[:end])
+            chunk = chunk.first(end)
             walked = self._walk(chunk.records)
             placed = placed.slice(end)
         self._note_marks(walked)
@@ -266,7 +198,7 @@ class SliceLoad:
         for key, first in walked.lowest.items():
             result.lowest[key] = min(first, result.lowest.get(key, first))
 
-    def _write(self, chunk: _Chunk, walked: Walked, placed: Placed) -> Bools:
+    def _write(self, chunk: Chunk, walked: Walked, placed: Placed) -> Bools:
         """Rows and rejects of a chunk; returns which records were rejected."""
         faults: dict[int, tuple[str, str]] = {}
         _note(faults, walked.straddle, STRADDLE)
@@ -286,7 +218,7 @@ class SliceLoad:
         self._result.schema_ids += decoded.schema_ids
         return self._reject(chunk, placed, faults)
 
-    def _reject(self, chunk: _Chunk, placed: Placed, faults: dict[int, tuple[str, str]]) -> Bools:
+    def _reject(self, chunk: Chunk, placed: Placed, faults: dict[int, tuple[str, str]]) -> Bools:
         rejected = np.zeros(len(chunk.records), np.bool_)
         if not faults:
             return rejected
@@ -326,46 +258,6 @@ class SliceLoad:
         return result
 
 
-def _bytes(batch: DecodedBatch) -> int:
-    """Unpacked: what a batch has on the wire may be a hundredth of it."""
-    return int(batch.keys.nbytes + batch.values.nbytes)
-
-
 def _note(faults: dict[int, tuple[str, str]], mask: Bools, reason: str) -> None:
     if mask.any():
         faults |= dict.fromkeys(np.flatnonzero(mask).tolist(), (reason, ""))
-
-
-def _gather(batches: list[DecodedBatch], piece: Slice) -> _Chunk:
-    """All records of the batches that lie in the slice, as one run."""
-    offsets = np.concatenate([each.offsets for each in batches])
-    timestamps = np.concatenate([each.timestamps for each in batches])
-    has_origin = np.concatenate([each.has_origin for each in batches])
-    origins = _join_origins(batches)
-    keys = pa.concat_arrays([each.keys for each in batches])
-    values = pa.concat_arrays([each.values for each in batches])
-    begin = int(np.searchsorted(offsets, piece.first))
-    end = int(np.searchsorted(offsets, piece.end))
-    cut = slice(begin, end)
-    offsets, timestamps, has_origin = offsets[cut], timestamps[cut], has_origin[cut]
-    origins = Origins(
-        origins.agent[cut], origins.file[cut], origins.first[cut], origins.length[cut]
-    )
-    identified = identify(origins, has_origin, piece.partition, offsets)
-    records = Records(piece.partition, offsets, timestamps, identified)
-    return _Chunk(records, keys[cut], values[cut])
-
-
-def _join_origins(batches: list[DecodedBatch]) -> Origins:
-    parts = [each.origins or _no_origins(len(each.offsets)) for each in batches]
-    return Origins(
-        np.concatenate([each.agent for each in parts]),
-        np.concatenate([each.file for each in parts]),
-        np.concatenate([each.first for each in parts]),
-        np.concatenate([each.length for each in parts]),
-    )
-
-
-def _no_origins(count: int) -> Origins:
-    zeros = np.zeros(count, np.int64)
-    return Origins(zeros, zeros, zeros, zeros)

@@ -30,8 +30,9 @@ from skidway.loader.planning.plan import Slice
 from skidway.loader.reading.batches import batches
 from skidway.loader.reading.decoder import Decoder
 from skidway.loader.settings import LoaderSettings
+from skidway.loader.slices.job import Job, SliceResult
 from skidway.loader.slices.join import Work
-from skidway.loader.slices.slice_load import Job, SliceLoad, SliceResult
+from skidway.loader.slices.slice_load import SliceLoad
 from skidway.loader.spark.properties import properties, workers_python
 from skidway.loader.spark.scratch import Scratch
 from skidway.loader.store import Store, open_store

@@ -16,7 +16,8 @@ from skidway.kafka.columns import Origins, encode
 from skidway.kafka.source import Source
 from skidway.loader.planning.plan import Slice
 from skidway.loader.reading.decoder import Decoder
-from skidway.loader.slices.slice_load import Job, SliceLoad, SliceResult
+from skidway.loader.slices.job import Job, SliceResult
+from skidway.loader.slices.slice_load import SliceLoad
 from skidway.loader.state.manifest import (
     REJECTS,
     ROWS,

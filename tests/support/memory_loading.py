@@ -28,7 +28,7 @@ from skidway.loader.runs.outcome import Outcome
 from skidway.loader.runs.parts import Parts
 from skidway.loader.runs.run import load_all
 from skidway.loader.settings import LoaderSettings
-from skidway.loader.slices.slice_load import Job, SliceResult
+from skidway.loader.slices.job import Job, SliceResult
 from skidway.schemas.client import Registered
 from support.clock import ManualClock
 from support.loading import SCHEMA, SCHEMA_ID, SOURCE, START_MS, TOPIC, Runner, datum

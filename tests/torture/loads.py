@@ -20,8 +20,8 @@ from skidway import settings
 from skidway.errors import UNEXPECTED_EXIT_CODE, SkidwayError
 from skidway.loader.runs import run
 from skidway.loader.settings import LoaderSettings
+from skidway.loader.slices.job import Job, SliceResult
 from skidway.loader.slices.join import Work
-from skidway.loader.slices.slice_load import Job, SliceResult
 from skidway.loader.spark.runner import Progress, run_slice
 
 

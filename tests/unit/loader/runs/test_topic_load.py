@@ -27,8 +27,8 @@ from skidway.loader.runs.outcome import Outcome, note
 from skidway.loader.runs.parts import Parts
 from skidway.loader.runs.topic_load import LostRace, TopicLoad
 from skidway.loader.settings import LoaderSettings
+from skidway.loader.slices.job import SliceResult, Stop
 from skidway.loader.slices.join import PartitionResult
-from skidway.loader.slices.slice_load import SliceResult, Stop
 from skidway.loader.spark.runner import Interrupted
 from skidway.loader.state import layout
 from skidway.loader.state.manifest import BatchMark, Gap, Manifest, PartitionRange

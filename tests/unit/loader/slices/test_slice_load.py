@@ -14,7 +14,8 @@ from skidway.kafka.errors import OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
 from skidway.loader.planning.plan import Slice
 from skidway.loader.reading.decoder import Decoded, Decoder
-from skidway.loader.slices.slice_load import SliceLoad, SliceResult
+from skidway.loader.slices.job import SliceResult
+from skidway.loader.slices.slice_load import SliceLoad
 from support.loading import (
     HOUR_MS,
     SCHEMA,
