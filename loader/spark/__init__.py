@@ -1,6 +1,8 @@
 """Spark: one session per run, one task per slice.
 
-    runner        starts Spark at the first slice, runs slices, brings back what tasks raise
+    runner        the driver's side: starts Spark at the first slice, runs slices
+    task          the worker's side: one slice
+    failures      what Spark and its tasks raise, as one sentence
     properties    what Spark is told at its start
     scratch       Spark's directory for one run, deleted with it
 

@@ -7,13 +7,11 @@ what they raise comes back as the same error, found in the text that Spark makes
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
-import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from types import TracebackType
@@ -22,35 +20,22 @@ from typing import Any, Final
 import pyarrow as pa
 
 from skidway import java, log
-from skidway.audit.marks import FileKey
-from skidway.errors import SkidwayError, Unreachable
-from skidway.kafka.client import Client
-from skidway.kafka.types import TopicPartition
-from skidway.loader.planning.plan import Slice
-from skidway.loader.reading.batches import batches
-from skidway.loader.reading.decoder import Decoder
+from skidway.errors import SkidwayError
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.slices.job import Job, SliceResult
 from skidway.loader.slices.join import Work
-from skidway.loader.slices.slice_load import SliceLoad
+from skidway.loader.spark.failures import failure, sentence_in
 from skidway.loader.spark.properties import properties, workers_python
 from skidway.loader.spark.scratch import Scratch
-from skidway.loader.store import Store, open_store
-from skidway.schemas.client import RegistryClient, Security
+from skidway.loader.spark.task import RESULT_SCHEMA, task
 
-RESULT_SCHEMA: Final = "slice long, result binary"
 POLL_S: Final = 0.1
-_FAILED = "skidway-task-failed "
-_FAILURE = re.compile(_FAILED + r"(\{.*\})")
-_STACK = re.compile(r"at [\w.$/]+\S*\(.*\)$|\.\.\. \d+ more$|Driver stacktrace:$")
-_EXCEPTION = re.compile(r"[\w.$]+(?:Exception|Error): ")
-
-_log = log.get(__name__)
-
 INTERRUPTED: Final = "the load was interrupted; nothing of it is committed"
 
 Progress = Callable[[int, int], None]
 """Called with (slices done, slices in all)."""
+
+_log = log.get(__name__)
 
 
 class Interrupted(SkidwayError):
@@ -94,9 +79,7 @@ class SparkRunner:
         shared = context.broadcast((job, list(work)))
         frame = self._session.range(0, len(work), 1, len(work))
         try:
-            rows = self._collect(
-                frame.mapInArrow(_task(shared), RESULT_SCHEMA), len(work), progress
-            )
+            rows = self._collect(frame.mapInArrow(task(shared), RESULT_SCHEMA), len(work), progress)
         finally:
             shared.destroy()
         return [pickle.loads(row.result) for row in rows]  # noqa: S301 - our own tasks made it
@@ -157,99 +140,16 @@ def start(settings: LoaderSettings, folder: Path) -> Any:
         raise SkidwayError(f"Spark did not start: {sentence_in(str(error))}") from error
 
 
-def failure(error: Exception) -> SkidwayError:
-    """What a task raised, found in Spark's text of it; or one sentence of that text."""
-    found = _FAILURE.search(str(error))
-    if found is not None:
-        content = json.loads(found[1])
-        kind = Unreachable if content["exit_code"] == Unreachable.exit_code else SkidwayError
-        return kind(content["sentence"])
-    return SkidwayError(f"a Spark task failed: {sentence_in(str(error)) or type(error).__name__}")
-
-
-def sentence_in(text: str) -> str:
-    """The reason in what Spark says: of a Java stack trace its first exception's, of other text the
-    last line; "" of nothing."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    said = [line for line in lines if not _STACK.match(line)]
-    if len(said) < len(lines):
-        first = next((line for line in said if _EXCEPTION.search(line)), said[-1] if said else "")
-        return _EXCEPTION.split(first)[-1]
-    return lines[-1] if lines else ""
-
-
 def _warm(session: Any) -> None:
     """Has every core start its Python worker with our modules: part of the start, not of a load."""
     cores = session.sparkContext.defaultParallelism
 
     def idle(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import skidway.loader.spark.runner  # noqa: F401 - for the import itself
+        import skidway.loader.spark.task  # noqa: F401 - for the import itself
 
         yield from numbers
 
     session.range(0, cores, 1, cores).mapInArrow(idle, "id long").collect()
-
-
-class TaskFailed(Exception):
-    """Carries a SkidwayError through Spark, as text."""
-
-    def __init__(self, error: SkidwayError) -> None:
-        content = {"exit_code": error.exit_code, "sentence": str(error)}
-        super().__init__(_FAILED + json.dumps(content))
-
-
-def _task(shared: Any) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that Spark runs on its workers: slice numbers in, pickled results out."""
-
-    def run_slices(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pyspark import TaskContext
-
-        job, work = shared.value
-        context = TaskContext.get()
-        assert context is not None  # this runs on a worker
-        attempt = context.taskAttemptId()
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                try:
-                    piece, marks = work[number]
-                    result = run_slice(job, piece, marks, attempt)
-                except SkidwayError as error:
-                    raise TaskFailed(error) from error
-                columns = {"slice": pa.array([number]), "result": [pickle.dumps(result)]}
-                yield pa.RecordBatch.from_pydict(columns)
-
-    return run_slices
-
-
-def run_slice(job: Job, piece: Slice, marks: Mapping[FileKey, int], attempt: int) -> SliceResult:
-    """One attempt at one slice, in this process."""
-    load = SliceLoad(
-        job, piece, marks, store=_store(job.output), decoder=_decoder(job), attempt=attempt
-    )
-    with Client(job.bootstrap_servers, client_id="skidway-loader") as client:
-        return load.run(batches(client, TopicPartition(job.topic, piece.partition), piece.first))
-
-
-# Spark keeps Python workers between tasks: schemas and connections need not be asked for again.
-_stores: dict[str, Store] = {}
-_decoders: dict[tuple[str, Security, str], Decoder] = {}
-CACHED_MAX: Final = 100
-
-
-def _store(url: str) -> Store:
-    if url not in _stores:
-        _stores[url] = open_store(url)
-    return _stores[url]
-
-
-def _decoder(job: Job) -> Decoder:
-    key = job.registry_url, job.registry_security, job.reader
-    if key not in _decoders:
-        if len(_decoders) >= CACHED_MAX:
-            _decoders.clear()
-        registry = RegistryClient(job.registry_url, security=job.registry_security)
-        _decoders[key] = Decoder(registry, job.reader)
-    return _decoders[key]
 
 
 def _done(context: Any) -> int:

@@ -22,7 +22,8 @@ from skidway.loader.runs import run
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.slices.job import Job, SliceResult
 from skidway.loader.slices.join import Work
-from skidway.loader.spark.runner import Progress, run_slice
+from skidway.loader.spark.runner import Progress
+from skidway.loader.spark.task import run_slice
 
 
 class Here:
