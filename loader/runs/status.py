@@ -14,7 +14,7 @@ from skidway.loader.planning.topic_plan import TopicPlan
 from skidway.loader.planning.topics import choose
 from skidway.loader.runs.session import look
 from skidway.loader.settings import LoaderSettings
-from skidway.loader.state import commit, layout
+from skidway.loader.state import commit, layout, operations
 from skidway.loader.state.manifest import Manifest
 from skidway.loader.store import Store, open_store
 
@@ -75,8 +75,8 @@ def _planned_row(topic: str, each: Planned, slices: int) -> Row:
 
 
 def _newest(store: Store, topic: str) -> Manifest | None:
-    numbers = commit.run(commit.committed(topic), store)
-    return commit.run(commit.read(topic, numbers[-1]), store) if numbers else None
+    numbers = operations.run(commit.committed(topic), store)
+    return operations.run(commit.read(topic, numbers[-1]), store) if numbers else None
 
 
 def _status(store: Store, topic: str) -> list[Row]:

@@ -26,7 +26,7 @@ from skidway.loader.runs.parts import Parts
 from skidway.loader.slices.job import Job
 from skidway.loader.slices.join import PartitionResult, run_all
 from skidway.loader.spark.runner import Interrupted, Progress
-from skidway.loader.state import commit, layout
+from skidway.loader.state import commit, layout, operations
 from skidway.loader.state.layout import LoadId
 from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.tables import Tables, read_tables
@@ -97,7 +97,7 @@ class TopicLoad:
         then nothing is deleted, because the manifest may stand."""
         store = self._parts.store
         try:
-            mine = commit.run(commit.commit(manifest), store)
+            mine = operations.run(commit.commit(manifest), store)
         except SkidwayError as error:
             data = store.read(manifest.path)
             if data is None or Manifest.from_json(data, manifest.path).uuid == manifest.uuid:

@@ -24,7 +24,7 @@ from skidway.loader.runs.outcome import Outcome, note
 from skidway.loader.runs.parts import Parts
 from skidway.loader.runs.topic_load import LostRace, TopicLoad
 from skidway.loader.spark.runner import Progress
-from skidway.loader.state import commit
+from skidway.loader.state import commit, operations
 from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.waiting import WaitingNotes
 
@@ -67,7 +67,7 @@ class TopicRun:
 
     def begin(self) -> None:
         """Finishes what earlier loads left."""
-        self.newest = commit.run(commit.begin(self._topic.name), self._parts.store)
+        self.newest = operations.run(commit.begin(self._topic.name), self._parts.store)
 
     def load(self) -> None:
         """Loads. Raises what keeps the topic from going on."""

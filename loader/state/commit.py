@@ -1,8 +1,8 @@
 """The commit of a load, step by step: the decisions here, the operations in a store.
 
 Every function that decides is a generator of operations (`Steps`): it yields what it wants done
-and is sent the answer. `run` does them on a real store; tests/model interleaves two loaders, stops
-them between any two operations and loses answers, over a store in memory.
+and is sent the answer. `operations.run` does them on a real store; tests/model interleaves two
+loaders, stops them between any two operations and loses answers, over a store in memory.
 
     begin     read the newest manifest; finish the moves of every load that still has a staging
               directory, and of the newest one; delete staging directories whose load is decided
@@ -22,85 +22,29 @@ first could miss it on both sides. What a later load took out again may be gone 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any, Final, TypeVar
+from typing import Final
 
 from skidway.errors import StateRefused
 from skidway.loader.state import layout
 from skidway.loader.state.manifest import Manifest
-from skidway.loader.store import OutcomeUnclear, Store
+from skidway.loader.state.operations import (
+    Create,
+    Created,
+    Delete,
+    Length,
+    Names,
+    Read,
+    Rename,
+    Steps,
+    Sync,
+)
 
 CREATE_ATTEMPTS: Final = 10
 LOOKS_MAX: Final = 20
 """Looks at one move; each further one needs another loader to have been faster again."""
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Length:
-    """Bytes of a file, or None."""
-
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """Bytes of a file's content, or None."""
-
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class Names:
-    """Names in a directory."""
-
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class Rename:
-    """Moves a file unless the target exists; bool."""
-
-    source: str
-    target: str
-
-
-@dataclass(frozen=True, slots=True)
-class Delete:
-    """Removes a file or a directory."""
-
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class Sync:
-    """Makes names in directories durable."""
-
-    paths: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Create:
-    """Creates a file only if absent; `Created`."""
-
-    path: str
-    data: bytes
-    scratch: str
-
-
-class Created(Enum):
-    """What became of a creation."""
-
-    YES = auto()
-    EXISTS = auto()
-    UNCLEAR = auto()
-
-
-Operation = Length | Read | Names | Rename | Delete | Sync | Create
-Steps = Generator[Operation, Any, T]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,41 +64,6 @@ class Settle(Enum):
     DELETE_SOURCE = auto()
     BOTH_GONE = auto()
     STOP = auto()
-
-
-def run(steps: Steps[T], store: Store) -> T:
-    """Does what the steps ask for, on a real store."""
-    answer: Any = None
-    while True:
-        try:
-            operation = steps.send(answer)
-        except StopIteration as done:
-            result: T = done.value
-            return result
-        answer = perform(operation, store)
-
-
-def perform(operation: Operation, store: Store) -> Any:
-    """One operation on a store; the type of the answer is the operation's."""
-    match operation:
-        case Length(path):
-            return store.length(path)
-        case Read(path):
-            return store.read(path)
-        case Names(path):
-            return store.names(path)
-        case Rename(source, target):
-            return store.rename(source, target)
-        case Delete(path):
-            return store.delete(path)
-        case Sync(paths):
-            return store.sync(paths)
-        case Create(path, data, scratch):
-            try:
-                created = store.create_if_absent(path, data, scratch)
-            except OutcomeUnclear:
-                return Created.UNCLEAR
-            return Created.YES if created else Created.EXISTS
 
 
 def begin(topic: str) -> Steps[Manifest | None]:

@@ -18,7 +18,7 @@ MUTANTS = (
         "(*known, Gap(gap.first, gap.end, gap.reason))",
         "(*known[:0], Gap(gap.first, gap.end, gap.reason))",
         (
-            "tests/unit/loader/runs/test_run.py::"
+            "tests/unit/loader/runs/test_session.py::"
             "test_the_mirror_itself_names_the_gaps_that_may_be_passed",
         ),
     ),
@@ -103,7 +103,7 @@ MUTANTS = (
         "leaders.setdefault(cluster.leader(tp), []).append(tp)",
         "leaders.setdefault(tp.topic, []).append(tp)",
         (
-            "tests/unit/loader/runs/test_run.py::"
+            "tests/unit/loader/runs/test_session.py::"
             "test_a_leader_that_does_not_answer_keeps_back_its_own_partitions_only",
         ),
     ),

@@ -8,7 +8,7 @@ import pytest
 
 from skidway.errors import StateRefused
 from skidway.kafka.source import Source
-from skidway.loader.state import commit, layout
+from skidway.loader.state import commit, layout, operations
 from skidway.loader.state.commit import Move, Settle, settle
 from skidway.loader.state.manifest import ROWS, DataFile, Manifest, PartitionRange
 from support.memory_store import MemoryStore
@@ -60,10 +60,10 @@ def test_a_commit_moves_everything_and_tidies_up() -> None:
     """After a commit the files are in place, the manifest is there, staging is gone."""
     store = MemoryStore()
     mine = staged(store, manifest())
-    assert commit.run(commit.commit(mine), store)
+    assert operations.run(commit.commit(mine), store)
     assert place(store, mine) == b"rows"
     assert store.names(layout.stagings(TOPIC)) == []
-    assert commit.run(commit.begin(TOPIC), store) == mine
+    assert operations.run(commit.begin(TOPIC), store) == mine
 
 
 def test_a_staged_file_of_another_length_is_never_committed() -> None:
@@ -71,7 +71,7 @@ def test_a_staged_file_of_another_length_is_never_committed() -> None:
     store = MemoryStore()
     mine = staged(store, manifest(), b"row")
     with pytest.raises(StateRefused, match="3 bytes instead of 4"):
-        commit.run(commit.commit(mine), store)
+        operations.run(commit.commit(mine), store)
     assert store.read(mine.path) is None
 
 
@@ -79,17 +79,19 @@ def test_a_staged_file_of_another_length_is_never_committed() -> None:
 def test_the_names_of_staged_files_are_durable_before_the_manifest() -> None:
     """A manifest that outlives a power loss names files that do, too: the staging directory is
     synced behind the last look at its files and before the manifest is created."""
-    mine, store, order = manifest(), MemoryStore(), list[commit.Operation]()
+    mine, store, order = manifest(), MemoryStore(), list[operations.Operation]()
     staged(store, mine)
     steps = commit.commit(mine)
     answer = None
     with contextlib.suppress(StopIteration):
         while True:
             order.append(steps.send(answer))
-            answer = commit.perform(order[-1], store)
-    synced = order.index(commit.Sync((mine.staging,)))
-    (created,) = [at for at, each in enumerate(order) if isinstance(each, commit.Create)]
-    looked = [at for at, each in enumerate(order) if each == commit.Length(mine.files[0].staged)]
+            answer = operations.perform(order[-1], store)
+    synced = order.index(operations.Sync((mine.staging,)))
+    (created,) = [at for at, each in enumerate(order) if isinstance(each, operations.Create)]
+    looked = [
+        at for at, each in enumerate(order) if each == operations.Length(mine.files[0].staged)
+    ]
     assert looked[0] < synced < created
 
 
@@ -100,9 +102,9 @@ def test_a_start_looks_at_the_newest_load_and_at_what_is_staged_only() -> None:
     store = MemoryStore()
     first, second = staged(store, manifest(1)), staged(store, manifest(2))
     for each in (first, second):
-        assert commit.run(commit.commit(each), store)
+        assert operations.run(commit.commit(each), store)
     store.delete(first.files[0].path)
-    assert commit.run(commit.begin(TOPIC), store) == second
+    assert operations.run(commit.begin(TOPIC), store) == second
 
 
 def test_the_loser_leaves_nothing_but_the_winner() -> None:
@@ -110,18 +112,18 @@ def test_the_loser_leaves_nothing_but_the_winner() -> None:
     store = MemoryStore()
     other = staged(store, manifest(uuid=OTHER))
     mine = staged(store, manifest())
-    assert commit.run(commit.commit(other), store)
-    assert not commit.run(commit.commit(mine), store)
+    assert operations.run(commit.commit(other), store)
+    assert not operations.run(commit.commit(mine), store)
     assert store.names(layout.stagings(TOPIC)) == []
-    assert commit.run(commit.begin(TOPIC), store) == other
+    assert operations.run(commit.begin(TOPIC), store) == other
 
 
 def test_a_loser_whose_staging_was_deleted_has_lost_and_not_failed() -> None:
     """The winner's successor deletes the loser's staging: that is a lost race, not a damage."""
     store = MemoryStore()
     other = staged(store, manifest(uuid=OTHER))
-    commit.run(commit.commit(other), store)
-    assert not commit.run(commit.commit(manifest()), store)
+    operations.run(commit.commit(other), store)
+    assert not operations.run(commit.commit(manifest()), store)
 
 
 @pytest.mark.parametrize("happened", [True, False])
@@ -130,7 +132,7 @@ def test_a_lost_answer_is_looked_up(happened: bool) -> None:
     store = MemoryStore()
     mine = staged(store, manifest())
     store.lose_answer = happened
-    assert commit.run(commit.commit(mine), store)
+    assert operations.run(commit.commit(mine), store)
     assert place(store, mine) == b"rows"
 
 
@@ -138,9 +140,9 @@ def test_a_store_that_never_answers_ends_the_load(monkeypatch: pytest.MonkeyPatc
     """Creation is tried a bounded number of times; the load then ends uncommitted, in words."""
     store = MemoryStore()
     mine = staged(store, manifest())
-    monkeypatch.setattr(commit, "perform", _never_created)
+    monkeypatch.setattr(operations, "perform", _never_created)
     with pytest.raises(StateRefused, match="could not be created in 10 attempts"):
-        commit.run(commit.commit(mine), store)
+        operations.run(commit.commit(mine), store)
 
 
 def test_a_start_finishes_what_a_commit_left() -> None:
@@ -148,7 +150,7 @@ def test_a_start_finishes_what_a_commit_left() -> None:
     store = MemoryStore()
     mine = staged(store, manifest())
     store.put(mine.path, mine.to_json())
-    assert commit.run(commit.begin(TOPIC), store) == mine
+    assert operations.run(commit.begin(TOPIC), store) == mine
     assert place(store, mine) == b"rows"
     assert store.names(layout.stagings(TOPIC)) == []
 
@@ -159,7 +161,7 @@ def test_a_start_deletes_the_source_of_a_copy() -> None:
     mine = staged(store, manifest())
     store.put(mine.path, mine.to_json())
     store.put(mine.files[0].path, b"rows")
-    commit.run(commit.begin(TOPIC), store)
+    operations.run(commit.begin(TOPIC), store)
     assert place(store, mine) == b"rows"
     assert store.length(mine.files[0].staged) is None
 
@@ -168,7 +170,7 @@ def test_a_start_keeps_staging_of_a_load_without_manifest() -> None:
     """Files of a load that is not decided yet may belong to a loader that lives."""
     store = MemoryStore()
     undecided = staged(store, manifest(number=1))
-    assert commit.run(commit.begin(TOPIC), store) is None
+    assert operations.run(commit.begin(TOPIC), store) is None
     assert store.length(undecided.files[0].staged) == 4
 
 
@@ -176,9 +178,9 @@ def test_a_start_deletes_staging_of_losers() -> None:
     """Once a number is taken, what others staged for it is deleted."""
     store = MemoryStore()
     winner = staged(store, manifest(uuid=OTHER))
-    commit.run(commit.commit(winner), store)
+    operations.run(commit.commit(winner), store)
     left = staged(store, manifest())
-    commit.run(commit.begin(TOPIC), store)
+    operations.run(commit.begin(TOPIC), store)
     assert store.length(left.files[0].staged) is None
 
 
@@ -188,7 +190,7 @@ def test_a_committed_file_that_is_nowhere_stops_by_name() -> None:
     mine = manifest()
     store.put(mine.path, mine.to_json())
     with pytest.raises(StateRefused, match=r"part-1-0-0\.parquet, and it is neither there"):
-        commit.run(commit.begin(TOPIC), store)
+        operations.run(commit.begin(TOPIC), store)
 
 
 def test_a_committed_file_of_another_length_stops_by_name() -> None:
@@ -198,7 +200,7 @@ def test_a_committed_file_of_another_length_stops_by_name() -> None:
     store.put(mine.path, mine.to_json())
     store.put(mine.files[0].path, b"ro")
     with pytest.raises(StateRefused, match="with 4 bytes; found 2 there"):
-        commit.run(commit.begin(TOPIC), store)
+        operations.run(commit.begin(TOPIC), store)
 
 
 def test_a_missing_manifest_stops_by_name() -> None:
@@ -207,7 +209,7 @@ def test_a_missing_manifest_stops_by_name() -> None:
     for number in (1, 3):
         store.put(layout.manifest(TOPIC, number), manifest(number).to_json())
     with pytest.raises(StateRefused, match=r"0{19}2\.json is missing although load 3"):
-        commit.run(commit.begin(TOPIC), store)
+        operations.run(commit.begin(TOPIC), store)
 
 
 def test_strange_files_are_none_of_ours() -> None:
@@ -215,17 +217,17 @@ def test_strange_files_are_none_of_ours() -> None:
     store = MemoryStore()
     store.put(f"{layout.state(TOPIC)}/notes.txt", b"")
     store.put(f"{layout.stagings(TOPIC)}/mine/x", b"")
-    assert commit.run(commit.begin(TOPIC), store) is None
+    assert operations.run(commit.begin(TOPIC), store) is None
     assert store.length(f"{layout.stagings(TOPIC)}/mine/x") == 0
 
 
-def _never_created(operation: commit.Operation, store: MemoryStore) -> object:
-    if isinstance(operation, commit.Create):
-        return commit.Created.UNCLEAR
+def _never_created(operation: operations.Operation, store: MemoryStore) -> object:
+    if isinstance(operation, operations.Create):
+        return operations.Created.UNCLEAR
     return _perform(operation, store)
 
 
-_perform = commit.perform
+_perform = operations.perform
 
 
 def test_rows_without_any_manifest_are_not_loaded_over() -> None:
@@ -234,11 +236,11 @@ def test_rows_without_any_manifest_are_not_loaded_over() -> None:
     store = MemoryStore()
     store.put(f"{TOPIC}/dt=2026-01-01/hour=00/part-1-0-0.parquet", b"rows")
     with pytest.raises(StateRefused, match="logs has rows, but no manifest"):
-        commit.run(commit.begin(TOPIC), store)
+        operations.run(commit.begin(TOPIC), store)
 
 
 def test_what_else_lies_beside_the_rows_is_no_obstacle() -> None:
     """Only directories of rows count; a first load into a prepared folder goes on."""
     store = MemoryStore()
     store.put(f"{TOPIC}/README", b"")
-    assert commit.run(commit.begin(TOPIC), store) is None
+    assert operations.run(commit.begin(TOPIC), store) is None

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from skidway.errors import SkidwayError, StateRefused
 from skidway.kafka.client import EARLIEST
 from skidway.kafka.client.cluster import Broker, Cluster, ListedOffset, Partition, Topic
-from skidway.kafka.errors import BadValue, BrokerUnreachable, ErrorCode, KafkaError
+from skidway.kafka.errors import BrokerUnreachable, ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
-from skidway.loader.runs.group_offsets import GroupOffsets
-from skidway.loader.runs.outcome import Outcome, Report
 from skidway.loader.runs.session import look
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.state.manifest import Gap
@@ -103,17 +98,6 @@ def test_a_topic_in_trouble_does_not_stop_the_others(gone: bool, sentence: str) 
     assert sentence in str(problem)
 
 
-def test_the_gravest_problem_is_the_status() -> None:
-    """A name that is not there does not hide a broker that is away, nor that a state is refused."""
-    missing, away = SkidwayError("there is no topic"), BrokerUnreachable("nobody answered")
-    report = Report([Outcome("a", problems=[missing]), Outcome("b", problems=[away])])
-    assert report.exit_code == 3
-    report.outcomes.append(Outcome("c", problems=[StateRefused("made again"), away]))
-    assert report.exit_code == 65
-    assert Report([Outcome("a", problems=[missing])]).exit_code == 1
-    assert Report([Outcome("a")]).exit_code == 0
-
-
 @promise("5 silent leader")
 def test_a_leader_that_does_not_answer_keeps_back_its_own_partitions_only() -> None:
     """Metadata still names a leader that is dead: what the others have can be loaded."""
@@ -135,28 +119,3 @@ def test_an_unreachable_cluster_stops_the_run() -> None:
     """Where no broker answers nothing can be loaded: that is the whole run's error."""
     with pytest.raises(BrokerUnreachable):
         look(settings(), Client(unreachable=True))  # type: ignore[arg-type]
-
-
-class Silent:
-    """A cluster that keeps no offsets."""
-
-    def __init__(self, error: SkidwayError) -> None:
-        self.asked = 0
-        self._error = error
-
-    def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        self.asked += 1
-        raise self._error
-
-
-@pytest.mark.parametrize("error", [BrokerUnreachable("away"), BadValue("no answer of Kafka's")])
-def test_how_far_it_is_is_told_in_vain_once_a_run(error: SkidwayError) -> None:
-    """Each attempt may wait for a coordinator; a load depends on none, whatever it answers."""
-    silent = Silent(error)
-    told = GroupOffsets(silent, "group")  # type: ignore[arg-type]
-    partition = SimpleNamespace(partition=0, end=7)
-    newest: Any = SimpleNamespace(topic_id="id", partitions=[partition])
-    for name in ("good", "logs", "good"):
-        wanted: Any = SimpleNamespace(name=name, topic_id="id")
-        told.tell(wanted, newest)
-    assert silent.asked == 1
