@@ -36,7 +36,7 @@ from skidway.clock import Clock
 from skidway.kafka.client import Client, Fetcher
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
-from skidway.loader.state.tables import Place
+from skidway.loader.state.tables import Location
 
 REJECTED_SUFFIX: Final = ".rejected"
 
@@ -48,16 +48,16 @@ class Feed:
     """What was read. positions: `topic/partition/topic id` -> next offset. begins: the same -> the
     offset from which on all was read. unread: whether a message could not be understood."""
 
-    names: dict[tuple[str, str], dict[FileKey, Place]] = field(default_factory=dict)
+    locations: dict[tuple[str, str], dict[FileKey, Location]] = field(default_factory=dict)
     numbers: dict[str, dict[int, int]] = field(default_factory=dict)
     positions: dict[str, int] = field(default_factory=dict)
     begins: dict[str, int] = field(default_factory=dict)
     unread: bool = False
 
-    def names_of(self, source: Source) -> dict[FileKey, Place]:
+    def locations_of(self, source: Source) -> dict[FileKey, Location]:
         """Announced files whose lines go to a topic, or whose rejected lines do."""
         base = source.topic.removesuffix(REJECTED_SUFFIX)
-        return self.names.get((source.cluster, source.topic), {}) | self.names.get(
+        return self.locations.get((source.cluster, source.topic), {}) | self.locations.get(
             (source.cluster, base), {}
         )
 
@@ -95,7 +95,7 @@ class Feed:
         """Notes a message; the first announcement of a file holds."""
         if isinstance(message, Announcement):
             source = message.source
-            known = self.names.setdefault((source.cluster, source.topic), {})
+            known = self.locations.setdefault((source.cluster, source.topic), {})
             known.setdefault((message.agent, message.file), (message.host, message.path))
         elif isinstance(message, Delta | Seal) and message.sender.tier is Tier.HDFS:
             numbers = self.numbers.setdefault(message.sender.producer, {})

@@ -98,10 +98,10 @@ class ManifestDraft:
         buckets: Mapping[BucketKey, int],
     ) -> Changes:
         """What the load adds to the tables."""
-        known = self._parts.feed.names_of(self._topic.source)
+        known = self._parts.feed.locations_of(self._topic.source)
         return Changes(
             marks={each.partition: each.moved for each in results if each.moved},
-            names={key: place for key, place in known.items() if key not in tables.names},
+            locations={key: at for key, at in known.items() if key not in tables.locations},
             buckets=buckets,
         )
 

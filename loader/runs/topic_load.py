@@ -140,7 +140,7 @@ class TopicLoad:
             reader=schema.schema,
             bucket_ms=settings.bucket_ms,
             compression=settings.compression,
-            names={**self._parts.feed.names_of(topic.source), **tables.names},
+            locations={**self._parts.feed.locations_of(topic.source), **tables.locations},
             unannounced=notes.over(self._parts.clock.time_ms(), settings.announce_wait_ms),
             patient=settings.announce_wait_ms > 0,
             gaps=self._plan.gaps,

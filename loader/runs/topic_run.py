@@ -156,12 +156,12 @@ class TopicRun:
         until = time.monotonic() + PATIENCE_S
         while keys and time.monotonic() < until:
             self._parts.read_on()
-            names = self._parts.feed.names_of(topic.source)
-            if keys & names.keys():
-                notes.clear(names)
+            announced = self._parts.feed.locations_of(topic.source)
+            if keys & announced.keys():
+                notes.clear(announced)
                 return True
             self._pause(1.0)
-        notes.clear(self._parts.feed.names_of(topic.source))
+        notes.clear(self._parts.feed.locations_of(topic.source))
         for stop in waiting:
             _log.warning("waiting_for_announcement", reason=stop.sentence)
         return False

@@ -11,7 +11,7 @@ from skidway.audit.marks import FileKey
 from skidway.kafka.source import Source
 from skidway.loader.planning.plan import Slice
 from skidway.loader.state.manifest import BatchMark, DataFile, Gap
-from skidway.loader.state.tables import Place
+from skidway.loader.state.tables import Location
 from skidway.schemas.client import Security
 
 
@@ -19,8 +19,9 @@ from skidway.schemas.client import Security
 class Job:
     """What all slices of one load of one topic have in common.
 
-    reader: the subject's schema. names: announced files. unannounced: files whose announcement was
-    waited for long enough; not patient: none is waited for. gaps: named gaps by partition.
+    reader: the subject's schema. locations: of the files that are announced. unannounced: files
+    whose announcement was waited for long enough; not patient: none is waited for. gaps: named
+    gaps by partition.
     """
 
     topic: str
@@ -34,7 +35,7 @@ class Job:
     reader: str
     bucket_ms: int
     compression: str
-    names: Mapping[FileKey, Place]
+    locations: Mapping[FileKey, Location]
     unannounced: frozenset[FileKey]
     patient: bool
     gaps: Mapping[int, tuple[Gap, ...]]

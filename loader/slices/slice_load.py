@@ -33,7 +33,7 @@ from skidway.loader.reading.decoder import Decoder
 from skidway.loader.slices.chunk import Chunk, gather, unpacked_bytes
 from skidway.loader.slices.hour_writer import HourWriter, Target, has_hour
 from skidway.loader.slices.job import Job, SliceResult, Stop
-from skidway.loader.slices.locations import Placed, place
+from skidway.loader.slices.locations import Located, locate
 from skidway.loader.state.manifest import REJECTS, ROWS, BatchMark, Gap
 from skidway.loader.store import Store
 
@@ -150,16 +150,16 @@ class SliceLoad:
     def _process(self, batches: list[DecodedBatch]) -> None:
         chunk = gather(batches, self._piece)
         walked = self._walk(chunk.records)
-        placed = self._place(chunk.records)
-        wanted = placed.missing & ~walked.repeat
+        located = self._locate(chunk.records)
+        wanted = located.missing & ~walked.repeat
         if wanted.any():
             end = int(np.argmax(wanted))
             self._await(chunk.records, end, wanted)
             chunk = chunk.first(end)
             walked = self._walk(chunk.records)
-            placed = placed.slice(end)
+            located = located.slice(end)
         self._note_marks(walked)
-        rejected = self._write(chunk, walked, placed)
+        rejected = self._write(chunk, walked, located)
         self._result.repeats += int(walked.repeat.sum())
         self._counts.add(
             self._job.source, chunk.records.timestamps, chunk.records.origins,
@@ -170,9 +170,9 @@ class SliceLoad:
         origins = records.origins
         return walk(origins.agent, origins.file, origins.first, origins.length, self._marks)
 
-    def _place(self, records: Records) -> Placed:
+    def _locate(self, records: Records) -> Located:
         job = self._job
-        return place(records.origins, job.names, job.unannounced, patient=job.patient)
+        return locate(records.origins, job.locations, job.unannounced, patient=job.patient)
 
     def _await(self, records: Records, at: int, wanted: Bools) -> None:
         origins = records.origins
@@ -198,14 +198,14 @@ class SliceLoad:
         for key, first in walked.lowest.items():
             result.lowest[key] = min(first, result.lowest.get(key, first))
 
-    def _write(self, chunk: Chunk, walked: Walked, placed: Placed) -> Bools:
+    def _write(self, chunk: Chunk, walked: Walked, located: Located) -> Bools:
         """Rows and rejects of a chunk; returns which records were rejected."""
         faults: dict[int, tuple[str, str]] = {}
         _note(faults, walked.straddle, STRADDLE)
-        _note(faults, walked.keep & placed.given_up, NOT_ANNOUNCED)
+        _note(faults, walked.keep & located.given_up, NOT_ANNOUNCED)
         timed = has_hour(chunk.records.timestamps)
         _note(faults, walked.keep & ~timed, NO_HOUR)
-        candidates = walked.keep & ~placed.given_up & timed
+        candidates = walked.keep & ~located.given_up & timed
         rows = np.flatnonzero(candidates)
         everything = len(rows) == len(candidates)
         decoded = self._decoder.decode(
@@ -213,12 +213,12 @@ class SliceLoad:
         )
         good = rows if decoded.good.all() else rows[decoded.good]
         records = chunk.records if len(good) == len(candidates) else chunk.records.take(good)
-        self._rows.add([*decoded.columns, *own_columns(records, *placed.columns(good))], records)
+        self._rows.add([*decoded.columns, *own_columns(records, *located.columns(good))], records)
         faults |= {int(rows[index]): fault for index, fault in decoded.refused.items()}
         self._result.schema_ids += decoded.schema_ids
-        return self._reject(chunk, placed, faults)
+        return self._reject(chunk, located, faults)
 
-    def _reject(self, chunk: Chunk, placed: Placed, faults: dict[int, tuple[str, str]]) -> Bools:
+    def _reject(self, chunk: Chunk, located: Located, faults: dict[int, tuple[str, str]]) -> Bools:
         rejected = np.zeros(len(chunk.records), np.bool_)
         if not faults:
             return rejected
@@ -227,7 +227,7 @@ class SliceLoad:
         reasons = [faults[int(row)] for row in rows]
         taken = pa.array(rows)
         records = chunk.records.take(rows)
-        own = own_columns(records, *placed.columns(rows))
+        own = own_columns(records, *located.columns(rows))
         at = OWN.names.index("_timestamp")
         own[at] = pc.if_else(pa.array(has_hour(records.timestamps)), own[at], None)
         self._rejects.add(

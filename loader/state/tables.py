@@ -30,7 +30,7 @@ from skidway.loader.store import Store
 DELTAS_MAX: Final = 16
 
 BucketKey = tuple[int, int]
-Place = tuple[str, str]
+Location = tuple[str, str]
 """Host and path."""
 
 SCHEMAS: Final[dict[str, pa.Schema]] = {
@@ -54,7 +54,7 @@ class Changes:
     """What one load adds to the tables."""
 
     marks: Mapping[int, Mapping[FileKey, int]]
-    names: Mapping[FileKey, Place]
+    locations: Mapping[FileKey, Location]
     buckets: Mapping[BucketKey, int]
 
 
@@ -63,14 +63,14 @@ class Tables:
     """What the tables' files say together. Changed only by the driver, between loads."""
 
     marks: dict[int, dict[FileKey, int]] = field(default_factory=dict)
-    names: dict[FileKey, Place] = field(default_factory=dict)
+    locations: dict[FileKey, Location] = field(default_factory=dict)
     buckets: dict[BucketKey, int] = field(default_factory=dict)
 
     def add(self, changes: Changes) -> None:
         """Makes the tables what they are after a load with these changes."""
         for partition, marks in changes.marks.items():
             self.marks.setdefault(partition, {}).update(marks)
-        self.names.update(changes.names)
+        self.locations.update(changes.locations)
         self.buckets.update(changes.buckets)
 
 
@@ -82,7 +82,7 @@ def read_tables(store: Store, manifest: Manifest | None) -> Tables:
     for partition, agent, file, end in _rows(store, manifest, MARKS):
         tables.marks.setdefault(partition, {})[agent, file] = end
     for agent, file, host, path in _rows(store, manifest, NAMES):
-        tables.names[agent, file] = host, path
+        tables.locations[agent, file] = host, path
     for agent, bucket, number in _rows(store, manifest, BUCKETS):
         tables.buckets[agent, bucket] = number
     return tables
@@ -130,7 +130,7 @@ def _rows_of(tables: Tables | Changes) -> dict[str, list[tuple[Any, ...]]]:
             for partition, marks in tables.marks.items()
             for key, end in marks.items()
         ],
-        NAMES: [(*key, *place) for key, place in tables.names.items()],
+        NAMES: [(*key, *location) for key, location in tables.locations.items()],
         BUCKETS: [(*key, number) for key, number in tables.buckets.items()],
     }
 

@@ -128,7 +128,7 @@ def job(**changes: Any) -> Job:
         "reader": SCHEMA,
         "bucket_ms": 60_000,
         "compression": "zstd",
-        "names": Names(),
+        "locations": Locations(),
         "unannounced": frozenset(),
         "patient": True,
         "gaps": {},
@@ -136,7 +136,7 @@ def job(**changes: Any) -> Job:
     return Job(**(given | changes))
 
 
-class Names(dict[FileKey, tuple[str, str]]):
+class Locations(dict[FileKey, tuple[str, str]]):
     """Every file of agent 7 is announced; others are not, unless they are put in."""
 
     def __missing__(self, key: FileKey) -> tuple[str, str]:

@@ -194,8 +194,8 @@ MUTANTS = (
     Mutant(
         "a straddle is loaded as a row",
         "loader/slices/slice_load.py",
-        "        candidates = walked.keep & ~placed.given_up & timed\n",
-        "        candidates = ~walked.repeat & ~placed.given_up & timed\n",
+        "        candidates = walked.keep & ~located.given_up & timed\n",
+        "        candidates = ~walked.repeat & ~located.given_up & timed\n",
         (
             "tests/unit/loader/slices/test_slice_load.py::test_a_straddle_is_rejected_and_counts_once",
         ),
@@ -332,8 +332,8 @@ MUTANTS = (
     Mutant(
         "a repeat of what was given up is rejected once more",
         "loader/slices/slice_load.py",
-        "        _note(faults, walked.keep & placed.given_up, NOT_ANNOUNCED)",
-        "        _note(faults, placed.given_up, NOT_ANNOUNCED)",
+        "        _note(faults, walked.keep & located.given_up, NOT_ANNOUNCED)",
+        "        _note(faults, located.given_up, NOT_ANNOUNCED)",
         (
             "tests/unit/loader/slices/test_slice_load.py::test_what_is_rejected_for_good_is_rejected_once",
         ),
@@ -704,8 +704,8 @@ MUTANTS = (
     Mutant(
         "a repeat waits for an announcement",
         "loader/slices/slice_load.py",
-        "wanted = placed.missing & ~walked.repeat",
-        "wanted = placed.missing",
+        "wanted = located.missing & ~walked.repeat",
+        "wanted = located.missing",
         ("tests/unit/loader/slices/test_slice_load.py::test_a_repeat_needs_no_announcement",),
     ),
     Mutant(

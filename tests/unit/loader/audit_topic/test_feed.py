@@ -33,7 +33,7 @@ def test_the_first_announcement_holds() -> None:
     feed = Feed()
     feed.take(announce(1, "/a"))
     feed.take(announce(1, "/b"))
-    assert feed.names_of(SOURCE) == {(7, 1): ("host", "/a")}
+    assert feed.locations_of(SOURCE) == {(7, 1): ("host", "/a")}
 
 
 def test_rejected_lines_are_of_the_files_of_their_topic() -> None:
@@ -41,8 +41,8 @@ def test_rejected_lines_are_of_the_files_of_their_topic() -> None:
     feed = Feed()
     feed.take(announce(1, "/a"))
     rejects = Source("dc1", "c", "logs.rejected", "2" * 32)
-    assert feed.names_of(rejects) == {(7, 1): ("host", "/a")}
-    assert feed.names_of(Source("dc2", "c", "logs", "1" * 32)) == {}
+    assert feed.locations_of(rejects) == {(7, 1): ("host", "/a")}
+    assert feed.locations_of(Source("dc2", "c", "logs", "1" * 32)) == {}
 
 
 def test_own_numbers_are_noted() -> None:
@@ -85,11 +85,11 @@ def test_an_audit_topic_made_again_and_longer_than_before_is_read_from_its_start
         _publish(cluster, 3)
         on.positions = dict(before.positions)
         read_on(client, [TOPIC], on, clock)
-        assert set(on.names_of(SOURCE)) == {(7, 3)}
+        assert set(on.locations_of(SOURCE)) == {(7, 3)}
         cluster.create(TOPIC)
         for file in (4, 5, 6):
             _publish(cluster, file)
         after.positions = dict(before.positions)
         read_on(client, [TOPIC], after, clock)
-    assert set(after.names_of(SOURCE)) == {(7, 4), (7, 5), (7, 6)}
+    assert set(after.locations_of(SOURCE)) == {(7, 4), (7, 5), (7, 6)}
     assert list(after.positions.values()) == [3]

@@ -60,7 +60,7 @@ def test_what_looked_unknown_may_be_a_repeat() -> None:
     """A range that ended before an unknown file goes on when that record proves to be a repeat of
     a slice before; slices behind it are used then."""
     records = [Record(agent=8, first=0), *lines(2), Record(agent=8, first=0), *lines(4)[2:]]
-    known = job(names={(7, 1): ("h", "/1")}, unannounced=frozenset())
+    known = job(locations={(7, 1): ("h", "/1")}, unannounced=frozenset())
     first = Runner(MemoryStore(), {0: log(records)}, known)
     (result,) = run_all(pieces(records, 3), {0: {(8, 1): 10}}, first)
     assert result.stop is None
@@ -73,7 +73,7 @@ def test_what_a_second_run_sees_first_may_be_a_repeat_too() -> None:
     """A range that goes on in its second run meets files of which the first one knew nothing: it
     runs again, until it was walked with the marks of all that it has."""
     records = [Record(agent=8), *lines(2), Record(agent=8), *lines(3)[1:]]
-    known = job(names={(7, 1): ("h", "/1")}, unannounced=frozenset())
+    known = job(locations={(7, 1): ("h", "/1")}, unannounced=frozenset())
     run = Runner(MemoryStore(), {0: log(records)}, known)
     (result,) = run_all(pieces(records, 3), {0: {(8, 1): 10}}, run)
     assert result.end == len(records)

@@ -45,7 +45,7 @@ def test_later_files_win() -> None:
     second = load(store, 2, first, Changes({0: {(7, 1): 30}}, {(7, 1): ("h", "/p")}, {(7, 60): 2}))
     tables = read_tables(store, second)
     assert tables.marks == {0: {(7, 1): 30, (7, 2): 5}, 1: {(7, 1): 3}}
-    assert tables.names == {(7, 1): ("h", "/p")}
+    assert tables.locations == {(7, 1): ("h", "/p")}
     assert tables.buckets == {(7, 60): 2}
     assert len(second.side[MARKS]) == 2
     assert len(second.side[NAMES]) == 1
@@ -70,7 +70,7 @@ def test_deltas_become_a_snapshot() -> None:
     assert [len(newest.side[kind]) for kind in (MARKS, NAMES, BUCKETS)] == [1, 1, 1]
     tables = read_tables(store, newest)
     assert tables.marks[0] == {(7, n): 10 * n for n in range(1, DELTAS_MAX + 2)}
-    assert len(tables.names) == DELTAS_MAX + 1
+    assert len(tables.locations) == DELTAS_MAX + 1
 
 
 def test_without_a_manifest_there_is_no_state() -> None:
