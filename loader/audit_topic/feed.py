@@ -1,15 +1,15 @@
 """What the loader reads from `_skidway_audit`: announcements, and its own messages.
 
-Read are the audit topic of the cluster that is loaded from and the mirrored ones of the sources,
-each from where the newest manifest left off. Announcements are kept beside the marks. Gaps are not
-taken from here: what a counter could not have may still have been in the mirror, so only the mirror
-itself names them (`skidway.kafka.gaps`).
+The loader reads the audit topic of the cluster that it loads from, and the mirrored audit topics of
+the sources, each from where the newest manifest left off. Announcements are kept beside the marks.
+Gaps are not taken from here: the mirror may still have what a counter could not read, so only the
+mirror itself names gaps (`skidway.kafka.gaps`).
 
-A new output numbers its messages in an epoch above every one that the producer ever used, since the
-collector takes no lower one: one above the highest that was heard. Where not all of the audit topic
-could be heard (its beginning has expired, a message is of a schema that is not known), the topic's
-length stands for what was not: each epoch has at least one message, and none was ever chosen above
-the number of messages that were there.
+The collector takes no epoch below one that it knows. So a new output numbers its messages in an
+epoch one above the highest that was heard of its producer. Where not all of the audit topic could
+be heard (its beginning has expired, a message has an unknown schema), the topic's length stands for
+what was not heard: each epoch has at least one message, and no epoch was ever chosen above the
+number of messages that were there.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _log = log.get(__name__)
 @dataclass(slots=True)
 class Feed:
     """What was read. positions: `topic/partition/topic id` -> next offset. begins: the same -> the
-    offset from which on all was read. unread: whether a message could not be understood."""
+    offset from which on everything was read. unread: whether a message could not be decoded."""
 
     locations: dict[tuple[str, str], dict[FileKey, Location]] = field(default_factory=dict)
     numbers: dict[str, dict[int, int]] = field(default_factory=dict)

@@ -18,7 +18,7 @@ from skidway.loader.planning.plan import Bounds
 
 @dataclass(slots=True)
 class Asked:
-    """away: why a partition's bounds could not be had."""
+    """away: why a partition's bounds are not known."""
 
     bounds: dict[TopicPartition, Bounds] = field(default_factory=dict)
     away: dict[TopicPartition, SkidwayError] = field(default_factory=dict)

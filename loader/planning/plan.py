@@ -1,9 +1,9 @@
 """What a load takes: offset ranges of each partition, cut into slices. Pure; no I/O.
 
-A partition goes on where the newest manifest ended, or begins at 0. Offsets that cannot be had may
-be passed only where somebody has named them: the mirror (topic config `mirror.gaps`) or an operator
-(`gaps.accepted`). Anything else ends the partition's range there, by name, and the load is not good
-although the other partitions go on.
+A partition goes on where the newest manifest ended, or begins at 0. A load passes over offsets that
+are gone only if somebody has named them: the mirror (topic config `mirror.gaps`) or an operator
+(`gaps.accepted`). Any other offset that is gone ends the partition's range, with a sentence that
+names it; the other partitions go on, and the load is not good.
 """
 
 from __future__ import annotations

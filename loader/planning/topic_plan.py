@@ -11,7 +11,7 @@ from skidway.loader.state.manifest import Manifest
 
 
 class TopicPlan:
-    """gaps: everything that somebody named as missing, by partition.
+    """The ranges of one topic. gaps: everything that somebody named as missing, by partition.
 
     accepted: the gaps that the operator accepts, as `gaps.accepted` has them.
     """

@@ -7,7 +7,7 @@
     manifest_draft    the manifest of an attempt, made when all slices have run
     parts             what every topic of a run shares
     outcome           what became of a topic, and of the run
-    group_offsets     tells the brokers how far is loaded
+    group_offsets     commits the offsets up to which topics are loaded
     status            what is loaded, and what a run would load
     textfile          what became of the last run, for Prometheus
 

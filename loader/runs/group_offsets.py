@@ -1,4 +1,4 @@
-"""How far is loaded, as the committed offsets of a group: for `retention.hold`, and for people."""
+"""Commits the offsets up to which topics are loaded: for `retention.hold`, and for people."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _log = log.get(__name__)
 
 
 class GroupOffsets:
-    """Tells the brokers. Nothing depends on it: what cannot be told is told with the next run. A
-    run that waited for brokers in vain does not wait for them again."""
+    """Offsets of one consumer group. No load depends on them: what cannot be committed is committed
+    by the next run. A run whose commit failed makes no other."""
 
     def __init__(self, client: Client, group_id: str) -> None:
         self._client, self._group_id = client, group_id
-        self._in_vain = False
+        self._has_failed = False
 
     def tell(self, topic: Topic, newest: Manifest | None) -> None:
         """Commits the ends of the newest load, if it is of this topic and not of a former one."""
-        if newest is None or newest.topic_id != topic.topic_id or self._in_vain:
+        if newest is None or newest.topic_id != topic.topic_id or self._has_failed:
             return
         offsets = {
             TopicPartition(topic.name, each.partition): each.end for each in newest.partitions
@@ -32,5 +32,5 @@ class GroupOffsets:
         try:
             self._client.commit_offsets(self._group_id, offsets)
         except SkidwayError as error:
-            self._in_vain = True
+            self._has_failed = True
             _log.warning("offsets_not_committed", topic=topic.name, reason=str(error))

@@ -16,7 +16,7 @@ from skidway.schemas.client import RegistryClient
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """audit_topics: what the feed is read from."""
+    """One of each for the whole run. audit_topics: what the feed is read from."""
 
     settings: LoaderSettings
     client: Client

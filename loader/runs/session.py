@@ -21,8 +21,8 @@ from skidway.loader.state.manifest import Gap
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """settings: with the cluster's name. missing: topics that are named and do not exist.
-    troubles: why a topic cannot be loaded now."""
+    """What was found. settings: with the cluster's name. missing: topics that are named and do not
+    exist. troubles: why a topic cannot be loaded now."""
 
     settings: LoaderSettings
     cluster_id: str

@@ -1,14 +1,14 @@
 """What became of the last run, for Prometheus: a file for node_exporter's textfile collector.
 
 A run is over before anybody scrapes it, so it leaves its metrics behind (`metrics.textfile`). The
-file is replaced as a whole, when a run begins and when it ends, however it ends: a start that is
-younger than the end means a run that goes on, or one that was killed. The last success stays in
-the file through runs that fail; how many loads and rows a run made is not said of one that was
-stopped by an error as a whole. A configuration that is refused is a run with status 78, if it can
-be read as far as this file's name. Alert on the age of the last success: it also sees a timer that
-never started, and a configuration that is no YAML or may not be read.
+file is replaced as a whole when a run begins, and when it ends, good or not. If the start is later
+than the end, the run goes on or was killed. The last success stays in the file through runs that
+fail. A run that was stopped by an error as a whole has no counts of loads and rows. A configuration
+that is refused is a run with status 78, if this file's name can be read from it. Alert on the age
+of the last success: that also notices a timer that never started, and a configuration that is no
+YAML or may not be read.
 
-What keeps the file from being written is a warning: nothing is loaded worse for it.
+If the file cannot be written, that is a warning: no load depends on it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from skidway.loader.runs.outcome import Report
 
 PREFIX = "skidway_loader_last_"
 UNEXPECTED = 1
-"""Python's own exit status after an exception that nobody took."""
+"""Python's own exit status after an exception that nobody caught."""
 
 INTERRUPTED = 130
 

@@ -66,7 +66,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Offsets [first, end) that cannot be had, and who says so."""
+    """Offsets [first, end) that are gone, and who says so."""
 
     first: int
     end: int

@@ -1,4 +1,4 @@
-"""How far is loaded, as the brokers are told."""
+"""The offsets up to which topics are loaded, as brokers are told."""
 
 from __future__ import annotations
 
