@@ -23,7 +23,7 @@ from skidway.schemas.client import Registered
 
 
 class ManifestDraft:
-    """Owns nothing but what the attempt began with. Used once."""
+    """Makes it of what the attempt began with and what its slices did. Used once."""
 
     def __init__(self, parts: Parts, topic: Topic, newest: Manifest | None, load: LoadId) -> None:
         self._parts, self._topic, self._newest, self._load = parts, topic, newest, load

@@ -4,9 +4,10 @@
     names     agent, file -> host, path, from announcements
     buckets   agent, bucket -> number of this output's last audit delta that touched it
 
-Each load writes what it changed as a Parquet file and names it in its manifest behind those of the
-loads before; later rows win. After `DELTAS_MAX` of them a load writes a snapshot of everything
-instead. All rows are of the manifest's own source topic, whose ids it carries.
+Each load writes what it changed as a Parquet file and names it in its manifest, under `side`,
+behind those of the loads before; later rows win. After `DELTAS_MAX` of them a load writes a
+snapshot of everything instead. All rows are of the manifest's own source topic, whose ids it
+carries.
 """
 
 from __future__ import annotations
