@@ -67,17 +67,17 @@ def load_all(
     """Every topic, one after the other; what goes wrong with one is in its outcome."""
     offsets = GroupOffsets(parts.client, parts.settings.group_id)
     runs = [TopicRun(parts, each, offsets, progress, pause) for each in topics]
-    begun = [run for run in runs if _is_done(run.begin, run.outcome)]
+    begun = [run for run in runs if _do(run.begin, run.outcome)]
     parts.feed.positions.update(_lowest(run.newest for run in begun))
     parts.read_on()
     for run in begun:
-        _is_done(run.load, run.outcome)
+        _do(run.load, run.outcome)
     return [run.outcome for run in runs]
 
 
-def _is_done(step: Callable[[], None], outcome: Outcome) -> bool:
-    """Does a step of one topic. What the topic raises is in its outcome then; an interrupted run
-    ends as a whole."""
+def _do(step: Callable[[], None], outcome: Outcome) -> bool:
+    """Does a step of one topic. False when it raised: the error is in the outcome then. Interrupted
+    goes through, because it ends the run as a whole."""
     try:
         step()
     except Interrupted:
