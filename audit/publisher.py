@@ -57,6 +57,21 @@ class Outbox(Protocol):
         ...
 
 
+class MemoryOutbox:
+    """An outbox that ends with its program: for what is kept elsewhere, or said again by hand."""
+
+    def __init__(self, values: Sequence[bytes]) -> None:
+        self._waiting = list(enumerate(values))
+
+    def pending(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
+        """See Outbox."""
+        return [each for each in self._waiting if each[0] > after][:limit]
+
+    def published(self, up_to: int) -> None:
+        """See Outbox."""
+        self._waiting = [each for each in self._waiting if each[0] > up_to]
+
+
 class PublishRefused(SkidwayError):
     """The cluster takes an audit message under no circumstances; the outbox still has it."""
 

@@ -14,8 +14,17 @@ State is the chain of manifests under `<output>/_skidway/<topic>/` and nothing e
 dies anywhere is begun again from the newest one, and of two at once the one that creates the next
 manifest wins. What it promises, and why, is docs/delivery.md, 5.
 
-Reading order: settings, layout, manifest, store, commit (the heart); bounds, plan, slices, fetch,
-decode, columns, projection, write; side, names, feed, waiting; join, delta, publish, topic_load,
-group_offsets, topic_run, run, status; textfile, spark, properties, scratch and cli around it.
-`datasource` is apart: ad-hoc queries by `spark.read.format("skidway")`, with the same reader.
+In reading order, each above what it imports:
+
+    store          a file tree with the few operations that a commit needs
+    state          what lies there: manifests, tables, and the commit (the heart)
+    planning       what a load takes
+    reading        from the log to columns
+    settings       what an operator sets
+    slices         the work of tasks
+    audit_topic    what the loader says to the audit, and what it hears
+    spark          one session per run, one task per slice
+    runs           one run: session, topics, loads
+    cli            `skidway load`
+    datasource     apart: ad-hoc queries by `spark.read.format("skidway")`, with the same reader
 """

@@ -50,8 +50,8 @@ def _settings(args: argparse.Namespace) -> LoaderSettings:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from skidway.loader.run import load
-    from skidway.loader.textfile import Recorded
+    from skidway.loader.runs.run import load
+    from skidway.loader.runs.textfile import Recorded
 
     try:
         settings = _settings(args)
@@ -85,7 +85,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _plan(args: argparse.Namespace) -> int:
-    from skidway.loader.status import planned
+    from skidway.loader.runs.status import planned
 
     settings = _settings(args)
     rows, code = planned(settings)
@@ -95,7 +95,7 @@ def _plan(args: argparse.Namespace) -> int:
 
 
 def _status(args: argparse.Namespace) -> int:
-    from skidway.loader.status import status
+    from skidway.loader.runs.status import status
 
     rows = status(_settings(args))
     columns = ("topic", "partition", "load", "loaded", "at", "rows", "rejects", "unfinished")

@@ -37,14 +37,14 @@ from skidway.errors import SkidwayError, UsageError
 from skidway.kafka import columns
 from skidway.kafka.batch import read_header
 from skidway.kafka.client import EARLIEST, LATEST, Client
-from skidway.kafka.columns import DecodedBatch, Origins
+from skidway.kafka.columns import DecodedBatch
 from skidway.kafka.source import sources_of
 from skidway.kafka.types import TopicPartition
-from skidway.loader import plan
-from skidway.loader.columns import OWN, RESERVED, Records, own_columns
-from skidway.loader.decode import Decoder, check_reader
-from skidway.loader.fetch import batches
-from skidway.loader.plan import Planned
+from skidway.loader.planning import plan
+from skidway.loader.planning.plan import Planned
+from skidway.loader.reading.batches import batches
+from skidway.loader.reading.columns import OWN, RESERVED, Records, own_columns, select
+from skidway.loader.reading.decoder import Decoder, check_reader
 from skidway.schemas.client import RegistryClient, Security
 
 PLACES: Final = ("_host", "_file")
@@ -230,11 +230,7 @@ def _partitions(client: Client, topic: str) -> list[TopicPartition]:
 
 def _own(batch: DecodedBatch, partition: int, rows: np.ndarray[Any, Any]) -> list[pa.Array]:
     offsets = batch.offsets[rows]
-    origins = batch.origins
-    if origins is not None:
-        origins = Origins(
-            origins.agent[rows], origins.file[rows], origins.first[rows], origins.length[rows]
-        )
+    origins = None if batch.origins is None else select(batch.origins, rows)
     identified = identify(origins, batch.has_origin[rows], partition, offsets)
     records = Records(partition, offsets, batch.timestamps[rows], identified)
     none = pa.nulls(len(rows), pa.string())

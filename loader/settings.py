@@ -7,7 +7,7 @@ from pathlib import Path
 
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import DEFAULT_CLUSTER, check_cluster_name
-from skidway.loader import plan, topics
+from skidway.loader.planning import plan, topics
 from skidway.schemas.client import RegistrySecuritySettings
 from skidway.settings import setting
 
@@ -45,7 +45,7 @@ class LoaderSettings(RegistrySecuritySettings):
     group_id: str = setting(
         "group.id",
         "skidway-loader",
-        help="Group whose committed offsets say how far is loaded: for retention.hold, and people.",
+        help="Consumer group that commits how far topics are loaded; retention.hold reads it.",
     )
     slice_records: int = setting(
         "slice.records", 400_000, help="Offsets that one task takes.", at_least=1

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from skidway.audit import topic
 from skidway.audit.commands import asking
 from skidway.audit.messages import TOPIC
-from skidway.audit.publisher import Publisher
+from skidway.audit.publisher import MemoryOutbox, Publisher
 from skidway.audit.settings import AuditSettings
 from skidway.clock import Clock
 from skidway.errors import Unreachable
@@ -37,24 +37,9 @@ def say(
 def _publish(client: Client, values: Sequence[bytes], clock: Clock, what: str) -> None:
     count = topic.ensure(client, clock, time.sleep)
     partition = TopicPartition(TOPIC, topic.partition_of("", count))
-    outbox = Said(values)
+    outbox = MemoryOutbox(values)
     if not Publisher(Producer(client), outbox, partition, clock).flush(PUBLISHED_WITHIN_S):
         raise Unreachable(
             f"The cluster has not acknowledged {what} within {PUBLISHED_WITHIN_S:.0f} s: see in the"
             " report whether it is known before you say it again."
         )
-
-
-class Said:
-    """An outbox of this command alone: what is not published when it ends was never said."""
-
-    def __init__(self, values: Sequence[bytes]) -> None:
-        self._waiting = list(enumerate(values))
-
-    def pending(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
-        """As audit.publisher.Outbox."""
-        return [each for each in self._waiting if each[0] > after][:limit]
-
-    def published(self, up_to: int) -> None:
-        """As audit.publisher.Outbox."""
-        self._waiting = [each for each in self._waiting if each[0] > up_to]

@@ -1,8 +1,8 @@
 """The real commit code, searched to exhaustion: two loaders, a crash between any two operations,
 and answers that get lost.
 
-A loader is the generator that production runs (`skidway.loader.commit`); the search performs one
-operation of one loader at a time on a store in memory, and goes on from every state once. A
+A loader is the generator that production runs (`skidway.loader.state.commit`); the search performs
+one operation of one loader at a time on a store in memory, and goes on from every state once. A
 loader's own state is the answers it was sent, so that it can be rebuilt in any branch.
 """
 
@@ -19,8 +19,8 @@ import pytest
 
 from skidway.errors import StateRefused
 from skidway.kafka.source import Source
-from skidway.loader import commit, layout
-from skidway.loader.manifest import ROWS, DataFile, Manifest, PartitionRange
+from skidway.loader.state import commit, layout, operations
+from skidway.loader.state.manifest import ROWS, DataFile, Manifest, PartitionRange
 from support.memory_store import MemoryStore, Snapshot
 from support.promises import promise
 
@@ -155,14 +155,14 @@ class Search:
 
     def _steps(self, world: World, index: int, loader: Loader) -> Iterator[tuple[str, World]]:
         operation = self._operation(loader)
-        while isinstance(operation, commit.Sync):  # memory has nothing to sync
+        while isinstance(operation, operations.Sync):  # memory has nothing to sync
             loader = self._sent(loader, None)
             operation = self._operation(loader)
         if operation is None:
             yield f"{index} end", self._put(world, index, Loader())
             return
         for answers_lost in (None, True, False):
-            if answers_lost is None or (isinstance(operation, commit.Create) and world.unclear):
+            if answers_lost is None or (isinstance(operation, operations.Create) and world.unclear):
                 yield self._do(world, index, loader, operation, answers_lost)
 
     def _do(
@@ -175,17 +175,17 @@ class Search:
             answer: Any = None
             for path, data in operation.files:
                 store.put(path, data)
-        elif self._local and isinstance(operation, commit.Rename):
+        elif self._local and isinstance(operation, operations.Rename):
             return label, self._link(world, index, loader, operation, store)
         else:
-            answer = commit.perform(operation, store)
+            answer = operations.perform(operation, store)
         following = self._put(
             replace(world, files=store.snapshot), index, self._sent(loader, answer)
         )
         return label, following if lost is None else replace(following, unclear=world.unclear - 1)
 
     def _link(
-        self, world: World, index: int, loader: Loader, move: commit.Rename, store: MemoryStore
+        self, world: World, index: int, loader: Loader, move: operations.Rename, store: MemoryStore
     ) -> World:
         """A local rename: link the target, then remove the source; anything may come between."""
         if not loader.linked:
@@ -264,7 +264,7 @@ def check(world: World) -> str:
 def _after_another_start(world: World, rows: list[tuple[Any, ...]]) -> str:
     """Whatever was left behind, the next start brings every committed row into its place."""
     store = MemoryStore(world.files)
-    commit.run(commit.begin(TOPIC), store)
+    operations.run(commit.begin(TOPIC), store)
     visible = [
         tuple(row)
         for entry in store.files(TOPIC)
@@ -334,13 +334,13 @@ def test_long_random_schedules(seed: int) -> None:
 def test_the_search_finds_faults(monkeypatch: pytest.MonkeyPatch) -> None:
     """The search is not blind: committing by overwriting is found out."""
 
-    def overwrite(operation: commit.Operation, store: MemoryStore) -> Any:
-        if isinstance(operation, commit.Create):
+    def overwrite(operation: operations.Operation, store: MemoryStore) -> Any:
+        if isinstance(operation, operations.Create):
             store.put(operation.path, operation.data)
-            return commit.Created.YES
+            return operations.Created.YES
         return _perform(operation, store)
 
-    _perform = commit.perform
-    monkeypatch.setattr(commit, "perform", overwrite)
+    _perform = operations.perform
+    monkeypatch.setattr(operations, "perform", overwrite)
     with pytest.raises((AssertionError, StateRefused)):
         Search(offsets=2, sessions=2).run()

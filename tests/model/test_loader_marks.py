@@ -12,9 +12,9 @@ import random
 import pytest
 
 from skidway.audit.marks import FileKey
-from skidway.loader import plan
-from skidway.loader.join import run_all
-from skidway.loader.plan import Planned, Slice
+from skidway.loader.planning import plan
+from skidway.loader.planning.plan import Planned, Slice
+from skidway.loader.slices.join import run_all
 from support.loading import Record, Runner, job, log, rows_of
 from support.memory_store import MemoryStore
 from support.promises import promise

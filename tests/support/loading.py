@@ -14,8 +14,11 @@ from skidway.audit.marks import FileKey
 from skidway.kafka.batch import seal, stamp
 from skidway.kafka.columns import Origins, encode
 from skidway.kafka.source import Source
-from skidway.loader.decode import Decoder
-from skidway.loader.manifest import (
+from skidway.loader.planning.plan import Slice
+from skidway.loader.reading.decoder import Decoder
+from skidway.loader.slices.job import Job, SliceResult
+from skidway.loader.slices.slice_load import SliceLoad
+from skidway.loader.state.manifest import (
     REJECTS,
     ROWS,
     BatchMark,
@@ -25,8 +28,6 @@ from skidway.loader.manifest import (
     PartitionRange,
     SchemaChoice,
 )
-from skidway.loader.plan import Slice
-from skidway.loader.slices import Job, SliceLoad, SliceResult
 from skidway.loader.store import Store
 from skidway.schemas.client import RegistryRefused, Security
 from skidway.schemas.codec import Codec
@@ -127,7 +128,7 @@ def job(**changes: Any) -> Job:
         "reader": SCHEMA,
         "bucket_ms": 60_000,
         "compression": "zstd",
-        "names": Names(),
+        "locations": Locations(),
         "unannounced": frozenset(),
         "patient": True,
         "gaps": {},
@@ -135,7 +136,7 @@ def job(**changes: Any) -> Job:
     return Job(**(given | changes))
 
 
-class Names(dict[FileKey, tuple[str, str]]):
+class Locations(dict[FileKey, tuple[str, str]]):
     """Every file of agent 7 is announced; others are not, unless they are put in."""
 
     def __missing__(self, key: FileKey) -> tuple[str, str]:

@@ -21,12 +21,14 @@ from skidway.kafka import columns
 from skidway.kafka.batch import BatchHeader, read_header
 from skidway.kafka.columns import Origins
 from skidway.kafka.types import TopicPartition
-from skidway.loader.feed import Feed
-from skidway.loader.plan import Bounds, Slice
-from skidway.loader.run import load_all
+from skidway.loader.audit_topic.feed import Feed
+from skidway.loader.planning.plan import Bounds, Slice
+from skidway.loader.planning.topic import Topic
+from skidway.loader.runs.outcome import Outcome
+from skidway.loader.runs.parts import Parts
+from skidway.loader.runs.run import load_all
 from skidway.loader.settings import LoaderSettings
-from skidway.loader.slices import Job, SliceResult
-from skidway.loader.topic_load import Outcome, Parts, Topic
+from skidway.loader.slices.job import Job, SliceResult
 from skidway.schemas.client import Registered
 from support.clock import ManualClock
 from support.loading import SCHEMA, SCHEMA_ID, SOURCE, START_MS, TOPIC, Runner, datum
@@ -104,10 +106,13 @@ class MemoryLoading:
         topics = [self._topic(until)]
         with ExitStack() as stack:
             for name, substitute in (
-                ("skidway.loader.feed.Fetcher", lambda _: MemoryFetcher(self.cluster)),
-                ("skidway.loader.publish.Producer", lambda _: MemoryProducer(self.cluster)),
-                ("skidway.loader.topic_load.header_at", self._header_at),
-                ("skidway.loader.topic_run.PATIENCE_S", 0.0),
+                ("skidway.loader.audit_topic.feed.Fetcher", lambda _: MemoryFetcher(self.cluster)),
+                (
+                    "skidway.loader.audit_topic.publication.Producer",
+                    lambda _: MemoryProducer(self.cluster),
+                ),
+                ("skidway.loader.planning.batch_below.header_at", self._header_at),
+                ("skidway.loader.runs.topic_run.PATIENCE_S", 0.0),
             ):
                 stack.enter_context(patch(name, substitute))
             (outcome,) = load_all(parts, topics, lambda _: lambda _d, _t: None, lambda _: None)

@@ -1,7 +1,7 @@
 """The loader of the simulated site: rows, and deltas of what it says it committed.
 
-Which gaps it passes the real `skidway.loader.plan` says. It can misplace rows, and rows can be
-changed behind it.
+Which gaps it passes the real `skidway.loader.planning.plan` says. It can misplace rows, and rows
+can be changed behind it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from skidway.audit.counts import BucketKey, Counts, Sums
 from skidway.audit.marks import FileKey
 from skidway.audit.messages import Gap, Range, Sender, Tier
 from skidway.kafka.source import Source
-from skidway.loader import plan
-from skidway.loader.manifest import Gap as NamedGap
+from skidway.loader.planning import plan
+from skidway.loader.state.manifest import Gap as NamedGap
 from support.site_counter import unrepeated
 from support.site_logs import BUCKET_MS, PARTITIONS, AuditLogs, Log, Placed, Record, Teller, Topic
 

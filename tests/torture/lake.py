@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from skidway.loader import layout
+from skidway.loader.state import layout
 from torture.hosts import END
 
 _NUMBER = re.compile(rb"(?<!\d)(\d{10})(?=\D|\d?x* \.)")

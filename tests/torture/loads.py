@@ -18,11 +18,12 @@ from types import TracebackType
 
 from skidway import settings
 from skidway.errors import UNEXPECTED_EXIT_CODE, SkidwayError
-from skidway.loader import run
-from skidway.loader.join import Work
+from skidway.loader.runs import run
 from skidway.loader.settings import LoaderSettings
-from skidway.loader.slices import Job, SliceResult
-from skidway.loader.spark import Progress, run_slice
+from skidway.loader.slices.job import Job, SliceResult
+from skidway.loader.slices.join import Work
+from skidway.loader.spark.runner import Progress
+from skidway.loader.spark.task import run_slice
 
 
 class Here:
@@ -45,7 +46,7 @@ class Here:
         return None
 
     def run(self, job: Job, work: Sequence[Work], _progress: Progress) -> list[SliceResult]:
-        """As skidway.loader.spark.SparkRunner.run."""
+        """As skidway.loader.spark.runner.SparkRunner.run."""
         found = []
         for piece, marks in work:
             self._attempt += 1

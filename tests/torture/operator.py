@@ -19,7 +19,7 @@ from skidway.demo.site import Site
 from skidway.errors import SkidwayError
 from skidway.kafka.client import Client, NewTopic
 from skidway.kafka.types import TopicPartition
-from skidway.loader import status
+from skidway.loader.runs import status
 from skidway.loader.settings import LoaderSettings
 from support.pipeline import watermarks
 from support.processes import run_skidway

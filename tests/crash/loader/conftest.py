@@ -32,7 +32,7 @@ from skidway.kafka.columns import Origins
 from skidway.kafka.source import sources_of
 from skidway.kafka.types import TopicPartition
 from skidway.loader.settings import LoaderSettings
-from skidway.loader.spark import SparkRunner, start
+from skidway.loader.spark.runner import SparkRunner, start
 from skidway.schemas.client import RegistryClient
 from skidway.schemas.codec import Codec
 from skidway.schemas.wire import add_prefix
@@ -134,7 +134,7 @@ class SharedSpark:
         handlers = {number: signal.getsignal(number) for number in (SIGTERM, SIGINT)}
         try:
             with (
-                patch("skidway.loader.run.SparkRunner", self._runner),
+                patch("skidway.loader.runs.run.SparkRunner", self._runner),
                 contextlib.redirect_stdout(out),
                 contextlib.redirect_stderr(err),
             ):

@@ -17,8 +17,8 @@ from skidway.audit.verdict import Policy
 from skidway.clock import SystemClock
 from skidway.kafka.client import EARLIEST, Client, ConfigChanges
 from skidway.kafka.types import TopicPartition
+from skidway.loader.runs.textfile import LastRun
 from skidway.loader.store import open_store
-from skidway.loader.textfile import LastRun
 from support.fold import judge
 from support.hdfs import Hdfs
 from support.processes import Program, eventually, free_port
@@ -169,7 +169,7 @@ def test_an_interrupted_run_commits_nothing(loading: Loading) -> None:
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that ends soon although announcements are missing."""
-    monkeypatch.setattr("skidway.loader.topic_run.PATIENCE_S", 0.5)
+    monkeypatch.setattr("skidway.loader.runs.topic_run.PATIENCE_S", 0.5)
 
 
 @promise("5 host and path")
@@ -270,7 +270,7 @@ def test_an_output_that_was_removed_is_counted_anew(
     admin = AdminClient({"bootstrap.servers": loading.cluster.broker})
     for gone in [StockPartition(loading.topic, number, 150) for number in (0, 1)]:
         assert admin.delete_records([gone])[gone].result(300).low_watermark == 150
-    monkeypatch.setattr("skidway.loader.run.SystemClock", HourBack)
+    monkeypatch.setattr("skidway.loader.runs.run.SystemClock", HourBack)
     accepted = ",".join(f"{loading.topic}/{number}/0-150" for number in (0, 1))
     assert loading.loaded(f"gaps.accepted={accepted}")["rows"] == counted(loading) == 600
     fill(loading, 450, 100)

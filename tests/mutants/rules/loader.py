@@ -6,68 +6,76 @@ MUTANTS = (
     # Gaps.
     Mutant(
         "offsets that expired are passed as a gap that nobody named",
-        "loader/plan.py",
+        "loader/planning/plan.py",
         "    gap = cover(position, bounds.log_start, gaps)\n",
         "    gap = cover(position, bounds.log_start, gaps)\n"
         '    gap = gap or Gap(position, bounds.log_start, "expired")\n',
-        ("tests/unit/loader/test_plan.py::test_expired_offsets_stop_the_partition",),
+        ("tests/unit/loader/planning/test_plan.py::test_expired_offsets_stop_the_partition",),
     ),
     Mutant(
         "of a partition's gaps that the mirror named the last one alone is known",
-        "loader/run.py",
+        "loader/runs/session.py",
         "(*known, Gap(gap.first, gap.end, gap.reason))",
         "(*known[:0], Gap(gap.first, gap.end, gap.reason))",
         (
-            "tests/unit/loader/test_run.py::"
+            "tests/unit/loader/runs/test_session.py::"
             "test_the_mirror_itself_names_the_gaps_that_may_be_passed",
         ),
     ),
     Mutant(
         "a hole that named gaps cover in part is passed as a whole",
-        "loader/plan.py",
+        "loader/planning/plan.py",
         "        if at >= end:\n",
         "        if reasons:\n",
-        ("tests/unit/loader/test_plan.py::test_gaps_cover_a_hole_together",),
+        ("tests/unit/loader/planning/test_plan.py::test_gaps_cover_a_hole_together",),
     ),
     Mutant(
         "gaps that were named ahead by the manifest before are forgotten",
-        "loader/plan.py",
+        "loader/planning/plan.py",
         "        *(previous.ahead if previous else ()),\n",
         "        *(previous.gaps if previous else ()),\n",
-        ("tests/unit/loader/test_plan.py::test_a_gap_that_was_named_once_stays_named",),
+        ("tests/unit/loader/planning/test_plan.py::test_a_gap_that_was_named_once_stays_named",),
     ),
     Mutant(
         "a slice passes a hole in the log that nobody named",
-        "loader/slices.py",
+        "loader/slices/slice_load.py",
         "            self._gaps.append(gap)\n            return None\n",
         "            self._gaps.append(gap)\n"
         "        if gap is not None or base >= self._piece.end:\n            return None\n",
-        ("tests/unit/loader/test_slices.py::test_a_hole_over_the_end_of_a_slice_ends_its_range",),
+        (
+            "tests/unit/loader/slices/test_slice_load.py::test_a_hole_over_the_end_of_a_slice_ends_its_range",
+        ),
     ),
     Mutant(
         "a gap behind the end of a range is said to have been passed",
-        "loader/slices.py",
+        "loader/slices/slice_load.py",
         "tuple(gap for gap in self._gaps if gap.first < result.end)",
         "tuple(self._gaps)",
-        ("tests/unit/loader/test_slices.py::test_a_gap_behind_the_end_of_a_range_is_not_noted",),
+        (
+            "tests/unit/loader/slices/test_slice_load.py::test_a_gap_behind_the_end_of_a_range_is_not_noted",
+        ),
     ),
     Mutant(
         "a log that ends early counts as covered",
-        "loader/slices.py",
+        "loader/slices/slice_load.py",
         "if self._position < self._piece.end and self._result.stop is None:",
         "if not self._headers and self._result.stop is None:",
-        ("tests/unit/loader/test_slices.py::test_a_log_that_ends_early_is_not_taken_for_covered",),
+        (
+            "tests/unit/loader/slices/test_slice_load.py::test_a_log_that_ends_early_is_not_taken_for_covered",
+        ),
     ),
     Mutant(
         "a log that got shorter than what was loaded is waited for",
-        "loader/plan.py",
+        "loader/planning/plan.py",
         "    if bounds.high_watermark < position:\n",
         "    if bounds.high_watermark < bounds.log_start:\n",
-        ("tests/unit/loader/test_plan.py::test_a_log_that_got_shorter_stops_the_partition",),
+        (
+            "tests/unit/loader/planning/test_plan.py::test_a_log_that_got_shorter_stops_the_partition",
+        ),
     ),
     Mutant(
         "of the batch below the CRC alone is compared, and not the leader epoch",
-        "loader/plan.py",
+        "loader/planning/plan.py",
         """    if below is None or (header.base_offset, header.crc, header.leader_epoch) == (
         below.base_offset,
         below.crc,
@@ -77,74 +85,80 @@ MUTANTS = (
         below.base_offset,
         below.crc,
     ):""",
-        ("tests/unit/loader/test_plan.py::test_another_batch_below_is_a_divergence",),
+        ("tests/unit/loader/planning/test_plan.py::test_another_batch_below_is_a_divergence",),
     ),
     Mutant(
         "a compacted batch is loaded as if nothing were missing",
-        "loader/slices.py",
+        "loader/slices/slice_load.py",
         "if not header.is_control and header.count != header.last_offset_delta + 1:",
         "if False:",
-        ("tests/unit/loader/test_slices.py::test_a_compacted_batch_ends_the_range_by_name",),
+        (
+            "tests/unit/loader/slices/test_slice_load.py::test_a_compacted_batch_ends_the_range_by_name",
+        ),
     ),
     # Leaders that are silent, partitions that are away.
     Mutant(
         "all leaders are asked at once: a silent one keeps back every partition",
-        "loader/bounds.py",
+        "loader/planning/bounds.py",
         "leaders.setdefault(cluster.leader(tp), []).append(tp)",
         "leaders.setdefault(tp.topic, []).append(tp)",
         (
-            "tests/unit/loader/test_run.py::"
+            "tests/unit/loader/runs/test_session.py::"
             "test_a_leader_that_does_not_answer_keeps_back_its_own_partitions_only",
         ),
     ),
     Mutant(
         "a manifest forgets a loaded partition that the topic does not have now",
-        "loader/plan.py",
+        "loader/planning/plan.py",
         "absent = {*before, *away} - {each.partition for each in bounds}",
         "absent = {*away} - {each.partition for each in bounds}",
-        ("tests/unit/loader/test_plan.py::test_a_partition_that_is_no_longer_there_stops_by_name",),
+        (
+            "tests/unit/loader/planning/test_plan.py::test_a_partition_that_is_no_longer_there_stops_by_name",
+        ),
     ),
     Mutant(
         "a partition whose leader is silent begins anew in the manifest",
-        "loader/plan.py",
+        "loader/planning/plan.py",
         "    end = was.end if was else 0\n",
         "    end = was.end if was and number not in away else 0\n",
         (
-            "tests/unit/loader/test_plan.py::"
+            "tests/unit/loader/planning/test_plan.py::"
             "test_a_partition_whose_leader_is_silent_stands_still_by_name",
         ),
     ),
     # The wait for an announcement.
     Mutant(
         "each load that misses an announcement begins the wait anew",
-        "loader/waiting.py",
+        "loader/state/waiting.py",
         "        self._store.create_if_absent(path, str(now_ms).encode(), self._folder)\n",
         "        self._store.delete(path)\n"
         "        self._store.create_if_absent(path, str(now_ms).encode(), self._folder)\n",
-        ("tests/unit/loader/test_waiting.py::test_the_wait_begins_once",),
+        ("tests/unit/loader/state/test_waiting.py::test_the_wait_begins_once",),
     ),
     # Several loads in a run.
     Mutant(
         "a run ends behind its first load although its limit left offsets",
-        "loader/topic_run.py",
+        "loader/runs/topic_run.py",
         "return _After.ON if plan.has_more(whole, planned, manifest) else _After.WAIT",
         "return _After.WAIT",
         ("tests/crash/loader/test_load.py::test_a_first_load_is_made_in_several",),
     ),
     Mutant(
         "a load that is limited leaves out the partitions that have little",
-        "loader/plan.py",
+        "loader/planning/plan.py",
         "each.first + max(1, size * offsets // total)",
         "each.first + size * offsets // total",
-        ("tests/unit/loader/test_plan.py::test_limited_loads_take_everything_and_each_moves_on",),
+        (
+            "tests/unit/loader/planning/test_plan.py::test_limited_loads_take_everything_and_each_moves_on",
+        ),
     ),
     Mutant(
         "a partition that ended before its limit asks for another load",
-        "loader/plan.py",
+        "loader/planning/plan.py",
         "ends.get(each.partition) == limits[each.partition] < each.end",
         "ends.get(each.partition, 0) <= limits[each.partition] < each.end",
         (
-            "tests/unit/loader/test_plan.py::"
+            "tests/unit/loader/planning/test_plan.py::"
             "test_a_partition_that_ended_early_asks_for_no_further_load",
         ),
     ),
@@ -179,10 +193,12 @@ MUTANTS = (
     ),
     Mutant(
         "a straddle is loaded as a row",
-        "loader/slices.py",
-        "        candidates = walked.keep & ~placed.given_up & timed\n",
-        "        candidates = ~walked.repeat & ~placed.given_up & timed\n",
-        ("tests/unit/loader/test_slices.py::test_a_straddle_is_rejected_and_counts_once",),
+        "loader/slices/slice_load.py",
+        "        candidates = walked.keep & ~located.given_up & timed\n",
+        "        candidates = ~walked.repeat & ~located.given_up & timed\n",
+        (
+            "tests/unit/loader/slices/test_slice_load.py::test_a_straddle_is_rejected_and_counts_once",
+        ),
     ),
     Mutant(
         "the marks of a slice that has to run again are those before all slices",
@@ -200,14 +216,16 @@ MUTANTS = (
     ),
     Mutant(
         "a slice runs again once at most",
-        "loader/join.py",
+        "loader/slices/join.py",
         "            if given[piece] != known\n",
         "            if not given[piece] and known\n",
-        ("tests/unit/loader/test_join.py::test_what_a_second_run_sees_first_may_be_a_repeat_too",),
+        (
+            "tests/unit/loader/slices/test_join.py::test_what_a_second_run_sees_first_may_be_a_repeat_too",
+        ),
     ),
     Mutant(
         "what was written behind a slice that ended early is used",
-        "loader/join.py",
+        "loader/slices/join.py",
         "        if results[piece].stop is not None:\n            break\n",
         "",
         (
@@ -217,191 +235,207 @@ MUTANTS = (
     ),
     Mutant(
         "a record that a slice stops at is not told to the joiner",
-        "loader/slices.py",
+        "loader/slices/slice_load.py",
         "        self._result.lowest[key] = min(first, self._result.lowest.get(key, first))\n"
         "        self._end(",
         "        self._end(",
-        ("tests/unit/loader/test_join.py::test_what_looked_unknown_may_be_a_repeat",),
+        ("tests/unit/loader/slices/test_join.py::test_what_looked_unknown_may_be_a_repeat",),
     ),
     Mutant(
         "a partition's batch below is that of its first slice",
-        "loader/join.py",
+        "loader/slices/join.py",
         "        below[-1] if below else None,",
         "        below[0] if below else None,",
         (
-            "tests/unit/loader/test_join.py::"
+            "tests/unit/loader/slices/test_join.py::"
             "test_why_and_where_the_last_slice_ended_is_what_is_said_of_the_partition",
         ),
     ),
     Mutant(
         "a partition ended as its first slice did",
-        "loader/join.py",
+        "loader/slices/join.py",
         "        results[-1].stop,",
         "        results[0].stop,",
         (
-            "tests/unit/loader/test_join.py::"
+            "tests/unit/loader/slices/test_join.py::"
             "test_why_and_where_the_last_slice_ended_is_what_is_said_of_the_partition",
         ),
     ),
     Mutant(
         "a batch of which nothing was taken is the one below",
-        "loader/slices.py",
+        "loader/slices/slice_load.py",
         "if each.base_offset < result.end]",
         "if each.base_offset <= result.end]",
         (
-            "tests/unit/loader/test_slices.py::"
+            "tests/unit/loader/slices/test_slice_load.py::"
             "test_the_batch_in_which_nothing_was_taken_is_not_the_one_below",
         ),
     ),
     Mutant(
         "the last batch of a chunk is forgotten",
-        "loader/slices.py",
+        "loader/slices/slice_load.py",
         "                    del self._headers[:-1]  #",
         "                    del self._headers[:]  #",
         (
-            "tests/unit/loader/test_slices.py::"
+            "tests/unit/loader/slices/test_slice_load.py::"
             "test_a_chunk_that_ends_a_range_leaves_its_last_batch_below",
         ),
     ),
     Mutant(
         "a range goes on behind its end",
-        "loader/slices.py",
+        "loader/slices/slice_load.py",
         "            if self._position >= self._piece.end or self._result.stop:",
         "            if self._position > self._piece.end or self._result.stop:",
-        ("tests/unit/loader/test_slices.py::test_what_is_behind_a_range_does_not_end_it",),
+        (
+            "tests/unit/loader/slices/test_slice_load.py::test_what_is_behind_a_range_does_not_end_it",
+        ),
     ),
     Mutant(
         "what is behind a range is read on where a gap ends it",
-        "loader/slices.py",
+        "loader/slices/slice_load.py",
         "                self._position = self._piece.end  # the rest of the range is a named gap\n"
         "                break\n",
         "                self._position = self._piece.end  # the rest of the range is a named gap\n"
         "                continue\n",
-        ("tests/unit/loader/test_slices.py::test_what_is_behind_a_range_does_not_end_it",),
+        (
+            "tests/unit/loader/slices/test_slice_load.py::test_what_is_behind_a_range_does_not_end_it",
+        ),
     ),
     Mutant(
         "records without an announcement wait also where none is waited for",
-        "loader/slices.py",
+        "loader/slices/slice_load.py",
         "job.unannounced, patient=job.patient)",
         "job.unannounced, patient=True)",
         (
-            "tests/unit/loader/test_topic_load.py::"
+            "tests/unit/loader/runs/test_topic_load.py::"
             "test_announcements_are_waited_for_as_long_as_is_set",
         ),
     ),
     Mutant(
         "a batch behind a range is looked at where a gap ends it",
-        "loader/slices.py",
+        "loader/slices/slice_load.py",
         "            if stop is None and header.base_offset >= self._piece.end:",
         "            if stop is None and header.base_offset > self._piece.end:",
-        ("tests/unit/loader/test_slices.py::test_what_is_behind_a_range_does_not_end_it",),
+        (
+            "tests/unit/loader/slices/test_slice_load.py::test_what_is_behind_a_range_does_not_end_it",
+        ),
     ),
     Mutant(
         "a range that cannot be taken ends below its first offset",
-        "loader/slices.py",
+        "loader/slices/slice_load.py",
         "        at = max(header.base_offset, self._piece.first)",
         "        at = header.base_offset",
-        ("tests/unit/loader/test_slices.py::test_a_compacted_batch_ends_the_range_by_name",),
+        (
+            "tests/unit/loader/slices/test_slice_load.py::test_a_compacted_batch_ends_the_range_by_name",
+        ),
     ),
     Mutant(
         "a repeat of what was given up is rejected once more",
-        "loader/slices.py",
-        "        _note(faults, walked.keep & placed.given_up, NOT_ANNOUNCED)",
-        "        _note(faults, placed.given_up, NOT_ANNOUNCED)",
-        ("tests/unit/loader/test_slices.py::test_what_is_rejected_for_good_is_rejected_once",),
+        "loader/slices/slice_load.py",
+        "        _note(faults, walked.keep & located.given_up, NOT_ANNOUNCED)",
+        "        _note(faults, located.given_up, NOT_ANNOUNCED)",
+        (
+            "tests/unit/loader/slices/test_slice_load.py::test_what_is_rejected_for_good_is_rejected_once",
+        ),
     ),
     Mutant(
         "a repeat without an hour is rejected once more",
-        "loader/slices.py",
+        "loader/slices/slice_load.py",
         "        _note(faults, walked.keep & ~timed, NO_HOUR)",
         "        _note(faults, ~timed, NO_HOUR)",
-        ("tests/unit/loader/test_slices.py::test_what_is_rejected_for_good_is_rejected_once",),
+        (
+            "tests/unit/loader/slices/test_slice_load.py::test_what_is_rejected_for_good_is_rejected_once",
+        ),
     ),
     Mutant(
         "a batch below is compared only while all of it is there",
-        "loader/topic_load.py",
-        "        if bounds.log_start > below.last_offset:",
-        "        if bounds.log_start >= below.last_offset:",
+        "loader/planning/batch_below.py",
+        "    if bounds.log_start > below.last_offset:",
+        "    if bounds.log_start >= below.last_offset:",
         (
-            "tests/unit/loader/test_topic_load.py::"
+            "tests/unit/loader/runs/test_topic_load.py::"
             "test_a_batch_below_is_compared_as_long_as_a_record_of_it_is_there",
         ),
     ),
     Mutant(
         "gaps that were named are forgotten before they are passed",
-        "loader/topic_load.py",
+        "loader/runs/manifest_draft.py",
         "    ahead = tuple(gap for gap in named if gap.end > end)",
         "    ahead = tuple(gap for gap in named if gap.end < end)",
         (
-            "tests/unit/loader/test_topic_load.py::"
+            "tests/unit/loader/runs/test_topic_load.py::"
             "test_gaps_that_were_named_are_kept_until_they_are_passed",
         ),
     ),
     Mutant(
         "a load that reads no batch forgets the one below",
-        "loader/topic_load.py",
+        "loader/runs/manifest_draft.py",
         "    end, below = planned.first, planned.below  #",
         "    end, below = planned.first, None  #",
         (
-            "tests/unit/loader/test_topic_load.py::"
+            "tests/unit/loader/runs/test_topic_load.py::"
             "test_a_load_that_passes_nothing_but_a_gap_keeps_the_batch_below",
         ),
     ),
     Mutant(
         "a load that ends in a gap forgets the batch below",
-        "loader/topic_load.py",
+        "loader/runs/manifest_draft.py",
         "        below = result.below or below\n",
         "        below = result.below\n",
         (
-            "tests/unit/loader/test_topic_load.py::"
+            "tests/unit/loader/runs/test_topic_load.py::"
             "test_a_load_that_ends_in_a_gap_keeps_the_batch_below",
         ),
     ),
     Mutant(
         "a partition that is kept back passes the gap in front of it",
-        "loader/topic_load.py",
+        "loader/planning/batch_below.py",
         "replace(planned, first=at, end=at, gap=None, refused=refused)",
         "replace(planned, end=at, gap=None, refused=refused)",
-        ("tests/unit/loader/test_topic_load.py::test_a_partition_that_is_kept_back_passes_no_gap",),
+        (
+            "tests/unit/loader/runs/test_topic_load.py::test_a_partition_that_is_kept_back_passes_no_gap",
+        ),
     ),
     Mutant(
         "a partition that is kept back says that it passed the gap in front of it",
-        "loader/topic_load.py",
+        "loader/planning/batch_below.py",
         "replace(planned, first=at, end=at, gap=None, refused=refused)",
         "replace(planned, first=at, end=at, refused=refused)",
-        ("tests/unit/loader/test_topic_load.py::test_a_partition_that_is_kept_back_passes_no_gap",),
+        (
+            "tests/unit/loader/runs/test_topic_load.py::test_a_partition_that_is_kept_back_passes_no_gap",
+        ),
     ),
     Mutant(
         "an output that is reached by another name is another one",
-        "loader/topic_load.py",
-        'newest.producer if newest else f"{parts.store.url}/{topic.name}"',
-        'f"{parts.store.url}/{topic.name}"',
+        "loader/runs/manifest_draft.py",
+        'newest.producer if newest else f"{parts.store.url}/{self._topic.name}"',
+        'f"{parts.store.url}/{self._topic.name}"',
         (
-            "tests/unit/loader/test_topic_load.py::"
+            "tests/unit/loader/runs/test_topic_load.py::"
             "test_an_output_that_is_reached_by_another_name_goes_on_under_its_first",
         ),
     ),
     # The commit.
     Mutant(
         "whoever does not know whether his manifest was made takes it for his",
-        "loader/commit.py",
+        "loader/state/commit.py",
         "            return winner == manifest.uuid\n",
         "            return created is Created.UNCLEAR\n",
         ("tests/model/test_loader_commit.py::test_answers_of_the_commit_lost",),
     ),
     Mutant(
         "the number is another loader's where the answer of the own manifest was lost",
-        "loader/commit.py",
+        "loader/state/commit.py",
         "            return winner == manifest.uuid\n",
         "            return False\n",
         (
-            "tests/unit/loader/test_commit.py::test_a_lost_answer_is_looked_up",
+            "tests/unit/loader/state/test_commit.py::test_a_lost_answer_is_looked_up",
             "tests/model/test_loader_commit.py::test_answers_of_the_commit_lost",
         ),
     ),
     Mutant(
         "a staging directory is deleted before its files are moved",
-        "loader/commit.py",
+        "loader/state/commit.py",
         """    if mine:
         yield from finish(manifest)
     yield Delete(manifest.staging)
@@ -416,7 +450,7 @@ MUTANTS = (
     ),
     Mutant(
         "a move is looked at target first",
-        "loader/commit.py",
+        "loader/state/commit.py",
         """        source: int | None = yield Length(move.source)
         target: int | None = yield Length(move.target)
 """,
@@ -430,60 +464,62 @@ MUTANTS = (
     ),
     Mutant(
         "a start takes the moves of the newest load for done",
-        "loader/commit.py",
+        "loader/state/commit.py",
         "        yield from finish(newest)\n        yield Delete(newest.staging)\n",
         "        yield Delete(newest.staging)\n",
         ("tests/model/test_loader_commit.py::test_a_loader_killed_between_any_two_operations",),
     ),
     Mutant(
         "a start tidies up what a loader is staging just now",
-        "loader/commit.py",
+        "loader/state/commit.py",
         "        newest = yield from read(topic, numbers[-1])\n",
         "        for name in left:\n"
         '            yield Delete(f"{layout.stagings(topic)}/{name}")\n'
         "        newest = yield from read(topic, numbers[-1])\n",
         (
-            "tests/unit/loader/test_commit.py::"
+            "tests/unit/loader/state/test_commit.py::"
             "test_a_start_keeps_staging_of_a_load_without_manifest",
             "tests/model/test_loader_commit.py::test_two_loaders_race_for_each_number",
         ),
     ),
     Mutant(
         "a first load begins over rows whose manifests are gone",
-        "loader/commit.py",
+        "loader/state/commit.py",
         "    if not numbers:\n        raise StateRefused(\n",
         "    if numbers and numbers[0] != 1:\n        raise StateRefused(\n",
-        ("tests/unit/loader/test_commit.py::test_rows_without_any_manifest_are_not_loaded_over",),
+        (
+            "tests/unit/loader/state/test_commit.py::test_rows_without_any_manifest_are_not_loaded_over",
+        ),
     ),
     Mutant(
         "a hole among the manifests is taken for a load that was never made",
-        "loader/commit.py",
+        "loader/state/commit.py",
         "        if number != expected:\n",
         "        if number < expected:\n",
-        ("tests/unit/loader/test_commit.py::test_a_missing_manifest_stops_by_name",),
+        ("tests/unit/loader/state/test_commit.py::test_a_missing_manifest_stops_by_name",),
     ),
     Mutant(
         "names of staged files are not synced before the manifest",
-        "loader/commit.py",
+        "loader/state/commit.py",
         "    yield Sync((manifest.staging,))\n",
         "",
-        ("tests/unit/loader/test_commit.py",),
+        ("tests/unit/loader/state/test_commit.py",),
     ),
     Mutant(
         "names of staged files are synced once the manifest stands",
-        "loader/commit.py",
+        "loader/state/commit.py",
         "    yield Sync((manifest.staging,))\n"
         "    mine = taken is None and (yield from _create(manifest))\n",
         "    mine = taken is None and (yield from _create(manifest))\n"
         "    yield Sync((manifest.staging,))\n",
         (
-            "tests/unit/loader/test_commit.py::"
+            "tests/unit/loader/state/test_commit.py::"
             "test_the_names_of_staged_files_are_durable_before_the_manifest",
         ),
     ),
     Mutant(
         "names of staged files are synced before the files are looked at",
-        "loader/commit.py",
+        "loader/state/commit.py",
         """    wrong = yield from _wrong_length(manifest)
     taken = (yield from _winner(manifest)) if wrong else None
     if wrong and taken is None:
@@ -497,280 +533,295 @@ MUTANTS = (
         raise StateRefused(wrong)
 """,
         (
-            "tests/unit/loader/test_commit.py::"
+            "tests/unit/loader/state/test_commit.py::"
             "test_the_names_of_staged_files_are_durable_before_the_manifest",
         ),
     ),
     Mutant(
         "a start looks at every file of every load",
-        "loader/commit.py",
+        "loader/state/commit.py",
         "        newest = yield from read(topic, numbers[-1])\n",
         "        for number in numbers:\n"
         "            yield from finish((yield from read(topic, number)))\n"
         "        newest = yield from read(topic, numbers[-1])\n",
         (
-            "tests/unit/loader/test_commit.py::"
+            "tests/unit/loader/state/test_commit.py::"
             "test_a_start_looks_at_the_newest_load_and_at_what_is_staged_only",
         ),
     ),
     Mutant(
         "a staged file that is shorter than its task wrote is committed",
-        "loader/commit.py",
+        "loader/state/commit.py",
         "        if length != file.length:\n",
         "        if length is None or length > file.length:\n",
         (
-            "tests/unit/loader/test_commit.py::"
+            "tests/unit/loader/state/test_commit.py::"
             "test_a_staged_file_of_another_length_is_never_committed",
         ),
     ),
     Mutant(
         "a load is committed only where every partition moved",
-        "loader/topic_load.py",
+        "loader/runs/topic_load.py",
         "        if all(each.first == each.end for each in ranges):",
         "        if any(each.first == each.end for each in ranges):",
         (
-            "tests/unit/loader/test_topic_load.py::"
+            "tests/unit/loader/runs/test_topic_load.py::"
             "test_a_partition_that_is_away_keeps_its_place_and_holds_no_other_back",
         ),
     ),
     Mutant(
         "a manifest forgets partitions that are away",
-        "loader/topic_load.py",
-        "for bounds in topic.bounds), *missing]",
-        "for bounds in topic.bounds)]",
+        "loader/runs/topic_load.py",
+        "[*ranges, *self._plan.missing()]",
+        "ranges",
         (
-            "tests/unit/loader/test_topic_load.py::"
+            "tests/unit/loader/runs/test_topic_load.py::"
             "test_a_partition_that_is_away_keeps_its_place_and_holds_no_other_back",
         ),
     ),
     Mutant(
         "a snapshot of the marks lacks those of its own load",
-        "loader/topic_load.py",
-        "        apply(state, changes)\n",
+        "loader/runs/manifest_draft.py",
+        "        tables.add(changes)\n",
         "",
-        ("tests/unit/loader/test_topic_load.py::test_marks_hold_however_many_loads_there_were",),
+        (
+            "tests/unit/loader/runs/test_topic_load.py::test_marks_hold_however_many_loads_there_were",
+        ),
     ),
     Mutant(
         "a topic that was made again is loaded into the old one's output",
-        "loader/topic_load.py",
+        "loader/planning/topic_plan.py",
         "        plan.check_identity(self._newest, self._topic.source)\n",
         "",
         (
-            "tests/unit/loader/test_topic_load.py::"
+            "tests/unit/loader/runs/test_topic_load.py::"
             "test_an_output_is_of_one_topic_and_one_size_of_buckets",
         ),
     ),
     Mutant(
         "a load in which nothing moved is committed",
-        "loader/topic_load.py",
-        "        if all(each.first == each.end for each in ranges):\n            return None\n",
+        "loader/runs/topic_load.py",
+        "        if all(each.first == each.end for each in ranges):\n"
+        "            return None, results\n",
         "",
         (
-            "tests/unit/loader/test_topic_load.py::"
+            "tests/unit/loader/runs/test_topic_load.py::"
             "test_announcements_are_waited_for_as_long_as_is_set",
         ),
     ),
     Mutant(
         "gaps inside of a range are not in its manifest",
-        "loader/topic_load.py",
+        "loader/runs/manifest_draft.py",
         "        end, gaps = result.end, gaps + result.gaps",
         "        end = result.end",
         (
-            "tests/unit/loader/test_topic_load.py::"
+            "tests/unit/loader/runs/test_topic_load.py::"
             "test_gaps_inside_of_a_range_stand_in_its_manifest",
         ),
     ),
     Mutant(
         "a load's chain of a bucket begins anew",
-        "loader/topic_load.py",
-        "number for key, number in state.buckets.items()},",
-        "0 for key in state.buckets},",
+        "loader/runs/manifest_draft.py",
+        "number for key, number in tables.buckets.items()}",
+        "0 for key in tables.buckets}",
         (
-            "tests/unit/loader/test_topic_load.py::"
+            "tests/unit/loader/runs/test_topic_load.py::"
             "test_a_load_names_the_delta_of_before_that_touched_its_buckets",
         ),
     ),
     Mutant(
         "a commit that failed with its own manifest there is a lost race",
-        "loader/topic_load.py",
+        "loader/runs/topic_load.py",
         " or Manifest.from_json(data, manifest.path).uuid == manifest.uuid:",
         ":",
         (
-            "tests/unit/loader/test_topic_load.py::"
+            "tests/unit/loader/runs/test_topic_load.py::"
             "test_a_commit_that_fails_otherwise_says_why_and_deletes_nothing",
         ),
     ),
     Mutant(
         "the batch below is asked for at an offset that has expired",
-        "loader/topic_load.py",
+        "loader/planning/batch_below.py",
         "max(below.base_offset, bounds.log_start))",
         "below.base_offset)",
         (
-            "tests/unit/loader/test_topic_load.py::"
+            "tests/unit/loader/runs/test_topic_load.py::"
             "test_a_batch_below_is_compared_as_long_as_a_record_of_it_is_there",
         ),
     ),
     # Two loaders at once.
     Mutant(
         "who lost every race fails although all is loaded",
-        "loader/topic_run.py",
+        "loader/runs/topic_run.py",
         "        if not any(_moves(each) for each in whole):\n",
         "        if self._races < RACES_MAX and not any(_moves(each) for each in whole):\n",
-        ("tests/unit/loader/test_races.py::test_who_lost_every_race_is_good_once_all_is_loaded",),
+        (
+            "tests/unit/loader/runs/test_races.py::test_who_lost_every_race_is_good_once_all_is_loaded",
+        ),
     ),
     Mutant(
         "who loses every race with work left is good",
-        "loader/topic_run.py",
+        "loader/runs/topic_run.py",
         "            raise LostRace(_never_won(self._topic))\n",
         "            self.outcome.notes.append(_never_won(self._topic))\n"
         "            return _After.END\n",
-        ("tests/unit/loader/test_races.py::test_who_loses_every_race_with_work_left_fails",),
+        ("tests/unit/loader/runs/test_races.py::test_who_loses_every_race_with_work_left_fails",),
     ),
     Mutant(
         "who lost a race goes on behind the manifest that it began with",
-        "loader/topic_run.py",
+        "loader/runs/topic_run.py",
         "            self._races += 1\n            self.begin()\n",
         "            self._races += 1\n",
-        ("tests/unit/loader/test_races.py::test_who_lost_every_race_is_good_once_all_is_loaded",),
+        (
+            "tests/unit/loader/runs/test_races.py::test_who_lost_every_race_is_good_once_all_is_loaded",
+        ),
     ),
     Mutant(
         "each load numbers its messages anew",
-        "loader/topic_load.py",
-        "            delta.last_number(newest),\n",
-        "            0,\n",
+        "loader/runs/manifest_draft.py",
+        "delta.last_number(newest))",
+        "0)",
         ("tests/crash/loader/test_load.py::test_killed_and_begun_again",),
     ),
     # Announcements.
     Mutant(
         "records of a file that is not announced are rows without a host",
-        "loader/names.py",
+        "loader/slices/locations.py",
         "        missing.append(lost and awaited)\n",
         "        missing.append(lost and awaited and key in given_up)\n",
         ("tests/crash/loader/test_load.py::test_records_wait_for_the_announcement_of_their_file",),
     ),
     Mutant(
         "a range ends behind the first record that waits, and not before it",
-        "loader/slices.py",
+        "loader/slices/slice_load.py",
         "            end = int(np.argmax(wanted))\n",
         "            end = int(np.argmax(wanted)) + 1\n",
         (
-            "tests/unit/loader/test_slices.py::"
+            "tests/unit/loader/slices/test_slice_load.py::"
             "test_a_range_ends_before_a_file_that_is_not_announced",
         ),
     ),
     Mutant(
         "a repeat waits for an announcement",
-        "loader/slices.py",
-        "wanted = placed.missing & ~walked.repeat",
-        "wanted = placed.missing",
-        ("tests/unit/loader/test_slices.py::test_a_repeat_needs_no_announcement",),
+        "loader/slices/slice_load.py",
+        "wanted = located.missing & ~walked.repeat",
+        "wanted = located.missing",
+        ("tests/unit/loader/slices/test_slice_load.py::test_a_repeat_needs_no_announcement",),
     ),
     Mutant(
         "the last announcement of a file holds",
-        "loader/feed.py",
+        "loader/audit_topic/feed.py",
         "known.setdefault((message.agent, message.file), (message.host, message.path))",
         "known[message.agent, message.file] = message.host, message.path",
-        ("tests/unit/loader/test_feed.py::test_the_first_announcement_holds",),
+        ("tests/unit/loader/audit_topic/test_feed.py::test_the_first_announcement_holds",),
     ),
     Mutant(
         "lines that were rejected have no announcement of their own topic's files",
-        "loader/feed.py",
+        "loader/audit_topic/feed.py",
         "base = source.topic.removesuffix(REJECTED_SUFFIX)",
         "base = source.topic",
-        ("tests/unit/loader/test_feed.py::test_rejected_lines_are_of_the_files_of_their_topic",),
+        (
+            "tests/unit/loader/audit_topic/test_feed.py::test_rejected_lines_are_of_the_files_of_their_topic",
+        ),
     ),
     # One size of buckets.
     Mutant(
         "an output goes on in buckets of another size",
-        "loader/plan.py",
+        "loader/planning/plan.py",
         'newest.audit.get("bucket_ms", bucket_ms) == bucket_ms',
         'bucket_ms % newest.audit.get("bucket_ms", bucket_ms) == 0',
-        ("tests/unit/loader/test_plan.py::test_a_changed_bucket_size_is_refused",),
+        ("tests/unit/loader/planning/test_plan.py::test_a_changed_bucket_size_is_refused",),
     ),
     # The audit topic made again.
     Mutant(
         "a position holds for an audit topic that was made again",
-        "loader/feed.py",
+        "loader/audit_topic/feed.py",
         "{'' if topic_id is None else topic_id.hex}",
         "{'' if topic_id is None else ''}",
         (
-            "tests/unit/loader/test_feed.py::"
+            "tests/unit/loader/audit_topic/test_feed.py::"
             "test_an_audit_topic_made_again_and_longer_than_before_is_read_from_its_start",
         ),
     ),
     # Epochs of outputs.
     Mutant(
         "a new output begins with epoch 1, whatever was heard of it",
-        "loader/topic_load.py",
+        "loader/runs/manifest_draft.py",
         "newest.epoch if newest else parts.feed.next_epoch(producer)",
         "newest.epoch if newest else 1",
         (
-            "tests/unit/loader/test_epochs.py::"
+            "tests/unit/loader/runs/test_epochs.py::"
             "test_an_output_that_was_removed_is_never_complete_with_less",
         ),
     ),
     Mutant(
         "a new output's epoch comes from the clock",
-        "loader/topic_load.py",
+        "loader/runs/manifest_draft.py",
         "newest.epoch if newest else parts.feed.next_epoch(producer)",
         "newest.epoch if newest else now",
-        ("tests/unit/loader/test_epochs.py::test_one_above_the_highest_that_was_heard",),
+        ("tests/unit/loader/runs/test_epochs.py::test_one_above_the_highest_that_was_heard",),
     ),
     Mutant(
         "a new output has the highest epoch that was heard, and not one above it",
-        "loader/feed.py",
+        "loader/audit_topic/feed.py",
         "return 1 + max(self.newest(producer)[0], self._epochs_unheard())",
         "return max(1, self.newest(producer)[0], self._epochs_unheard())",
-        ("tests/unit/loader/test_epochs.py::test_one_above_the_highest_that_was_heard",),
+        ("tests/unit/loader/runs/test_epochs.py::test_one_above_the_highest_that_was_heard",),
     ),
     Mutant(
         "what expired from the audit topic had no epochs",
-        "loader/feed.py",
+        "loader/audit_topic/feed.py",
         "if not self.unread and all(self.begins.get(key) == 0 for key in own):",
         "if not self.unread:",
         (
-            "tests/unit/loader/test_epochs.py::"
+            "tests/unit/loader/runs/test_epochs.py::"
             "test_what_expired_from_the_audit_topic_may_have_had_higher_epochs",
         ),
     ),
     Mutant(
         "messages that could not be understood had no epochs",
-        "loader/feed.py",
+        "loader/audit_topic/feed.py",
         "        feed.unread = True\n",
         "",
-        ("tests/unit/loader/test_epochs.py::test_what_cannot_be_read_may_have_had_a_higher_epoch",),
+        (
+            "tests/unit/loader/runs/test_epochs.py::test_what_cannot_be_read_may_have_had_a_higher_epoch",
+        ),
     ),
     Mutant(
         "what expired while the audit topic was read counts as heard",
-        "loader/feed.py",
+        "loader/audit_topic/feed.py",
         "begins = {keys[tp]: max(begin, left[tp][0]) for",
         "begins = {keys[tp]: begin for",
         (
-            "tests/unit/loader/test_epochs.py::"
+            "tests/unit/loader/runs/test_epochs.py::"
             "test_what_expires_while_it_is_read_counts_as_not_heard",
         ),
     ),
     Mutant(
         "an epoch is chosen by what was heard before the tasks ran",
-        "loader/topic_load.py",
+        "loader/runs/manifest_draft.py",
         "            parts.read_on()  # its epoch is above all that were published up to now\n",
         "            pass\n",
-        ("tests/unit/loader/test_epochs.py::test_what_is_published_while_it_is_loaded_is_heard",),
+        (
+            "tests/unit/loader/runs/test_epochs.py::test_what_is_published_while_it_is_loaded_is_heard",
+        ),
     ),
     Mutant(
         "an output is an older copy by its numbers alone, whatever its epoch",
-        "loader/topic_run.py",
+        "loader/runs/topic_run.py",
         "return self._parts.feed.newest(newest.producer) > delta.last_key(newest)",
         "return self._parts.feed.newest(newest.producer)[1] > delta.last_key(newest)[1]",
-        ("tests/unit/loader/test_epochs.py::test_an_output_of_a_lower_epoch_is_an_older_copy",),
+        (
+            "tests/unit/loader/runs/test_epochs.py::test_an_output_of_a_lower_epoch_is_an_older_copy",
+        ),
     ),
     Mutant(
         "who lost the race to begin an output keeps the epoch that it chose",
-        "loader/topic_load.py",
+        "loader/runs/manifest_draft.py",
         "epoch = newest.epoch if newest else parts",
         "epoch = newest.epoch if newest and newest.number > 1 else parts",
         (
-            "tests/unit/loader/test_epochs.py::"
+            "tests/unit/loader/runs/test_epochs.py::"
             "test_of_two_that_begin_an_output_the_manifest_decides",
         ),
     ),
@@ -780,7 +831,7 @@ MUTANTS = (
         "        if heard[key] > first:\n",
         "        if key.tier is not Tier.HDFS and heard[key] > first:\n",
         (
-            "tests/unit/loader/test_epochs.py::"
+            "tests/unit/loader/runs/test_epochs.py::"
             "test_a_lower_epoch_behind_a_higher_one_is_never_passed_over",
         ),
     ),

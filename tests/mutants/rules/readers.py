@@ -59,7 +59,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the loader compares the offset of the batch below, and nothing else",
-        "loader/plan.py",
+        "loader/planning/plan.py",
         """    if below is None or (header.base_offset, header.crc, header.leader_epoch) == (
         below.base_offset,
         below.crc,

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from skidway.audit import messages
-from skidway.audit.commands import deciding, saying
+from skidway.audit.commands import deciding
 from skidway.audit.decisions import Decision, Retirement
 from skidway.audit.ledger import DATABASE, Ledger
 from skidway.audit.messages import (
@@ -27,7 +27,7 @@ from skidway.audit.messages import (
     Sender,
     Tier,
 )
-from skidway.audit.publisher import Publisher
+from skidway.audit.publisher import MemoryOutbox, Publisher
 from skidway.cli.commands import main
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
@@ -296,7 +296,7 @@ def test_what_is_decided_is_published_in_order_to_the_audit_topic() -> None:
     """Each leaves the command when all in-sync replicas have it."""
     cluster = MemoryCluster()
     said = [Retirement(1, 5, "ada", "x", "hdfs /old"), Retirement(2, 5, "ada", "x", "mirror")]
-    outbox = saying.Said([messages.encode(each) for each in said])
+    outbox = MemoryOutbox([messages.encode(each) for each in said])
     cluster.create(TOPIC)
     publisher = Publisher(MemoryProducer(cluster), outbox, TopicPartition(TOPIC, 0), ManualClock())
     assert publisher.flush(1)

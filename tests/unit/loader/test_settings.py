@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skidway.errors import ConfigurationRefused
-from skidway.loader import topics
+from skidway.loader.planning import topics
 from skidway.loader.settings import LoaderSettings
 from skidway.settings import example, load
 

@@ -1,0 +1,105 @@
+"""The hdfs tier's audit deltas: made with the manifest, kept in it, published after it.
+
+In the manifest they are rows of numbers, since source and sender are the manifest's own:
+
+    "audit": {"host": "...", "time": ms, "bucket_ms": 60000, "last": 9, "deltas": [
+        {"number": 9, "ranges": [[partition, first, end]],
+         "gaps": [[partition, first, end, reason]],
+         "counts": [{"agent", "bucket", "count", "bytes", "checksum", "rejects", "repeats",
+                     "previous"}]}]}
+
+`last` is the number of the output's last delta so far; a load without counts adds none. Publishing
+the same manifest again gives the same messages, which the collector counts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from skidway.audit.counts import BucketKey, Counts
+from skidway.audit.deltas import Numbered, number_deltas
+from skidway.audit.messages import Count, Delta, Range, Sender, Tier
+from skidway.audit.messages import Gap as NamedGap
+from skidway.kafka.source import Source
+from skidway.loader.state.manifest import Manifest, PartitionRange
+
+COUNTED = ("agent", "bucket", "count", "bytes", "checksum", "rejects", "repeats", "previous")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Who says a load's deltas, and when. last: the number of the output's last delta before."""
+
+    sender: Sender
+    time_ms: int
+    last: int
+
+
+def last_number(newest: Manifest | None) -> int:
+    """The number of the last delta that the chain of manifests holds; 0 for none."""
+    return int(newest.audit["last"]) if newest else 0
+
+
+def last_key(newest: Manifest) -> tuple[int, int]:
+    """Epoch and number of that delta."""
+    return newest.epoch, last_number(newest)
+
+
+def make(
+    head: Head,
+    counts: Counts,
+    previous: Mapping[BucketKey, int],
+    source: Source,
+    partitions: Sequence[PartitionRange],
+) -> tuple[Numbered, dict[str, Any]]:
+    """The deltas of one load, and the manifest's `audit`."""
+    numbered = number_deltas(
+        head.sender,
+        head.time_ms,
+        head.last,
+        counts,
+        previous,
+        ranges=[Range(source, p.partition, p.first, p.end) for p in partitions if p.first < p.end],
+        gaps=[
+            NamedGap(source, p.partition, gap.first, gap.end, gap.reason)
+            for p in partitions
+            for gap in p.gaps
+        ],
+    )
+    return numbered, {
+        "host": head.sender.host,
+        "time": head.time_ms,
+        "bucket_ms": counts.bucket_ms,
+        "last": numbered.last,
+        "deltas": [_rows(delta) for delta in numbered.deltas],
+    }
+
+
+def messages(manifest: Manifest) -> list[Delta]:
+    """The messages that a manifest stands for, ready to be published."""
+    audit = manifest.audit
+    sender = Sender(Tier.HDFS, manifest.cluster, manifest.producer, audit["host"], manifest.epoch)
+    return [_delta(manifest, sender, rows) for rows in audit["deltas"]]
+
+
+def _rows(delta: Delta) -> dict[str, Any]:
+    return {
+        "number": delta.number,
+        "ranges": [[each.partition, each.first, each.end] for each in delta.ranges],
+        "gaps": [[each.partition, each.first, each.end, each.reason] for each in delta.gaps],
+        "counts": [{name: getattr(each, name) for name in COUNTED} for each in delta.counts],
+    }
+
+
+def _delta(manifest: Manifest, sender: Sender, rows: Mapping[str, Any]) -> Delta:
+    source, bucket_ms = manifest.source, manifest.audit["bucket_ms"]
+    return Delta(
+        sender,
+        rows["number"],
+        manifest.audit["time"],
+        ranges=tuple(Range(source, *each) for each in rows["ranges"]),
+        counts=tuple(Count(source=source, bucket_ms=bucket_ms, **each) for each in rows["counts"]),
+        gaps=tuple(NamedGap(source, *each) for each in rows["gaps"]),
+    )

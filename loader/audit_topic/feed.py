@@ -1,0 +1,141 @@
+"""What the loader reads from `_skidway_audit`: announcements, and its own messages.
+
+The loader reads the audit topic of the cluster that it loads from, and the mirrored audit topics of
+the sources, each from where the newest manifest left off. Announcements are kept beside the marks.
+Gaps are not taken from here: the mirror may still have what a counter could not read, so only the
+mirror itself names gaps (`skidway.kafka.gaps`).
+
+The collector takes no epoch below one that it knows. So a new output numbers its messages in an
+epoch one above the highest that was heard of its producer. Where not all of the audit topic could
+be heard (its beginning has expired, a message has an unknown schema), the topic's length stands for
+what was not heard: each epoch has at least one message, and no epoch was ever chosen above the
+number of messages that were there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from skidway import log
+from skidway.audit import topic
+from skidway.audit.marks import FileKey
+from skidway.audit.messages import (
+    TOPIC,
+    Announcement,
+    Delta,
+    Message,
+    MessageRefused,
+    Seal,
+    Tier,
+    decode,
+)
+from skidway.clock import Clock
+from skidway.kafka.client import Client, Fetcher
+from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
+from skidway.loader.state.tables import Location
+
+REJECTED_SUFFIX: Final = ".rejected"
+
+_log = log.get(__name__)
+
+
+@dataclass(slots=True)
+class Feed:
+    """What was read. positions: `topic/partition/topic id` -> next offset. begins: the same -> the
+    offset from which on everything was read. unread: whether a message could not be decoded."""
+
+    locations: dict[tuple[str, str], dict[FileKey, Location]] = field(default_factory=dict)
+    numbers: dict[str, dict[int, int]] = field(default_factory=dict)
+    positions: dict[str, int] = field(default_factory=dict)
+    begins: dict[str, int] = field(default_factory=dict)
+    unread: bool = False
+
+    def locations_of(self, source: Source) -> dict[FileKey, Location]:
+        """Announced files whose lines go to a topic, or whose rejected lines do."""
+        base = source.topic.removesuffix(REJECTED_SUFFIX)
+        return self.locations.get((source.cluster, source.topic), {}) | self.locations.get(
+            (source.cluster, base), {}
+        )
+
+    def number(self, producer: str, epoch: int) -> int:
+        """The highest number that an output published in an epoch, as far as it was read."""
+        return self.numbers.get(producer, {}).get(epoch, 0)
+
+    def newest(self, producer: str) -> tuple[int, int]:
+        """Epoch and number of the newest message that an output published, as far as it was read;
+        zeros for none."""
+        epoch = max(self.numbers.get(producer, ()), default=0)
+        return epoch, self.number(producer, epoch)
+
+    def next_epoch(self, producer: str) -> int:
+        """The epoch of an output that begins anew: above all that may ever have been published."""
+        return 1 + max(self.newest(producer)[0], self._epochs_unheard())
+
+    def _epochs_unheard(self) -> int:
+        """A bound of the epochs in messages that were not heard; 0 where all were."""
+        own = {key: end for key, end in self.positions.items() if key.startswith(f"{TOPIC}/")}
+        if not self.unread and all(self.begins.get(key) == 0 for key in own):
+            return 0
+        return sum(own.values())
+
+    def heard(self, begins: Mapping[str, int], ends: Mapping[str, int]) -> None:
+        """Notes from where to where everything was read. A part that lies behind what was read
+        before leaves something unheard in between, and begins anew."""
+        for key in ends:
+            begin = begins.get(key, ends[key])
+            if key not in self.begins or begin > self.positions.get(key, 0):
+                self.begins[key] = begin
+        self.positions = dict(ends)
+
+    def take(self, message: Message) -> None:
+        """Notes a message; the first announcement of a file holds."""
+        if isinstance(message, Announcement):
+            source = message.source
+            known = self.locations.setdefault((source.cluster, source.topic), {})
+            known.setdefault((message.agent, message.file), (message.host, message.path))
+        elif isinstance(message, Delta | Seal) and message.sender.tier is Tier.HDFS:
+            numbers = self.numbers.setdefault(message.sender.producer, {})
+            epoch = message.sender.epoch
+            numbers[epoch] = max(message.number, numbers.get(epoch, 0))
+
+
+def audit_topics(sources: Iterable[Source], cluster: str, existing: Iterable[str]) -> list[str]:
+    """The audit topics that have to be read to load topics of these sources."""
+    clusters = {source.cluster for source in sources} - {cluster}
+    wanted = {TOPIC, *(f"{each}.{TOPIC}" for each in clusters)}
+    return sorted(wanted.intersection(existing))
+
+
+def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> None:
+    """Everything between the feed's positions (log start where there is none) and the watermarks
+    now. An audit topic that was made again has another id, or is shorter than the position: it is
+    read from its start."""
+    names = sorted(topics)
+    ids = client.metadata(names).topics if names else {}  # first: an old id is the cautious one
+    found = topic.bounds(client, names)
+    keys = {tp: _key(tp, ids[tp.topic].topic_id) for tp in found}
+    ranges = {}
+    for tp, (first, end) in found.items():
+        position = feed.positions.get(keys[tp], 0)
+        ranges[tp] = (max(position, first) if position <= end else first, end)
+    for tp, offset, value in topic.read(client, Fetcher(client), ranges, clock):
+        _take(feed, tp, offset, value)
+    left = topic.bounds(client, names)  # what expired while it was read may not have been
+    begins = {keys[tp]: max(begin, left[tp][0]) for tp, (begin, _) in ranges.items() if tp in left}
+    feed.heard(begins, {keys[tp]: end for tp, (_, end) in ranges.items()})
+
+
+def _key(tp: TopicPartition, topic_id: UUID | None) -> str:
+    return f"{tp.topic}/{tp.partition}/{'' if topic_id is None else topic_id.hex}"
+
+
+def _take(feed: Feed, tp: TopicPartition, offset: int, value: bytes) -> None:
+    try:
+        feed.take(decode(value))
+    except MessageRefused as error:
+        feed.unread = True
+        _log.warning("audit_message_unreadable", topic=tp.topic, offset=offset, reason=str(error))

@@ -1,0 +1,36 @@
+"""Publishes audit messages of the loader to `_skidway_audit` of the cluster that is loaded from."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from skidway.audit import topic
+from skidway.audit.messages import TOPIC, Delta, encode
+from skidway.audit.publisher import MemoryOutbox, Publisher
+from skidway.clock import Clock
+from skidway.errors import Unreachable
+from skidway.kafka.client import Client, Producer
+from skidway.kafka.types import TopicPartition
+
+TIMEOUT_S: Final = 60.0
+
+
+def publish(client: Client, messages: Sequence[Delta], clock: Clock) -> None:
+    """Sends messages of one output and waits until they are acknowledged.
+
+    The manifest is the outbox: whatever fails here is published again by the next run. Raises
+    Unreachable when the acknowledgements are late, SkidwayError when the broker refuses.
+    """
+    if not messages:
+        return
+    count = topic.ensure(client, clock, time.sleep)
+    partition = TopicPartition(TOPIC, topic.partition_of(messages[0].sender.producer, count))
+    outbox = MemoryOutbox([encode(each) for each in messages])
+    producer = Producer(client)
+    try:
+        if not Publisher(producer, outbox, partition, clock).flush(TIMEOUT_S):
+            raise Unreachable(f"{TOPIC}: audit messages were not acknowledged in {TIMEOUT_S:.0f} s")
+    finally:
+        producer.close()

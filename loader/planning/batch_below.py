@@ -1,0 +1,36 @@
+"""Whether a partition is still the log that was loaded: the batch just below is compared."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from skidway.errors import Unreachable
+from skidway.kafka.batch import CorruptBatch
+from skidway.kafka.client import Client
+from skidway.kafka.errors import KafkaError
+from skidway.kafka.types import TopicPartition
+from skidway.loader.planning import plan
+from skidway.loader.planning.plan import Bounds, Planned
+from skidway.loader.reading.batches import header_at
+
+
+def compared(client: Client, topic: str, bounds: Bounds, planned: Planned) -> Planned:
+    """The range, or none where the log is another one or the batch below cannot be read."""
+    below = planned.below
+    if planned.refused or below is None:
+        return planned
+    if bounds.log_start > below.last_offset:
+        return plan.unverified(planned)
+    tp = TopicPartition(topic, bounds.partition)
+    try:
+        header = header_at(client, tp, max(below.base_offset, bounds.log_start))
+        refused = plan.check_below(topic, planned, header)
+    except (CorruptBatch, KafkaError, Unreachable) as error:
+        refused = (
+            f"{topic} partition {bounds.partition}: kept back at offset {planned.position}, "
+            f"because the batch below cannot be read: {error}"
+        )
+    if refused:
+        at = planned.position
+        return replace(planned, first=at, end=at, gap=None, refused=refused)
+    return planned

@@ -1,0 +1,58 @@
+"""Log start and high watermark of partitions, leader by leader.
+
+A leader that does not answer, or a partition that has none, keeps back its own partitions only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from skidway.errors import SkidwayError, Unreachable
+from skidway.kafka.client import EARLIEST, LATEST, Client
+from skidway.kafka.client.cluster import Cluster
+from skidway.kafka.errors import KafkaError
+from skidway.kafka.types import TopicPartition
+from skidway.loader.planning.plan import Bounds
+
+
+@dataclass(slots=True)
+class Asked:
+    """away: why a partition's bounds are not known."""
+
+    bounds: dict[TopicPartition, Bounds] = field(default_factory=dict)
+    away: dict[TopicPartition, SkidwayError] = field(default_factory=dict)
+
+
+def ask(client: Client, cluster: Cluster, tps: Iterable[TopicPartition]) -> Asked:
+    """The bounds of partitions now. Raises Unreachable when not one leader answers."""
+    leaders: dict[object, list[TopicPartition]] = {}
+    for tp in tps:
+        leaders.setdefault(cluster.leader(tp), []).append(tp)
+    asked = Asked()
+    for leader, group in leaders.items():
+        _ask_group(client, group, asked, each=leader is not None)
+    silent = [error for error in asked.away.values() if isinstance(error, Unreachable)]
+    if silent and not asked.bounds:
+        raise silent[0]
+    return asked
+
+
+def _ask_group(
+    client: Client, group: Sequence[TopicPartition], asked: Asked, *, each: bool
+) -> None:
+    """each: whether to ask for each one where the leader refuses some partition."""
+    try:
+        starts = client.list_offsets(dict.fromkeys(group, EARLIEST))
+        ends = client.list_offsets(dict.fromkeys(group, LATEST))
+    except Unreachable as error:
+        asked.away.update(dict.fromkeys(group, error))
+    except KafkaError as error:
+        if each and len(group) > 1:
+            for tp in group:
+                _ask_group(client, [tp], asked, each=False)
+        else:
+            asked.away.update(dict.fromkeys(group, error))
+    else:
+        for tp in group:
+            asked.bounds[tp] = Bounds(tp.partition, starts[tp].offset, ends[tp].offset)

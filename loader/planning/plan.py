@@ -1,0 +1,239 @@
+"""What a load takes: offset ranges of each partition, cut into slices. Pure; no I/O.
+
+A partition goes on where the newest manifest ended, or begins at 0. A load passes over offsets that
+are gone only if somebody has named them: the mirror (topic config `mirror.gaps`) or an operator
+(`gaps.accepted`). Any other offset that is gone ends the partition's range, with a sentence that
+names it; the other partitions go on, and the load is not good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from skidway.errors import ConfigurationRefused, StateRefused
+from skidway.kafka.batch import BatchHeader
+from skidway.kafka.source import Source
+from skidway.loader.state.manifest import BatchMark, Gap, Manifest, PartitionRange
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What the broker has of a partition: offsets [log start, high watermark)."""
+
+    partition: int
+    log_start: int
+    high_watermark: int
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a load takes of a partition: offsets [first, end), `gap` in front of `first` if any.
+
+    position: where the load before ended. refused: why the partition does not go on, or "".
+    """
+
+    partition: int
+    position: int
+    first: int
+    end: int
+    gap: Gap | None = None
+    below: BatchMark | None = None
+    refused: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """The work of one task: offsets [first, end) of one partition."""
+
+    partition: int
+    first: int
+    end: int
+
+
+def positions(newest: Manifest | None) -> dict[int, PartitionRange]:
+    """Where each partition stands after the newest manifest."""
+    return {} if newest is None else {each.partition: each for each in newest.partitions}
+
+
+def check_identity(newest: Manifest | None, source: Source) -> None:
+    """StateRefused when the topic is not the one that was loaded before: offsets would lie."""
+    if newest is None:
+        return
+    was = newest.source
+    for what, before, now in (
+        ("cluster", was.cluster_id, source.cluster_id),
+        ("topic", was.topic_id, source.topic_id),
+    ):
+        if before and now and before != now:
+            raise StateRefused(
+                f"the {what} behind {newest.topic} was made again: load {newest.number} read from "
+                f"{what} id {before}, now it is {now}; load it into another output, or set the "
+                f"old rows and _skidway/{newest.topic} aside first"
+            )
+
+
+def check_bucket(newest: Manifest | None, bucket_ms: int) -> None:
+    """ConfigurationRefused when the rows of the output were counted in buckets of another size."""
+    if newest is None or newest.audit.get("bucket_ms", bucket_ms) == bucket_ms:
+        return
+    raise ConfigurationRefused(
+        f"bucket.ms is {bucket_ms}, but {newest.topic} was counted with "
+        f"{newest.audit['bucket_ms']} up to load {newest.number}: buckets of two sizes are never "
+        "complete; set it to what it was, as agents and counters have it"
+    )
+
+
+def plan_partition(
+    topic: str, bounds: Bounds, previous: PartitionRange | None, gaps: Sequence[Gap]
+) -> Planned:
+    """The range of one partition from where the last load ended to the watermark."""
+    position = previous.end if previous else 0
+    below = previous.below if previous else None
+    where = f"{topic} partition {bounds.partition}"
+    number = bounds.partition
+    if bounds.high_watermark < position:
+        reason = (
+            f"{where}: loaded up to offset {position}, but the log ends at "
+            f"{bounds.high_watermark}: it is not the log that was loaded"
+        )
+        return Planned(number, position, position, position, None, below, reason)
+    if bounds.log_start <= position:
+        return Planned(number, position, position, bounds.high_watermark, None, below)
+    gap = cover(position, bounds.log_start, gaps)
+    if gap is None:
+        reason = (
+            f"{where}: offsets {position} to {bounds.log_start - 1} are gone from the log and no "
+            "mirror named them as a gap; nothing behind them is loaded. If they are lost for "
+            f"good, say so: --set gaps.accepted={topic}/{bounds.partition}/{position}-"
+            f"{bounds.log_start}"
+        )
+        return Planned(number, position, position, position, None, below, reason)
+    return Planned(number, position, bounds.log_start, bounds.high_watermark, gap, below)
+
+
+def missing_partitions(
+    topic: str,
+    before: Mapping[int, PartitionRange],
+    bounds: Iterable[Bounds],
+    away: Mapping[int, str],
+) -> list[Planned]:
+    """Partitions that cannot be loaded now: they stand still, by name.
+
+    away: why nothing is known of a partition that the topic has. One that was loaded and is not in
+    the topic is a fault of the cluster, because topics never lose partitions. A manifest without
+    them would begin them at 0 again once they are back.
+    """
+    absent = {*before, *away} - {each.partition for each in bounds}
+    return [_standing(topic, number, before.get(number), away) for number in sorted(absent)]
+
+
+def _standing(
+    topic: str, number: int, was: PartitionRange | None, away: Mapping[int, str]
+) -> Planned:
+    end = was.end if was else 0
+    why = "the topic has no such partition now"
+    if number in away:
+        why = f"it is kept back, because its leader does not answer: {away[number]}"
+    reason = f"{topic} partition {number}: loaded up to offset {end}, but {why}"
+    return Planned(number, end, end, end, None, was.below if was else None, reason)
+
+
+def limit(planned: Sequence[Planned], offsets: int) -> list[Planned]:
+    """The same with about `offsets` offsets in all: of each partition a share by what it has, and
+    at least one, so that all of them move on."""
+    total = sum(each.end - each.first for each in planned)
+    if total <= offsets:
+        return list(planned)
+    return [
+        replace(each, end=min(each.end, each.first + max(1, size * offsets // total)))
+        for each in planned
+        for size in (each.end - each.first,)
+    ]
+
+
+def has_more(whole: Iterable[Planned], taken: Iterable[Planned], done: Manifest) -> bool:
+    """Whether a load that was limited reached its limit in a partition that goes on behind it."""
+    limits = {each.partition: each.end for each in taken}
+    ends = {each.partition: each.end for each in done.partitions}
+    return any(ends.get(each.partition) == limits[each.partition] < each.end for each in whole)
+
+
+def cover(first: int, end: int, gaps: Sequence[Gap]) -> Gap | None:
+    """The named gaps that together cover [first, end), as one; None when they do not."""
+    at, reasons = first, []
+    for gap in sorted(gaps, key=lambda each: each.first):
+        if gap.first <= at < gap.end:
+            at = gap.end
+            reasons.append(gap.reason)
+        if at >= end:
+            return Gap(first, end, "; ".join(dict.fromkeys(reasons)))
+    return None
+
+
+def check_below(topic: str, planned: Planned, header: BatchHeader) -> str:
+    """Why the log is another one than was loaded, judged by the batch below; "" if it is not."""
+    below = planned.below
+    if below is None or (header.base_offset, header.crc, header.leader_epoch) == (
+        below.base_offset,
+        below.crc,
+        below.epoch,
+    ):
+        return ""
+    return (
+        f"{topic} partition {planned.partition} has diverged: the batch at offset "
+        f"{below.base_offset} had CRC {below.crc:08x} and epoch {below.epoch} when it was loaded, "
+        f"now the batch at {header.base_offset} has {header.crc:08x} and {header.leader_epoch}"
+    )
+
+
+def unverified(planned: Planned) -> Planned:
+    """Names the doubt that the batch below is gone and cannot be compared: an empty gap."""
+    if planned.gap is not None or planned.first == planned.end:
+        return planned
+    at = planned.position
+    return replace(planned, gap=Gap(at, at, "the batch below could not be compared any more"))
+
+
+def cut(planned: Iterable[Planned], records: int) -> list[Slice]:
+    """Slices of at most `records` offsets, partitions in turn so that all move on together."""
+    ranges = [each for each in planned if each.first < each.end]
+    slices = [
+        Slice(each.partition, at, min(at + records, each.end))
+        for each in ranges
+        for at in range(each.first, each.end, records)
+    ]
+    begins = {each.partition: each.first for each in ranges}
+    return sorted(slices, key=lambda each: (each.first - begins[each.partition], each.partition))
+
+
+def parse_accepted(texts: Iterable[str]) -> dict[tuple[str, int], list[Gap]]:
+    """`topic/partition/first-end` of `gaps.accepted`. ValueError with the text when it is none."""
+    accepted: dict[tuple[str, int], list[Gap]] = {}
+    for text in texts:
+        try:
+            topic, partition, span = text.rsplit("/", 2)
+            first, end = (int(part) for part in span.split("-"))
+            key = (topic, int(partition))
+        except ValueError as error:
+            raise ValueError(text) from error
+        if not 0 <= first < end:
+            raise ValueError(text)
+        accepted.setdefault(key, []).append(Gap(first, end, "accepted by the operator"))
+    return accepted
+
+
+def named_gaps(
+    topic: str,
+    partition: int,
+    previous: PartitionRange | None,
+    mirror: Mapping[int, Sequence[Gap]],
+    accepted: Mapping[tuple[str, int], Sequence[Gap]],
+) -> tuple[Gap, ...]:
+    """Every gap that somebody named for a partition: before, by the mirror, by hand."""
+    known = [
+        *(previous.ahead if previous else ()),
+        *mirror.get(partition, ()),
+        *accepted.get((topic, partition), ()),
+    ]
+    return tuple(dict.fromkeys(known))

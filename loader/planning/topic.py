@@ -1,0 +1,29 @@
+"""A topic of the cluster, as it was when a run began."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from skidway.kafka.source import Source
+from skidway.loader.planning.plan import Bounds
+from skidway.loader.state.manifest import Gap
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """What brokers said of it. gaps: offsets that its mirror named as missing, by partition. away:
+    why a partition has no bounds.
+    """
+
+    name: str
+    topic_id: str
+    source: Source
+    bounds: tuple[Bounds, ...]
+    gaps: Mapping[int, tuple[Gap, ...]] = field(default_factory=dict)
+    away: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def subject(self) -> str:
+        """Subject of the values: the source topic's, whatever the mirror is called."""
+        return f"{self.source.topic}-value"

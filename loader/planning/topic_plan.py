@@ -1,0 +1,46 @@
+"""What a load takes of one topic, partition by partition, behind the newest manifest. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from skidway.loader.planning import plan
+from skidway.loader.planning.plan import Bounds, Planned
+from skidway.loader.planning.topic import Topic
+from skidway.loader.state.manifest import Manifest
+
+
+class TopicPlan:
+    """The ranges of one topic. gaps: everything that somebody named as missing, by partition.
+
+    accepted: the gaps that the operator accepts, as `gaps.accepted` has them.
+    """
+
+    def __init__(self, topic: Topic, newest: Manifest | None, accepted: Iterable[str]) -> None:
+        self._topic, self._newest = topic, newest
+        self._before = plan.positions(newest)
+        by_hand = plan.parse_accepted(accepted)
+        partitions = {*self._before, *topic.away, *(each.partition for each in topic.bounds)}
+        self.gaps = {
+            partition: plan.named_gaps(
+                topic.name, partition, self._before.get(partition), topic.gaps, by_hand
+            )
+            for partition in partitions
+        }
+
+    def check(self, bucket_ms: int) -> None:
+        """Raises StateRefused, ConfigurationRefused where the output is of another topic, or was
+        counted in other buckets."""
+        plan.check_identity(self._newest, self._topic.source)
+        plan.check_bucket(self._newest, bucket_ms)
+
+    def partition(self, bounds: Bounds) -> Planned:
+        """The range of a partition; the batch below is still to be compared."""
+        previous = self._before.get(bounds.partition)
+        gaps = self.gaps[bounds.partition]
+        return plan.plan_partition(self._topic.name, bounds, previous, gaps)
+
+    def missing(self) -> list[Planned]:
+        """Partitions that cannot be loaded now: they stand still, by name."""
+        topic = self._topic
+        return plan.missing_partitions(topic.name, self._before, topic.bounds, topic.away)

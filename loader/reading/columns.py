@@ -1,0 +1,111 @@
+"""The columns that the loader adds to those of the schema, and the columns of its rejects.
+
+_agent, _file_id, _offset, _length    the record's origin; for a record without one 0, its
+                                      partition, its offset, 0 (as it is counted)
+_host, _file                          where that file lies, from its announcement; null only
+                                      for records without origin
+_timestamp                            event time, ms, UTC; it decides the hour
+_partition, _kafka_offset             where the record stood in the topic
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from skidway.kafka.columns import Origins
+
+Int64s = npt.NDArray[np.int64]
+
+TIMESTAMP: Final = pa.timestamp("ms", "UTC")
+PLACE: Final = pa.dictionary(pa.int32(), pa.string())
+"""Few different ones in many rows; in the file they are plain strings."""
+OWN: Final = pa.schema(
+    [
+        pa.field("_agent", pa.int64(), nullable=False),
+        pa.field("_file_id", pa.int64(), nullable=False),
+        pa.field("_offset", pa.int64(), nullable=False),
+        pa.field("_length", pa.int64(), nullable=False),
+        pa.field("_host", PLACE),
+        pa.field("_file", PLACE),
+        pa.field("_timestamp", TIMESTAMP, nullable=False),
+        pa.field("_partition", pa.int32(), nullable=False),
+        pa.field("_kafka_offset", pa.int64(), nullable=False),
+    ]
+)
+OWN_NAMES: Final = frozenset(OWN.names)
+RESERVED: Final = OWN_NAMES | {"dt", "hour"}
+"""Names that no schema's field may have: ours, and those of the directories."""
+
+REJECTED: Final = pa.schema(
+    [
+        pa.field("reason", pa.string(), nullable=False),
+        pa.field("detail", pa.string(), nullable=False),
+        pa.field("value", pa.binary()),
+        pa.field("key", pa.binary()),
+        pa.field("timestamp_ms", pa.int64(), nullable=False),
+        *(field if field.name != "_timestamp" else field.with_nullable(True) for field in OWN),
+    ]
+)
+"""`timestamp_ms` is the event time as it was sent; `_timestamp` is null where no calendar has it.
+The other columns are those of rows."""
+
+
+def file_schema(reader: pa.Schema) -> pa.Schema:
+    """The columns of a file of rows: the schema's, and ours behind them."""
+    return pa.schema([*reader, *OWN])
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Where a run of records of one partition came from, as columns. Times in ms."""
+
+    partition: int
+    offsets: Int64s
+    timestamps: Int64s
+    origins: Origins
+
+    def take(self, rows: npt.NDArray[np.intp]) -> Records:
+        """Some of them, in the order given."""
+        return Records(
+            self.partition, self.offsets[rows], self.timestamps[rows], select(self.origins, rows)
+        )
+
+    def slice(self, end: int) -> Records:
+        """The first `end` of them."""
+        return Records(
+            self.partition,
+            self.offsets[:end],
+            self.timestamps[:end],
+            select(self.origins, slice(end)),
+        )
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+
+def select(origins: Origins, rows: npt.NDArray[np.intp] | slice) -> Origins:
+    """Origins of some records, in the order given."""
+    return Origins(
+        origins.agent[rows], origins.file[rows], origins.first[rows], origins.length[rows]
+    )
+
+
+def own_columns(records: Records, hosts: pa.Array, files: pa.Array) -> list[pa.Array]:
+    """The columns of OWN, in its order."""
+    origins = records.origins
+    return [
+        pa.array(origins.agent),
+        pa.array(origins.file),
+        pa.array(origins.first),
+        pa.array(origins.length),
+        hosts,
+        files,
+        pa.array(records.timestamps).cast(TIMESTAMP),
+        pa.array(np.full(len(records), records.partition, np.int32)),
+        pa.array(records.offsets),
+    ]

@@ -1,0 +1,176 @@
+"""Values to columns: schema id, writer's schema, Avro, the file's schema. Nothing is dropped.
+
+A value that has no columns is told apart with a reason of a closed set and goes to the loader's
+rejects, bytes and origin kept:
+
+    null-value        the record has no value
+    no-schema-id      the value does not begin with byte 0 and a schema id
+    unknown-schema    the registry has no schema of that id, or one that has no columns
+    undecodable       the datum is none of its schema
+    not-projectable   the row does not fit the subject's latest schema
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from skidway.errors import SkidwayError
+from skidway.loader.reading.projection import NotProjectable, Projection
+from skidway.schemas import wire
+from skidway.schemas.avro_schema import SchemaInvalid
+from skidway.schemas.client import SCHEMA_UNKNOWN, RegistryRefused
+from skidway.schemas.codec import Codec
+from skidway.schemas.codec.arrow import SchemaUnsupported
+
+Bools = npt.NDArray[np.bool_]
+Ids = npt.NDArray[np.int32]
+
+NULL_VALUE: Final = "null-value"
+NO_SCHEMA_ID: Final = "no-schema-id"
+UNKNOWN_SCHEMA: Final = "unknown-schema"
+UNDECODABLE: Final = "undecodable"
+NOT_PROJECTABLE: Final = "not-projectable"
+
+NOT_FOUND: Final = 404
+
+
+class Registry(Protocol):
+    """What decoding asks of a schema registry."""
+
+    def schema(self, schema_id: int, /) -> str:
+        """The text of a registered schema. Raises RegistryRefused when there is none."""
+
+
+@dataclass(slots=True)
+class Decoded:
+    """Columns of the good values, and what is wrong with the others.
+
+    good: per value. refused: index -> (reason, detail). schema_ids: good values of each schema id.
+    """
+
+    columns: list[pa.Array]
+    good: Bools
+    refused: dict[int, tuple[str, str]] = field(default_factory=dict)
+    schema_ids: Counter[int] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """How values of one schema id are read; `fault` says why they cannot be."""
+
+    codec: Codec | None
+    projection: Projection | None
+    fault: tuple[str, str] | None = None
+
+
+class Decoder:
+    """Decodes values of any schema id into the columns of one reader's schema."""
+
+    def __init__(self, registry: Registry, reader: str) -> None:
+        self._registry = registry
+        self._reader = reader
+        self._writers: dict[int, _Writer] = {}
+        self.schema: pa.Schema = Codec(reader).arrow_schema
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        """Raises RegistryUnreachable when a schema cannot be asked for."""
+        if len(values) == 0:
+            return Decoded([pa.nulls(0, each.type) for each in self.schema], np.zeros(0, np.bool_))
+        ids, datums = wire.split(values)
+        first = int(ids[0])
+        if first >= 0 and (ids == first).all():
+            return self._one(first, datums)
+        return self._many(values, ids, datums)
+
+    def _one(self, schema_id: int, datums: pa.BinaryArray) -> Decoded:
+        writer = self._writer(schema_id)
+        if writer.codec is None or writer.projection is None:
+            assert writer.fault is not None
+            columns = [pa.nulls(0, each.type) for each in self.schema]
+            none = np.zeros(len(datums), np.bool_)
+            return Decoded(columns, none, dict.fromkeys(range(len(datums)), writer.fault))
+        decoded = writer.codec.decode(datums)
+        refused = {index: (UNDECODABLE, reason) for index, reason in decoded.refused}
+        projected = writer.projection.apply(decoded.batch)
+        good = decoded.good
+        if not projected.fits.all():
+            places = np.flatnonzero(good)
+            bad = places[~projected.fits]
+            good = good.copy()
+            good[bad] = False
+            detail = f"schema {schema_id}: a field does not fit the latest schema"
+            refused |= dict.fromkeys(bad.tolist(), (NOT_PROJECTABLE, detail))
+        return Decoded(projected.columns, good, refused, Counter({schema_id: int(good.sum())}))
+
+    def _many(self, values: pa.BinaryArray, ids: Ids, datums: pa.BinaryArray) -> Decoded:
+        """Each schema id by itself, then everything back in order."""
+        good = np.zeros(len(ids), np.bool_)
+        refused: dict[int, tuple[str, str]] = {}
+        counted: Counter[int] = Counter()
+        parts: list[list[pa.Array]] = []
+        places: list[npt.NDArray[np.intp]] = []
+        for schema_id in np.unique(ids).tolist():
+            rows = np.flatnonzero(ids == schema_id)
+            if schema_id < 0:
+                refused |= _without_id(values, rows)
+                continue
+            part = self._one(schema_id, datums.take(pa.array(rows)))
+            good[rows] = part.good
+            refused |= {int(rows[index]): fault for index, fault in part.refused.items()}
+            counted += part.schema_ids
+            parts.append(part.columns)
+            places.append(rows[part.good])
+        return Decoded(_in_order(parts, places, self.schema), good, refused, counted)
+
+    def _writer(self, schema_id: int) -> _Writer:
+        known = self._writers.get(schema_id)
+        if known is None:
+            known = self._writers[schema_id] = self._make_writer(schema_id)
+        return known
+
+    def _make_writer(self, schema_id: int) -> _Writer:
+        try:
+            codec = Codec(self._registry.schema(schema_id))
+            return _Writer(codec, Projection(codec.arrow_schema, self._reader))
+        except RegistryRefused as error:
+            if error.error_code != SCHEMA_UNKNOWN:  # a 404 alone may be a proxy's, or a wrong URL's
+                raise
+            return _Writer(None, None, (UNKNOWN_SCHEMA, f"schema {schema_id}: {error}"))
+        except (SchemaInvalid, SchemaUnsupported) as error:
+            return _Writer(None, None, (UNKNOWN_SCHEMA, f"schema {schema_id}: {error}"))
+        except NotProjectable as error:
+            return _Writer(None, None, (NOT_PROJECTABLE, f"schema {schema_id}: {error}"))
+
+
+def check_reader(schema: str, reserved: frozenset[str]) -> pa.Schema:
+    """The columns of a subject's schema. SkidwayError when one has the name of a column of ours."""
+    columns = Codec(schema).arrow_schema
+    taken = sorted(reserved.intersection(columns.names))
+    if taken:
+        raise SkidwayError(f"its field {taken[0]} has the name of one of the loader's own columns")
+    return columns
+
+
+def _without_id(values: pa.BinaryArray, rows: npt.NDArray[np.intp]) -> dict[int, tuple[str, str]]:
+    missing = np.asarray(values.take(pa.array(rows)).is_null())
+    return {
+        int(row): (NULL_VALUE, "") if is_null else (NO_SCHEMA_ID, "")
+        for row, is_null in zip(rows, missing, strict=True)
+    }
+
+
+def _in_order(
+    parts: list[list[pa.Array]], places: list[npt.NDArray[np.intp]], schema: pa.Schema
+) -> list[pa.Array]:
+    if not parts:
+        return [pa.nulls(0, each.type) for each in schema]
+    if len(parts) == 1:
+        return parts[0]
+    order = pa.array(np.argsort(np.concatenate(places), kind="stable"))
+    return [pa.concat_arrays(list(column)).take(order) for column in zip(*parts, strict=True)]

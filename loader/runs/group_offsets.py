@@ -1,0 +1,36 @@
+"""Commits the offsets up to which topics are loaded: for `retention.hold`, and for people."""
+
+from __future__ import annotations
+
+from skidway import log
+from skidway.errors import SkidwayError
+from skidway.kafka.client import Client
+from skidway.kafka.types import TopicPartition
+from skidway.loader.planning.topic import Topic
+from skidway.loader.state.manifest import Manifest
+
+_log = log.get(__name__)
+
+
+class GroupOffsets:
+    """Offsets of one consumer group. No load depends on them: what cannot be committed is committed
+    by the next run. A run whose commit failed makes no other."""
+
+    def __init__(self, client: Client, group_id: str) -> None:
+        self._client, self._group_id = client, group_id
+        self._has_failed = False
+
+    def tell(self, topic: Topic, newest: Manifest | None) -> None:
+        """Commits the ends of the newest load, if it is of this topic and not of a former one."""
+        if newest is None or newest.topic_id != topic.topic_id or self._has_failed:
+            return
+        offsets = {
+            TopicPartition(topic.name, each.partition): each.end for each in newest.partitions
+        }
+        if not offsets:
+            return
+        try:
+            self._client.commit_offsets(self._group_id, offsets)
+        except SkidwayError as error:
+            self._has_failed = True
+            _log.warning("offsets_not_committed", topic=topic.name, reason=str(error))

@@ -1,0 +1,138 @@
+"""The manifest of one attempt: made when all slices have run, with the tables' files staged."""
+
+from __future__ import annotations
+
+import socket
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+from skidway.audit.counts import Counts
+from skidway.audit.messages import Sender, Tier
+from skidway.loader.audit_topic import delta
+from skidway.loader.planning.plan import Planned
+from skidway.loader.planning.topic import Topic
+from skidway.loader.runs.parts import Parts
+from skidway.loader.slices.job import SliceResult
+from skidway.loader.slices.join import PartitionResult
+from skidway.loader.state.layout import LoadId
+from skidway.loader.state.manifest import Gap, Manifest, PartitionRange, SchemaChoice
+from skidway.loader.state.tables import BucketKey, Changes, Tables, stage
+from skidway.schemas.client import Registered
+
+
+class ManifestDraft:
+    """Makes it of what the attempt began with and what its slices did. Used once."""
+
+    def __init__(self, parts: Parts, topic: Topic, newest: Manifest | None, load: LoadId) -> None:
+        self._parts, self._topic, self._newest, self._load = parts, topic, newest, load
+
+    def finished(
+        self,
+        ranges: Sequence[PartitionRange],
+        results: Sequence[PartitionResult],
+        tables: Tables,
+        schema: Registered,
+    ) -> Manifest:
+        """The manifest. Brings the tables to where they are after the load, and stages files of
+        what it changed."""
+        parts, topic, newest = self._parts, self._topic, self._newest
+        used = [each for result in results for each in result.results]
+        head = self._head()
+        buckets, audit = self._audit(head, ranges, used, tables)
+        changes = self._changes(results, tables, buckets)
+        tables.add(changes)
+        files, side = stage(parts.store, self._load, newest.side if newest else {}, tables, changes)
+        return Manifest(
+            number=self._load.number,
+            uuid=self._load.uuid,
+            created=head.time_ms,
+            program=version("skidway"),
+            producer=head.sender.producer,
+            epoch=head.sender.epoch,
+            cluster=parts.settings.cluster,
+            cluster_id=parts.cluster_id,
+            topic=topic.name,
+            topic_id=topic.topic_id,
+            source=topic.source,
+            partitions=tuple(ranges),
+            files=(*(file for each in used for file in each.files), *files),
+            schema=SchemaChoice(schema.subject, schema.version, schema.id),
+            schema_ids=dict(sum((each.schema_ids for each in used), Counter())),
+            side=side,
+            audit_positions=dict(parts.feed.positions),
+            audit=audit,
+        )
+
+    def _head(self) -> delta.Head:
+        """Who counts this output, and what was said of it last."""
+        parts, newest = self._parts, self._newest
+        if newest is None:
+            parts.read_on()  # its epoch is above all that were published up to now
+        now = parts.clock.time_ms()
+        # an output that is reached by another name keeps the name under which it numbers
+        producer = newest.producer if newest else f"{parts.store.url}/{self._topic.name}"
+        epoch = newest.epoch if newest else parts.feed.next_epoch(producer)
+        sender = Sender(Tier.HDFS, parts.settings.cluster, producer, socket.gethostname(), epoch)
+        return delta.Head(sender, now, delta.last_number(newest))
+
+    def _audit(
+        self,
+        head: delta.Head,
+        ranges: Sequence[PartitionRange],
+        used: Iterable[SliceResult],
+        tables: Tables,
+    ) -> tuple[dict[BucketKey, int], dict[str, Any]]:
+        """(number of the delta that touched each bucket, the manifest's `audit`)."""
+        source = self._topic.source
+        previous = {(source, *key): number for key, number in tables.buckets.items()}
+        counts = _counts(used, self._parts.settings.bucket_ms)
+        numbered, audit = delta.make(head, counts, previous, source, ranges)
+        return {(agent, start): n for (_, agent, start), n in numbered.touched.items()}, audit
+
+    def _changes(
+        self,
+        results: Iterable[PartitionResult],
+        tables: Tables,
+        buckets: Mapping[BucketKey, int],
+    ) -> Changes:
+        """What the load adds to the tables."""
+        known = self._parts.feed.locations_of(self._topic.source)
+        return Changes(
+            marks={each.partition: each.moved for each in results if each.moved},
+            locations={key: at for key, at in known.items() if key not in tables.locations},
+            buckets=buckets,
+        )
+
+
+def ranges_of(
+    planned: Iterable[Planned],
+    results: Iterable[PartitionResult],
+    named: Mapping[int, Sequence[Gap]],
+) -> list[PartitionRange]:
+    """What the manifest says of each partition. named: gaps that somebody named, by partition."""
+    by_partition = {each.partition: each for each in results}
+    return [
+        _range(each, by_partition.get(each.partition), named[each.partition]) for each in planned
+    ]
+
+
+def _range(
+    planned: Planned, result: PartitionResult | None, named: Sequence[Gap]
+) -> PartitionRange:
+    gaps: tuple[Gap, ...] = (planned.gap,) if planned.gap else ()
+    end, below = planned.first, planned.below  # nothing but perhaps a named gap was passed
+    if result is not None:
+        end, gaps = result.end, gaps + result.gaps
+        below = result.below or below
+    ahead = tuple(gap for gap in named if gap.end > end)
+    return PartitionRange(planned.partition, planned.position, end, gaps, ahead, below)
+
+
+def _counts(results: Iterable[SliceResult], bucket_ms: int) -> Counts:
+    counts = Counts(bucket_ms)
+    for result in results:
+        for key, sums in result.sums.items():
+            counts.put(key, sums)
+    return counts

@@ -1,0 +1,109 @@
+"""What became of a topic in one run, and of the run as a whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from skidway.errors import ConfigurationRefused, SkidwayError, StateRefused, Unreachable
+from skidway.loader.slices.job import Stop
+from skidway.loader.slices.join import PartitionResult
+from skidway.loader.state.manifest import Manifest, PartitionRange
+
+GRAVEST_FIRST: Final = (
+    StateRefused.exit_code,
+    ConfigurationRefused.exit_code,
+    Unreachable.exit_code,
+    SkidwayError.exit_code,
+)
+"""Status of a run with several problems: what needs a person, what may come back, the rest."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of a topic in this run. problems: sentences, each with its exit status. notes:
+    what else there is to say."""
+
+    topic: str
+    loads: list[int] = field(default_factory=list)
+    rows: int = 0
+    rejects: int = 0
+    repeats: int = 0
+    files: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    waiting: list[Stop] = field(default_factory=list)
+    problems: list[SkidwayError] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    ranges: list[PartitionRange] = field(default_factory=list)
+
+    def document(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "topic": self.topic,
+            "loads": self.loads,
+            "rows": self.rows,
+            "rejects": self.rejects,
+            "repeats": self.repeats,
+            "files": self.files,
+            "reject_reasons": dict(self.reasons),
+            "partitions": [
+                {"partition": each.partition, "first": each.first, "end": each.end}
+                for each in self.ranges
+            ],
+            "waiting": [stop.sentence for stop in self.waiting],
+            "problems": [str(problem) for problem in self.problems],
+            "notes": self.notes,
+        }
+
+
+@dataclass(slots=True)
+class Report:
+    """What a run did. seconds: of loading, without Spark's start."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def exit_code(self) -> int:
+        """0 when every topic is loaded; else that of the gravest problem."""
+        codes = {problem.exit_code for each in self.outcomes for problem in each.problems}
+        return next((code for code in GRAVEST_FIRST if code in codes), max(codes, default=0))
+
+    def document(self) -> dict[str, Any]:
+        """For `--json`."""
+        rows = sum(each.rows for each in self.outcomes)
+        return {
+            "ok": self.exit_code == 0,
+            "rows": rows,
+            "rejects": sum(each.rejects for each in self.outcomes),
+            "repeats": sum(each.repeats for each in self.outcomes),
+            "seconds": round(self.seconds, 3),
+            "rows_per_second": round(rows / self.seconds) if self.seconds else 0,
+            "topics": [each.document() for each in self.outcomes],
+        }
+
+
+def note(outcome: Outcome, manifest: Manifest | None, results: Iterable[PartitionResult]) -> None:
+    """Adds one attempt to what is told about a topic."""
+    outcome.waiting = []
+    for result in results:
+        stop = result.stop
+        if stop is not None and stop.waiting_for is not None:
+            outcome.waiting.append(stop)
+        elif stop is not None:
+            outcome.problems.append(SkidwayError(stop.sentence))
+        if manifest is not None:
+            outcome.repeats += sum(each.repeats for each in result.results)
+            outcome.reasons += sum((each.reasons for each in result.results), Counter())
+    if manifest is not None:
+        outcome.loads.append(manifest.number)
+        outcome.rows += manifest.rows()
+        outcome.rejects += manifest.rejects()
+        outcome.files += sum(1 for file in manifest.files if file.kind == "rows")
+        begins = {each.partition: each.first for each in outcome.ranges}
+        outcome.ranges = [
+            replace(each, first=begins.get(each.partition, each.first))
+            for each in manifest.partitions
+        ]

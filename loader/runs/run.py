@@ -1,0 +1,109 @@
+"""`load run`: every chosen topic up to the watermarks at the start of the run.
+
+One topic that cannot go on does not stop the others; the run is good when all of them are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+from skidway.clock import Clock, SystemClock
+from skidway.errors import SkidwayError
+from skidway.kafka.client import Client
+from skidway.loader.audit_topic.feed import Feed
+from skidway.loader.planning.topic import Topic
+from skidway.loader.runs.group_offsets import GroupOffsets
+from skidway.loader.runs.outcome import Outcome, Report
+from skidway.loader.runs.parts import Parts
+from skidway.loader.runs.session import Session, look
+from skidway.loader.runs.topic_run import TopicRun
+from skidway.loader.settings import LoaderSettings
+from skidway.loader.spark.runner import Interrupted, Progress, SparkRunner
+from skidway.loader.state.manifest import Manifest
+from skidway.loader.store import open_store
+from skidway.schemas.client import RegistryClient
+
+
+def load(
+    settings: LoaderSettings,
+    *,
+    interrupted: Callable[[], bool] = lambda: False,
+    progress: Callable[[str], Progress] = lambda _topic: lambda _done, _total: None,
+    pause: Callable[[float], object] = time.sleep,
+    clock: Clock | None = None,
+) -> Report:
+    """Loads. Raises what stops the whole run: an unreachable broker, an output that is refused."""
+    store = open_store(settings.output)
+    with (
+        Client(settings.bootstrap_servers, client_id="skidway-loader") as client,
+        SparkRunner(settings, interrupted) as spark,
+    ):
+        begin = time.monotonic()
+        session = look(settings, client)
+        parts = Parts(
+            settings=session.settings,
+            client=client,
+            registry=RegistryClient(
+                settings.schema_registry_url, security=settings.registry_security
+            ),
+            store=store,
+            spark=spark,
+            clock=clock or SystemClock(),
+            feed=Feed(),
+            cluster_id=session.cluster_id,
+            audit_topics=session.audit_topics,
+        )
+        outcomes = _not_loaded(session) + load_all(parts, session.topics, progress, pause)
+        return Report(outcomes, time.monotonic() - begin - spark.started_s)
+
+
+def load_all(
+    parts: Parts,
+    topics: Iterable[Topic],
+    progress: Callable[[str], Progress],
+    pause: Callable[[float], object],
+) -> list[Outcome]:
+    """Every topic, one after the other; what goes wrong with one is in its outcome."""
+    offsets = GroupOffsets(parts.client, parts.settings.group_id)
+    runs = [TopicRun(parts, each, offsets, progress, pause) for each in topics]
+    begun = [run for run in runs if _do(run.begin, run.outcome)]
+    parts.feed.positions.update(_lowest(run.newest for run in begun))
+    parts.read_on()
+    for run in begun:
+        _do(run.load, run.outcome)
+    return [run.outcome for run in runs]
+
+
+def _do(step: Callable[[], None], outcome: Outcome) -> bool:
+    """Does a step of one topic. False when it raised: the error is in the outcome then. Interrupted
+    goes through, because it ends the run as a whole."""
+    try:
+        step()
+    except Interrupted:
+        raise
+    except SkidwayError as error:
+        outcome.problems.append(error)
+        return False
+    return True
+
+
+def _not_loaded(session: Session) -> list[Outcome]:
+    """What is told of the topics that the run cannot begin with."""
+    missing = [
+        Outcome(name, problems=[SkidwayError(f"the topic {name} does not exist")])
+        for name in session.missing
+    ]
+    return missing + [
+        Outcome(name, problems=[problem]) for name, problem in session.troubles.items()
+    ]
+
+
+def _lowest(manifests: Iterable[Manifest | None]) -> dict[str, int]:
+    """Where the audit topics have to be read from, so that no topic misses anything."""
+    known = list(manifests)
+    if any(manifest is None for manifest in known):
+        return {}
+    positions = [manifest.audit_positions for manifest in known if manifest is not None]
+    keys = set.intersection(*(set(each) for each in positions)) if positions else set()
+    return {key: min(each[key] for each in positions) for key in keys}

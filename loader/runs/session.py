@@ -1,0 +1,109 @@
+"""What there is before anything is loaded: topics, sources and watermarks as they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from skidway.errors import SkidwayError, Unreachable
+from skidway.kafka import gaps
+from skidway.kafka.client import Client
+from skidway.kafka.client.cluster import Cluster
+from skidway.kafka.source import Source, cluster_name_of, sources_of
+from skidway.kafka.types import TopicPartition
+from skidway.loader.audit_topic.feed import audit_topics
+from skidway.loader.planning import bounds, topics
+from skidway.loader.planning.bounds import Asked
+from skidway.loader.planning.topic import Topic
+from skidway.loader.settings import LoaderSettings
+from skidway.loader.state.manifest import Gap
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What was found. settings: with the cluster's name. missing: topics that are named and do not
+    exist. troubles: why a topic cannot be loaded now."""
+
+    settings: LoaderSettings
+    cluster_id: str
+    topics: list[Topic]
+    missing: list[str]
+    troubles: dict[str, SkidwayError]
+    audit_topics: list[str]
+
+
+def look(settings: LoaderSettings, client: Client) -> Session:
+    """Asks the brokers. Raises Unreachable, ConfigurationRefused."""
+    name = cluster_name_of(client.broker_configs(), settings.cluster_name)
+    settings = replace(settings, cluster_name=name)
+    cluster = client.metadata()
+    chosen, missing = topics.choose(settings.topics, cluster.topics)
+    # The watermarks of data first: an announcement is acknowledged before its file's records, and a
+    # gap is written down before anything behind it is mirrored.
+    asked = bounds.ask(client, cluster, _partitions(cluster, chosen))
+    found, troubles = _look_at_all(settings, client, cluster, chosen, asked)
+    audits = audit_topics((topic.source for topic in found), settings.cluster, cluster.topics)
+    return Session(settings, cluster.cluster_id or "", found, missing, troubles, audits)
+
+
+def _look_at_all(
+    settings: LoaderSettings, client: Client, cluster: Cluster, names: Sequence[str], asked: Asked
+) -> tuple[list[Topic], dict[str, SkidwayError]]:
+    """Topics that can be loaded, and why others cannot. Raises Unreachable."""
+    try:
+        return _look_at(settings, client, cluster, names, asked), {}
+    except Unreachable:
+        raise
+    except SkidwayError:
+        pass  # of one of them: the others go on
+    found: list[Topic] = []
+    troubles: dict[str, SkidwayError] = {}
+    for name in names:
+        try:
+            found += _look_at(settings, client, cluster, [name], asked)
+        except Unreachable:
+            raise
+        except SkidwayError as error:
+            troubles[name] = SkidwayError(f"{name} cannot be loaded now: {error}")
+    return found, troubles
+
+
+def _look_at(
+    settings: LoaderSettings, client: Client, cluster: Cluster, names: Sequence[str], asked: Asked
+) -> list[Topic]:
+    """What there is of these topics. Raises SkidwayError where nothing of one can be loaded."""
+    sources = sources_of(client, names, settings.cluster)
+    for name in names:
+        partitions = _partitions(cluster, [name])
+        if name not in sources or not partitions:
+            raise SkidwayError(f"it has no partitions now ({cluster.topics[name].error.name})")
+        if all(tp in asked.away for tp in partitions):
+            raise SkidwayError(str(asked.away[partitions[0]]))
+    named = gaps.named_by_mirrors(client, names)
+    return [_topic(cluster, sources[name], name, named[name], asked) for name in names]
+
+
+def _partitions(cluster: Cluster, names: Iterable[str]) -> list[TopicPartition]:
+    return [
+        TopicPartition(name, partition.index)
+        for name in names
+        for partition in cluster.topics[name].partitions
+    ]
+
+
+def _topic(
+    cluster: Cluster, source: Source, name: str, named: Sequence[gaps.Gap], asked: Asked
+) -> Topic:
+    topic_id = cluster.topics[name].topic_id
+    missing: dict[int, tuple[Gap, ...]] = {}
+    for gap in named:
+        known = missing.get(gap.partition, ())
+        missing[gap.partition] = (*known, Gap(gap.first, gap.end, gap.reason))
+    return Topic(
+        name,
+        source.topic_id if topic_id is None else topic_id.hex,
+        source,
+        tuple(each for tp, each in asked.bounds.items() if tp.topic == name),
+        missing,
+        {tp.partition: str(error) for tp, error in asked.away.items() if tp.topic == name},
+    )

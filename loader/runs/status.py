@@ -1,0 +1,101 @@
+"""What is loaded and what a run would load, without changing anything."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from skidway.errors import SkidwayError
+from skidway.kafka.client import Client
+from skidway.loader.planning import plan
+from skidway.loader.planning.plan import Planned
+from skidway.loader.planning.topic import Topic
+from skidway.loader.planning.topic_plan import TopicPlan
+from skidway.loader.planning.topics import choose
+from skidway.loader.runs.session import look
+from skidway.loader.settings import LoaderSettings
+from skidway.loader.state import commit, layout, operations
+from skidway.loader.state.manifest import Manifest
+from skidway.loader.store import Store, open_store
+
+Row = dict[str, Any]
+
+
+def status(settings: LoaderSettings) -> list[Row]:
+    """One row per topic and partition that manifests know, from the output alone."""
+    store = open_store(settings.output)
+    chosen, _ = choose(settings.topics, store.names(layout.STATE))
+    return [row for topic in chosen for row in _status(store, topic)]
+
+
+def planned(settings: LoaderSettings) -> tuple[list[Row], int]:
+    """(one row per partition of every chosen topic, exit status)."""
+    store = open_store(settings.output)
+    rows: list[Row] = []
+    code = 0
+    with Client(settings.bootstrap_servers, client_id="skidway-loader") as client:
+        session = look(settings, client)
+    for name in session.missing:
+        rows.append({"topic": name, "problem": f"the topic {name} does not exist"})
+        code = 1
+    for name, problem in session.troubles.items():
+        rows.append({"topic": name, "problem": str(problem)})
+        code = 1
+    for topic in session.topics:
+        try:
+            ranges = _ranges(topic, _newest(store, topic.name), settings)
+        except SkidwayError as error:
+            rows.append({"topic": topic.name, "problem": str(error)})
+            code = error.exit_code
+            continue
+        for each in ranges:
+            slices = plan.cut([each], settings.slice_records)
+            rows.append(_planned_row(topic.name, each, len(slices)))
+            code = code or (1 if each.refused else 0)
+    return rows, code
+
+
+def _ranges(topic: Topic, newest: Manifest | None, settings: LoaderSettings) -> list[Planned]:
+    found = TopicPlan(topic, newest, settings.gaps_accepted)
+    found.check(settings.bucket_ms)
+    return [*found.missing(), *(found.partition(bounds) for bounds in topic.bounds)]
+
+
+def _planned_row(topic: str, each: Planned, slices: int) -> Row:
+    return {
+        "topic": topic,
+        "partition": each.partition,
+        "loaded": each.position,
+        "first": each.first,
+        "end": each.end,
+        "records": each.end - each.first,
+        "slices": slices,
+        "problem": each.refused or None,
+    }
+
+
+def _newest(store: Store, topic: str) -> Manifest | None:
+    numbers = operations.run(commit.committed(topic), store)
+    return operations.run(commit.read(topic, numbers[-1]), store) if numbers else None
+
+
+def _status(store: Store, topic: str) -> list[Row]:
+    newest = _newest(store, topic)
+    if newest is None:
+        return []
+    at = datetime.fromtimestamp(newest.created / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    moves = commit.moves(newest)
+    unfinished = sum(1 for move in moves if store.length(move.source) is not None)
+    return [
+        {
+            "topic": topic,
+            "partition": each.partition,
+            "load": newest.number,
+            "loaded": each.end,
+            "at": at,
+            "rows": newest.rows(),
+            "rejects": newest.rejects(),
+            "unfinished": unfinished,
+        }
+        for each in newest.partitions
+    ]

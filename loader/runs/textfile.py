@@ -1,0 +1,140 @@
+"""What became of the last run, for Prometheus: a file for node_exporter's textfile collector.
+
+A run is over before anybody scrapes it, so it leaves its metrics behind (`metrics.textfile`). The
+file is replaced as a whole when a run begins, and when it ends, good or not. If the start is later
+than the end, the run goes on or was killed. The last success stays in the file through runs that
+fail. A run that was stopped by an error as a whole has no counts of loads and rows. A configuration
+that is refused is a run with status 78, if this file's name can be read from it. Alert on the age
+of the last success: that also notices a timer that never started, and a configuration that is no
+YAML or may not be read.
+
+If the file cannot be written, that is a warning: no load depends on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from types import TracebackType
+
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from skidway import files, log
+from skidway.clock import Clock
+from skidway.errors import SkidwayError
+from skidway.loader.runs.outcome import Report
+
+PREFIX = "skidway_loader_last_"
+UNEXPECTED = 1
+"""Python's own exit status after an exception that nobody caught."""
+
+INTERRUPTED = 130
+
+_log = log.get(__name__)
+
+
+def _metric(name: str, help: str) -> float | None:
+    value: float | None = field(default=None, metadata={"name": PREFIX + name, "help": help})
+    return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastRun:
+    """Times in seconds since 1970; None is not known, and not written."""
+
+    start: float | None = _metric("run_start_timestamp_seconds", "When the last run began.")
+    end: float | None = _metric("run_end_timestamp_seconds", "When the last run ended.")
+    success: float | None = _metric(
+        "success_timestamp_seconds", "When the last run ended that had exit status 0."
+    )
+    status: float | None = _metric("run_exit_status", "Exit status of the last run.")
+    loads: float | None = _metric("run_loads", "Loads that the last run committed.")
+    rows: float | None = _metric("run_rows", "Rows that the last run committed.")
+    rejects: float | None = _metric("run_rejects", "Rejects that the last run committed.")
+    repeats: float | None = _metric("run_repeats", "Repeats that the last run dropped.")
+
+    @classmethod
+    def read(cls, path: Path) -> LastRun:
+        """What the file says; nothing where there is none, or one that cannot be read."""
+        try:
+            families = list(text_string_to_metric_families(path.read_text()))
+        except (OSError, ValueError):
+            return cls()
+        said = {each.name: each.samples[0].value for each in families if each.samples}
+        known = {each.name: said.get(each.metadata["name"]) for each in fields(cls)}
+        return cls(**known)
+
+    def text(self) -> bytes:
+        """In Prometheus' text format."""
+        registry = CollectorRegistry()
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if value is not None:
+                name, words = each.metadata["name"], each.metadata["help"]
+                Gauge(name, words, registry=registry).set(value)
+        return generate_latest(registry)
+
+
+class Recorded:
+    """A run whose fate the file tells; with no path nothing is written."""
+
+    def __init__(self, path: Path | None, clock: Clock) -> None:
+        self._path = path
+        self._clock = clock
+        self._last = LastRun()
+        self._report: Report | None = None
+
+    def __enter__(self) -> Recorded:
+        if self._path is not None:
+            self._last = replace(LastRun.read(self._path), start=self._now())
+            self._write(self._last)
+        return self
+
+    def ended(self, report: Report) -> None:
+        """The run came to its end, good or not."""
+        self._report = report
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        now = self._now()
+        last = LastRun(start=self._last.start, end=now, success=self._last.success)
+        if error is None and self._report is not None:
+            last = _with(last, self._report, now)
+        else:
+            last = replace(last, status=_exit_status(error))
+        self._write(last)
+
+    def _now(self) -> float:
+        return self._clock.time_ms() / 1000
+
+    def _write(self, last: LastRun) -> None:
+        if self._path is None:
+            return
+        try:
+            files.write_atomically(self._path, last.text())
+        except OSError as error:
+            _log.warning("no_metrics_textfile", path=str(self._path), reason=str(error))
+
+
+def _with(last: LastRun, report: Report, now: float) -> LastRun:
+    outcomes = report.outcomes
+    return replace(
+        last,
+        status=report.exit_code,
+        success=now if report.exit_code == 0 else last.success,
+        loads=sum(len(each.loads) for each in outcomes),
+        rows=sum(each.rows for each in outcomes),
+        rejects=sum(each.rejects for each in outcomes),
+        repeats=sum(each.repeats for each in outcomes),
+    )
+
+
+def _exit_status(error: BaseException | None) -> int:
+    if isinstance(error, SkidwayError):
+        return error.exit_code
+    return INTERRUPTED if isinstance(error, KeyboardInterrupt) else UNEXPECTED

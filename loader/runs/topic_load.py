@@ -1,0 +1,171 @@
+"""One topic, from its newest manifest to the watermarks: plan, run, join, commit.
+
+The driver's side of a load. `TopicLoad` is made for each attempt; an attempt that loses the race
+for its number is thrown away, and the next one begins behind the winner's manifest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from skidway.errors import SkidwayError
+from skidway.loader.planning import plan
+from skidway.loader.planning.batch_below import compared
+from skidway.loader.planning.plan import Planned
+from skidway.loader.planning.topic import Topic
+from skidway.loader.planning.topic_plan import TopicPlan
+from skidway.loader.reading.columns import RESERVED
+from skidway.loader.reading.decoder import NOT_FOUND, check_reader
+from skidway.loader.runs.manifest_draft import ManifestDraft, ranges_of
+from skidway.loader.runs.parts import Parts
+from skidway.loader.slices.job import Job
+from skidway.loader.slices.join import PartitionResult, run_all
+from skidway.loader.spark.runner import Interrupted, Progress
+from skidway.loader.state import commit, layout, operations
+from skidway.loader.state.layout import LoadId
+from skidway.loader.state.manifest import Manifest
+from skidway.loader.state.tables import Tables, read_tables
+from skidway.loader.state.waiting import WaitingNotes
+from skidway.schemas.client import Registered, RegistryRefused
+
+
+class TopicLoad:
+    """One attempt at one load of one topic."""
+
+    def __init__(self, parts: Parts, topic: Topic, newest: Manifest | None) -> None:
+        self._parts, self._topic, self._newest = parts, topic, newest
+        self._load = LoadId(topic.name, newest.number + 1 if newest else 1, uuid4().hex)
+        self._plan = TopicPlan(topic, newest, parts.settings.gaps_accepted)
+
+    def plan(self) -> list[Planned]:
+        """The range of every partition, with what the batch below has to say about it."""
+        self._plan.check(self._parts.settings.bucket_ms)
+        topic, client = self._topic, self._parts.client
+        found = [(bounds, self._plan.partition(bounds)) for bounds in topic.bounds]
+        ranges = [compared(client, topic.name, bounds, each) for bounds, each in found]
+        return [*ranges, *self._plan.missing()]
+
+    def run(
+        self, planned: Sequence[Planned], progress: Progress
+    ) -> tuple[Manifest | None, list[PartitionResult]]:
+        """Runs and commits. (manifest, results): no manifest when there was nothing to commit.
+
+        Raises LostRace when another loader took the number, and everything that tasks raise.
+        """
+        try:
+            self._claim()
+            manifest, results = self._run(planned, progress)
+        except Interrupted:
+            self._discard()
+            raise
+        except SkidwayError as error:
+            self._discard()
+            path = layout.manifest(self._topic.name, self._load.number)
+            if self._parts.store.length(path) is not None:
+                raise self._lost() from error  # the winner may have deleted our staging directory
+            raise
+        if manifest is None:
+            self._discard()
+        else:
+            self.commit(manifest)
+        return manifest, results
+
+    def _run(
+        self, planned: Sequence[Planned], progress: Progress
+    ) -> tuple[Manifest | None, list[PartitionResult]]:
+        """Runs, and makes the manifest; none when no partition moved."""
+        schema = self._schema()
+        tables = read_tables(self._parts.store, self._newest)
+        job = self._job(schema, tables)
+        pieces = plan.cut(planned, self._parts.settings.slice_records)
+        results = run_all(
+            pieces, tables.marks, lambda work: self._parts.spark.run(job, work, progress)
+        )
+        ranges = ranges_of(planned, results, self._plan.gaps)
+        if all(each.first == each.end for each in ranges):
+            return None, results
+        draft = ManifestDraft(self._parts, self._topic, self._newest, self._load)
+        return draft.finished(ranges, results, tables, schema), results
+
+    def commit(self, manifest: Manifest) -> None:
+        """Commits staged files. Raises LostRace, and StoreFailed when the store fails on the way:
+        then nothing is deleted, because the manifest may stand."""
+        store = self._parts.store
+        try:
+            mine = operations.run(commit.commit(manifest), store)
+        except SkidwayError as error:
+            data = store.read(manifest.path)
+            if data is None or Manifest.from_json(data, manifest.path).uuid == manifest.uuid:
+                raise
+            raise self._lost() from error
+        if not mine:
+            raise self._lost()
+
+    def _claim(self) -> None:
+        """Says in the staging directory whose it is. An output that cannot be written fails here,
+        before Spark is started for it."""
+        now = datetime.fromtimestamp(self._parts.clock.time_ms() / 1000, UTC)
+        text = f"process {os.getpid()} on {socket.gethostname()} since {now:%Y-%m-%dT%H:%M:%SZ}\n"
+        writer = self._parts.store.create(f"{self._load.staging}/owner")
+        writer.write(text.encode())
+        writer.close()
+
+    def _discard(self) -> None:
+        """Deletes the staging directory of a load that was not committed and never will be."""
+        with contextlib.suppress(SkidwayError):  # what brought us here is told, not this
+            self._parts.store.delete(self._load.staging)
+
+    def _lost(self) -> LostRace:
+        return LostRace(
+            f"another loader committed load {self._load.number} of {self._topic.name} meanwhile"
+        )
+
+    def _job(self, schema: Registered, tables: Tables) -> Job:
+        settings, topic = self._parts.settings, self._topic
+        notes = WaitingNotes(self._parts.store, topic.name)
+        return Job(
+            topic=topic.name,
+            source=topic.source,
+            load=self._load.number,
+            uuid=self._load.uuid,
+            output=self._parts.store.url,
+            bootstrap_servers=settings.bootstrap_servers,
+            registry_url=settings.schema_registry_url,
+            registry_security=settings.registry_security,
+            reader=schema.schema,
+            bucket_ms=settings.bucket_ms,
+            compression=settings.compression,
+            locations={**self._parts.feed.locations_of(topic.source), **tables.locations},
+            unannounced=notes.over(self._parts.clock.time_ms(), settings.announce_wait_ms),
+            patient=settings.announce_wait_ms > 0,
+            gaps=self._plan.gaps,
+        )
+
+    def _schema(self) -> Registered:
+        subject = self._topic.subject
+        try:
+            schema = self._parts.registry.latest(subject)
+        except RegistryRefused as error:
+            if error.status != NOT_FOUND:
+                raise
+            raise SkidwayError(
+                f"{self._topic.name} has records, but no schema is registered under {subject}; "
+                "register it: skidway schemas register"
+            ) from error
+        try:
+            check_reader(schema.schema, RESERVED)
+        except SkidwayError as error:
+            raise SkidwayError(
+                f"{self._topic.name} cannot be loaded with version {schema.version} of {subject}: "
+                f"{error}"
+            ) from error
+        return schema
+
+
+class LostRace(SkidwayError):
+    """Another loader committed the number that this one wanted."""

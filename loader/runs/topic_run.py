@@ -1,0 +1,185 @@
+"""One topic in one run: loads, until it is loaded up to the watermarks of the run's start.
+
+Each attempt begins behind the newest manifest, whoever committed it. It ends in one of three ways
+(`_After`): the next load goes on behind it, the topic is left alone, or the run waits a little for
+announcements and then tries again. Attempts are bounded, but for those that load something.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import Final
+
+from skidway import log
+from skidway.errors import SkidwayError, StateRefused
+from skidway.loader.audit_topic import delta
+from skidway.loader.audit_topic.publication import publish
+from skidway.loader.planning import plan
+from skidway.loader.planning.plan import Planned
+from skidway.loader.planning.topic import Topic
+from skidway.loader.runs.group_offsets import GroupOffsets
+from skidway.loader.runs.outcome import Outcome, note
+from skidway.loader.runs.parts import Parts
+from skidway.loader.runs.topic_load import LostRace, TopicLoad
+from skidway.loader.spark.runner import Progress
+from skidway.loader.state import commit, operations
+from skidway.loader.state.manifest import Manifest
+from skidway.loader.state.waiting import WaitingNotes
+
+RACES_MAX: Final = 5
+"""Loads of one topic that a run may lose to another loader; then it gives up what is left."""
+
+WAITS_MAX: Final = 20
+"""How often a run waits for announcements that came while it waited."""
+
+PATIENCE_S: Final = 10.0
+"""How long a run itself waits for announcements that are on their way."""
+
+_log = log.get(__name__)
+
+
+class _After(Enum):
+    """What follows an attempt."""
+
+    ON = auto()
+    WAIT = auto()
+    END = auto()
+
+
+class TopicRun:
+    """Owns how far a topic is in this run. `begin` before `load`; each once."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        topic: Topic,
+        offsets: GroupOffsets,
+        progress: Callable[[str], Progress],
+        pause: Callable[[float], object],
+    ) -> None:
+        self._parts, self._topic, self._offsets = parts, topic, offsets
+        self._progress, self._pause = progress, pause
+        self._races = 0
+        self.newest: Manifest | None = None
+        self.outcome = Outcome(topic.name)
+
+    def begin(self) -> None:
+        """Finishes what earlier loads left."""
+        self.newest = operations.run(commit.begin(self._topic.name), self._parts.store)
+
+    def load(self) -> None:
+        """Loads. Raises what keeps the topic from going on."""
+        self._offsets.tell(self._topic, self.newest)
+        for _ in range(WAITS_MAX):
+            while (after := self._attempt()) is _After.ON:
+                pass
+            if after is _After.END or not self._awaited():
+                return
+
+    def _attempt(self) -> _After:
+        self._publish()
+        attempt = TopicLoad(self._parts, self._topic, self.newest)
+        whole = attempt.plan()
+        self.outcome.problems = [SkidwayError(each.refused) for each in whole if each.refused]
+        if not any(_moves(each) for each in whole):
+            if self._races and not self.outcome.problems:
+                self.outcome.notes.append(_done_by_another(self._topic))
+            return _After.END
+        if self._races == RACES_MAX:
+            raise LostRace(_never_won(self._topic))
+        planned = plan.limit(whole, self._parts.settings.max_offsets_per_load)
+        try:
+            manifest, results = attempt.run(planned, self._progress(self._topic.name))
+        except LostRace as lost:
+            _log.warning("race_lost", topic=self._topic.name, reason=str(lost))
+            self._races += 1
+            self.begin()
+            return _After.ON
+        note(self.outcome, manifest, results)
+        if manifest is None:
+            return _After.WAIT
+        self._committed(manifest)
+        # to the watermarks of the start; each load moves a partition on
+        return _After.ON if plan.has_more(whole, planned, manifest) else _After.WAIT
+
+    def _committed(self, manifest: Manifest) -> None:
+        self.newest = manifest
+        self._publish()
+        _log.info(
+            "load_committed",
+            topic=self._topic.name,
+            load=manifest.number,
+            rows=manifest.rows(),
+            rejects=manifest.rejects(),
+        )
+        self._offsets.tell(self._topic, manifest)
+
+    def _publish(self) -> None:
+        """Publishes what the audit topic lacks of the newest load.
+
+        Raises StateRefused when the audit topic knows more loads of this output than there are.
+        """
+        if self.newest is None:
+            return
+        if self._is_behind(self.newest):
+            copy = self.newest
+            self.begin()  # another loader may have committed it just now
+            if self.newest is None or self._is_behind(self.newest):
+                raise StateRefused(self._older_copy(copy))
+        feed, newest = self._parts.feed, self.newest
+        known = feed.number(newest.producer, newest.epoch)
+        missing = [each for each in delta.messages(newest) if each.number > known]
+        publish(self._parts.client, missing, self._parts.clock)
+        for message in missing:
+            feed.take(message)
+
+    def _is_behind(self, newest: Manifest) -> bool:
+        return self._parts.feed.newest(newest.producer) > delta.last_key(newest)
+
+    def _older_copy(self, newest: Manifest) -> str:
+        epoch, number = self._parts.feed.newest(newest.producer)
+        return (
+            f"{newest.producer}: the audit topic has message {number} of epoch {epoch} of this "
+            f"output, the newest manifest ends with message {delta.last_number(newest)} of epoch "
+            f"{newest.epoch}: the output is an older copy; restore it, or load into another one"
+        )
+
+    def _awaited(self) -> bool:
+        """Whether announcements that ranges ended at have come meanwhile."""
+        topic, waiting = self._topic, self.outcome.waiting
+        notes = WaitingNotes(self._parts.store, topic.name)
+        for key in {key for stop in waiting for key in stop.awaited}:
+            notes.begin(key, self._parts.clock.time_ms())
+        keys = {stop.waiting_for for stop in waiting if stop.waiting_for is not None}
+        until = time.monotonic() + PATIENCE_S
+        while keys and time.monotonic() < until:
+            self._parts.read_on()
+            announced = self._parts.feed.locations_of(topic.source)
+            if keys & announced.keys():
+                notes.clear(announced)
+                return True
+            self._pause(1.0)
+        notes.clear(self._parts.feed.locations_of(topic.source))
+        for stop in waiting:
+            _log.warning("waiting_for_announcement", reason=stop.sentence)
+        return False
+
+
+def _moves(planned: Planned) -> bool:
+    return planned.first < planned.end or planned.gap is not None
+
+
+def _done_by_another(topic: Topic) -> str:
+    return (
+        f"{topic.name}: another loader was faster and has loaded what was left up to the "
+        "watermarks of this run's start"
+    )
+
+
+def _never_won(topic: Topic) -> str:
+    return (
+        f"{topic.name}: another loader was faster {RACES_MAX} times, and there is more to load; "
+        "the next run goes on"
+    )

@@ -1,0 +1,113 @@
+"""Rows to Parquet files, one per hour of event time, in a staging directory.
+
+    staging/<load>-<uuid>/<kind>-<partition>-<first offset>-<hour>-<task attempt>.parquet
+
+Rows are kept until `FLUSH_BYTES` are there or the slice ends; then every hour gets its file, whole
+and synced. So memory is bounded, no file stays open, and a task that is tried again never writes
+into a file of the attempt before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from skidway.loader.reading.columns import Records
+from skidway.loader.state import layout
+from skidway.loader.state.manifest import REJECTS, ROWS, DataFile
+from skidway.loader.state.parquet_file import write_table
+from skidway.loader.store import Store
+
+FLUSH_BYTES: Final = 128 << 20
+
+YEAR_10000_MS: Final = 253_402_300_800_000
+"""Event times outside of [1970, 10000) have no directory `dt=YYYY-MM-DD`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where the files of one attempt at one slice go."""
+
+    topic: str
+    load: int
+    uuid: str
+    partition: int
+    attempt: int
+    compression: str
+
+
+class HourWriter:
+    """Files of rows, or of rejects, of one slice."""
+
+    def __init__(self, store: Store, target: Target, kind: str, schema: pa.Schema) -> None:
+        self._store, self._target, self._kind = store, target, kind
+        self._schema = schema
+        self._hours: dict[int, list[pa.RecordBatch]] = {}
+        self._bytes = 0
+        self._files: list[DataFile] = []
+
+    def add(self, columns: list[pa.Array], records: Records) -> None:
+        """Rows in the writer's columns; `records` are the same rows' own columns."""
+        if not len(records):
+            return
+        batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        for hour, part in _by_hour(batch, _hours(records.timestamps)):
+            self._hours.setdefault(hour, []).append(part)
+        self._bytes += batch.nbytes
+        if self._bytes >= FLUSH_BYTES:
+            self._flush()
+
+    def close(self) -> tuple[DataFile, ...]:
+        """Writes what is left. The files, in the order they were written."""
+        self._flush()
+        return tuple(self._files)
+
+    def _flush(self) -> None:
+        for hour in sorted(self._hours):
+            table = pa.Table.from_batches(self._hours[hour], self._schema)
+            self._files.append(self._write(hour, table))
+        self._hours.clear()
+        self._bytes = 0
+
+    def _write(self, hour: int, table: pa.Table) -> DataFile:
+        target = self._target
+        first = table.column("_kafka_offset")[0].as_py()
+        staging = layout.staging(target.topic, target.load, target.uuid)
+        name = f"{self._kind}-{target.partition}-{first}-{hour}-{target.attempt}.parquet"
+        place = {ROWS: layout.rows, REJECTS: layout.rejects}[self._kind]
+        path = place(target.topic, hour, target.load, target.partition, first)
+        return write_table(
+            self._store, table, self._kind, path, f"{staging}/{name}", target.compression
+        )
+
+
+def has_hour(timestamps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Which event times a directory can be named after."""
+    return (timestamps >= 0) & (timestamps < YEAR_10000_MS)
+
+
+def _hours(timestamps: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Hours since 1970; 0 for times without one (only rejects have such)."""
+    return np.where(has_hour(timestamps), timestamps // layout.HOUR_MS, 0)
+
+
+def _by_hour(
+    batch: pa.RecordBatch, hours: npt.NDArray[np.int64]
+) -> list[tuple[int, pa.RecordBatch]]:
+    """The rows of each hour, in their order."""
+    first = int(hours[0])
+    if (hours == first).all():
+        return [(first, batch)]
+    if (np.diff(hours) < 0).any():
+        order = np.argsort(hours, kind="stable")
+        batch, hours = batch.take(pa.array(order)), hours[order]
+    begins = np.concatenate(([0], np.flatnonzero(np.diff(hours)) + 1))
+    ends = np.append(begins[1:], len(hours))
+    return [
+        (int(hours[begin]), batch.slice(begin, end - begin))
+        for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)
+    ]

@@ -1,0 +1,72 @@
+"""What a task is given, and what it says it did. Values only: they travel between processes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from skidway.audit.counts import BucketKey, Sums
+from skidway.audit.marks import FileKey
+from skidway.kafka.source import Source
+from skidway.loader.planning.plan import Slice
+from skidway.loader.state.manifest import BatchMark, DataFile, Gap
+from skidway.loader.state.tables import Location
+from skidway.schemas.client import Security
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What all slices of one load of one topic have in common.
+
+    reader: the subject's schema. locations: of the files that are announced. unannounced: files
+    whose announcement was waited for long enough; not patient: none is waited for. gaps: named
+    gaps by partition.
+    """
+
+    topic: str
+    source: Source
+    load: int
+    uuid: str
+    output: str
+    bootstrap_servers: str
+    registry_url: str
+    registry_security: Security
+    reader: str
+    bucket_ms: int
+    compression: str
+    locations: Mapping[FileKey, Location]
+    unannounced: frozenset[FileKey]
+    patient: bool
+    gaps: Mapping[int, tuple[Gap, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why a range ended before its end. waiting_for: the file whose announcement is missed.
+
+    awaited: that one, and those of the records behind it that have been seen.
+    """
+
+    offset: int
+    sentence: str
+    waiting_for: FileKey | None = None
+    awaited: frozenset[FileKey] = frozenset()
+
+
+@dataclass(slots=True)
+class SliceResult:
+    """What a task did. end: offsets below it are covered. below: the last batch before `end`."""
+
+    piece: Slice
+    end: int
+    files: tuple[DataFile, ...] = ()
+    lowest: dict[FileKey, int] = field(default_factory=dict)
+    highest: dict[FileKey, int] = field(default_factory=dict)
+    sums: dict[BucketKey, Sums] = field(default_factory=dict)
+    schema_ids: Counter[int] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    gaps: tuple[Gap, ...] = ()
+    below: BatchMark | None = None
+    stop: Stop | None = None
+    repeats: int = 0

@@ -1,0 +1,101 @@
+"""Slices of a partition become one range: in offset order, with the marks of all before them.
+
+Slices run in parallel and without marks; audit.marks.join says which of them have to run again with
+which marks. A slice that ended early ends its partition: what was written behind it is not used.
+A second run may end later than the first (what looked like a record of an unknown file was a
+repeat), so this goes on until nothing is left to run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from skidway.audit.marks import FileKey, Joined, SliceEnds
+from skidway.audit.marks import join as join_marks
+from skidway.loader.planning.plan import Slice
+from skidway.loader.slices.job import SliceResult, Stop
+from skidway.loader.state.manifest import BatchMark, Gap
+
+Work = tuple[Slice, Mapping[FileKey, int]]
+"""A slice, and the marks it is walked with."""
+
+RunSlices = Callable[[Sequence[Work]], Iterable[SliceResult]]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionResult:
+    """What a load has of one partition. results: in offset order, contiguous.
+
+    end: one past the last offset covered. moved: the marks that the load advances. below: None if
+    nothing was read.
+    """
+
+    partition: int
+    results: tuple[SliceResult, ...]
+    end: int
+    moved: Mapping[FileKey, int]
+    gaps: tuple[Gap, ...]
+    below: BatchMark | None
+    stop: Stop | None
+
+
+def run_all(
+    slices: Sequence[Slice], marks: Mapping[int, Mapping[FileKey, int]], run: RunSlices
+) -> list[PartitionResult]:
+    """Runs every slice, and again those that overlap, and joins them by partition."""
+    results: dict[Slice, SliceResult] = {}
+    given: dict[Slice, Mapping[FileKey, int]] = {}
+    pending: list[Work] = [(piece, {}) for piece in slices]
+    while pending:
+        given.update(pending)
+        results.update((result.piece, result) for result in run(pending))
+        pending = [
+            (piece, known)
+            for partition in _partitions(slices)
+            for piece, known in _again(_usable(results, partition), marks.get(partition, {}))
+            if given[piece] != known
+        ]
+    return [
+        _join(partition, _usable(results, partition), marks.get(partition, {}))
+        for partition in _partitions(slices)
+    ]
+
+
+def _partitions(slices: Sequence[Slice]) -> list[int]:
+    return sorted({piece.partition for piece in slices})
+
+
+def _usable(results: Mapping[Slice, SliceResult], partition: int) -> list[SliceResult]:
+    """The partition's results in offset order, up to the first that ended early."""
+    usable = []
+    for piece in sorted((p for p in results if p.partition == partition), key=lambda p: p.first):
+        usable.append(results[piece])
+        if results[piece].stop is not None:
+            break
+    return usable
+
+
+def _again(results: Sequence[SliceResult], marks: Mapping[FileKey, int]) -> list[Work]:
+    again = _joined(results, marks).again
+    return [(results[index].piece, known) for index, known in again.items()]
+
+
+def _joined(results: Sequence[SliceResult], marks: Mapping[FileKey, int]) -> Joined:
+    return join_marks([SliceEnds(each.lowest, each.highest) for each in results], marks)
+
+
+def _join(
+    partition: int, results: Sequence[SliceResult], marks: Mapping[FileKey, int]
+) -> PartitionResult:
+    after = _joined(results, marks).marks
+    below = [each.below for each in results if each.below is not None]
+    return PartitionResult(
+        partition,
+        tuple(results),
+        results[-1].end,
+        {key: end for key, end in after.items() if marks.get(key) != end},
+        tuple(gap for each in results for gap in each.gaps),
+        below[-1] if below else None,
+        results[-1].stop,
+    )

@@ -1,0 +1,88 @@
+"""Host and path of records, looked up by (agent, file) once per run of records of one file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from skidway.audit.counts import NO_AGENT
+from skidway.audit.marks import FileKey
+from skidway.kafka.columns import Origins
+from skidway.loader.state.tables import Location
+
+Bools = npt.NDArray[np.bool_]
+
+NO_LOCATION: Final = -1
+"""Code of records that have no origin, or whose announcement was given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Per record a code into hosts and paths.
+
+    missing: no announcement yet. given_up: none came while it was waited for.
+    """
+
+    codes: npt.NDArray[np.int32]
+    hosts: pa.StringArray
+    paths: pa.StringArray
+    missing: Bools
+    given_up: Bools
+
+    def slice(self, end: int) -> Located:
+        """Of the first `end` records."""
+        return Located(
+            self.codes[:end], self.hosts, self.paths, self.missing[:end], self.given_up[:end]
+        )
+
+    def columns(self, rows: npt.NDArray[np.intp]) -> tuple[pa.Array, pa.Array]:
+        """`_host` and `_file` of some records."""
+        codes = self.codes[rows]
+        indices = pa.array(codes, mask=codes == NO_LOCATION)
+        return (
+            pa.DictionaryArray.from_arrays(indices, self.hosts),
+            pa.DictionaryArray.from_arrays(indices, self.paths),
+        )
+
+
+def locate(
+    origins: Origins,
+    announced: Mapping[FileKey, Location],
+    given_up: AbstractSet[FileKey],
+    *,
+    patient: bool = True,
+) -> Located:
+    """Looks every record up. A file that was given up and is announced by now is found; if not
+    patient, every file that is not announced is given up."""
+    agent, file = origins.agent, origins.file
+    count = len(agent)
+    changed = np.flatnonzero((agent[1:] != agent[:-1]) | (file[1:] != file[:-1])) + 1
+    begins = np.concatenate(([0], changed)) if count else np.zeros(0, np.intp)
+    known: dict[FileKey, int] = {}
+    locations: list[Location] = []
+    codes, missing, without = [], [], []
+    for key in zip(agent[begins].tolist(), file[begins].tolist(), strict=True):
+        if key not in known:
+            known[key] = NO_LOCATION
+            if key[0] != NO_AGENT and key in announced:
+                known[key] = len(locations)
+                locations.append(announced[key])
+        lost = known[key] == NO_LOCATION and key[0] != NO_AGENT
+        codes.append(known[key])
+        awaited = patient and key not in given_up
+        missing.append(lost and awaited)
+        without.append(lost and not awaited)
+    runs = np.diff(begins, append=count)
+    return Located(
+        np.repeat(np.array(codes, np.int32), runs),
+        pa.array([host for host, _ in locations], pa.string()),
+        pa.array([path for _, path in locations], pa.string()),
+        np.repeat(np.array(missing, np.bool_), runs),
+        np.repeat(np.array(without, np.bool_), runs),
+    )

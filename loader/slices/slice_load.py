@@ -1,0 +1,263 @@
+"""The work of one task: batches of one offset range in, files and what is in them out.
+
+For each chunk of records, in offset order: identify by origin, apply the marks rule (audit/marks),
+look up host and path, decode values, write rows, write rejects, count. What a task decides depends
+on nothing but the range, the marks and the names it is given, so a second attempt gives the same.
+
+A range ends early, with a sentence (`Stop`), before a record whose file was not announced yet,
+before a hole that nobody named, and before a batch that is damaged, gone or whose leader does not
+answer any more: what comes before is loaded, what comes after waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skidway.audit.counts import Counts
+from skidway.audit.marks import FileKey, Walked, advance, walk
+from skidway.errors import Unreachable
+from skidway.kafka import columns
+from skidway.kafka.batch import BatchHeader, CorruptBatch, read_header
+from skidway.kafka.columns import DecodedBatch
+from skidway.kafka.errors import KafkaError
+from skidway.loader.planning import plan
+from skidway.loader.planning.plan import Slice
+from skidway.loader.reading.columns import OWN, REJECTED, Records, file_schema, own_columns
+from skidway.loader.reading.decoder import Decoder
+from skidway.loader.slices.chunk import Chunk, gather, unpacked_bytes
+from skidway.loader.slices.hour_writer import HourWriter, Target, has_hour
+from skidway.loader.slices.job import Job, SliceResult, Stop
+from skidway.loader.slices.locations import Located, locate
+from skidway.loader.state.manifest import REJECTS, ROWS, BatchMark, Gap
+from skidway.loader.store import Store
+
+Bools = npt.NDArray[np.bool_]
+
+CHUNK_ROWS: Final = 65_536
+CHUNK_BYTES: Final = 32 << 20
+CHUNK_BATCHES: Final = 4_096
+"""A batch of two records takes kilobytes as columns, whatever its bytes are."""
+
+STRADDLE: Final = "straddle"
+NOT_ANNOUNCED: Final = "not-announced"
+NO_HOUR: Final = "timestamp"
+
+
+class SliceLoad:
+    """One attempt at one slice. Used once."""
+
+    def __init__(
+        self, job: Job, piece: Slice, marks: Mapping[FileKey, int], *,
+        store: Store, decoder: Decoder, attempt: int,
+    ) -> None:  # fmt: skip
+        target = Target(job.topic, job.load, job.uuid, piece.partition, attempt, job.compression)
+        self._job, self._piece, self._decoder = job, piece, decoder
+        self._where = f"{job.topic} partition {piece.partition}"
+        self._marks = dict(marks)
+        self._rows = HourWriter(store, target, ROWS, file_schema(decoder.schema))
+        self._rejects = HourWriter(store, target, REJECTS, REJECTED)
+        self._counts = Counts(job.bucket_ms)
+        self._headers: list[BatchHeader] = []
+        self._gaps: list[Gap] = []
+        self._position = piece.first  # behind the last whole batch that was read
+        self._result = SliceResult(piece, piece.end)
+
+    def run(self, batches: Iterable[memoryview]) -> SliceResult:
+        """Consumes whole batches in offset order, the first one holding or following the first
+        offset, until the range is covered or has to end."""
+        pending: list[DecodedBatch] = []
+        rows = size = 0
+        for raw, header in self._read(batches):
+            stop = self._hole(self._position, header.base_offset)
+            if stop is None and header.base_offset >= self._piece.end:
+                self._position = self._piece.end  # the rest of the range is a named gap
+                break
+            stop = stop or self._take(raw, header, pending)
+            if stop is not None:
+                self._end(stop)
+                break
+            self._position = header.last_offset + 1
+            rows += len(pending[-1].offsets)
+            size += unpacked_bytes(pending[-1])
+            if rows >= CHUNK_ROWS or size >= CHUNK_BYTES or len(pending) >= CHUNK_BATCHES:
+                self._process(pending)
+                pending, rows, size = [], 0, 0
+                if self._result.stop is None:
+                    del self._headers[:-1]  # the range will not end before these any more
+            if self._position >= self._piece.end or self._result.stop:
+                break
+        if self._position < self._piece.end and self._result.stop is None:
+            at = self._position
+            self._end(Stop(at, f"{self._where}: the log ended before offset {at}"))
+        if pending:
+            self._process(pending)  # may end the range even earlier
+        return self._finish()
+
+    def _read(self, batches: Iterable[memoryview]) -> Iterator[tuple[memoryview, BatchHeader]]:
+        """Batches with their headers; what cannot be read ends the range and not the load."""
+        try:
+            for raw in batches:
+                yield raw, read_header(raw)
+        except (CorruptBatch, KafkaError, Unreachable) as error:
+            at = self._position
+            self._end(Stop(at, f"{self._where}: offset {at} cannot be read: {error}"))
+
+    def _take(
+        self, raw: memoryview, header: BatchHeader, pending: list[DecodedBatch]
+    ) -> Stop | None:
+        """Decodes a batch; says why it cannot be taken, if so."""
+        at = max(header.base_offset, self._piece.first)
+        if not header.is_control and header.count != header.last_offset_delta + 1:
+            return Stop(
+                at,
+                f"{self._where}: the batch at offset {header.base_offset} has {header.count} of "
+                f"its {header.last_offset_delta + 1} records; data topics must not be compacted",
+            )
+        try:
+            pending.append(columns.decode(raw))
+        except CorruptBatch as error:
+            return Stop(
+                at, f"{self._where}: the batch at offset {header.base_offset} is damaged: {error}"
+            )
+        self._headers.append(header)
+        return None
+
+    def _hole(self, position: int, base: int) -> Stop | None:
+        """A hole in front of a batch: noted when it is named, the end of the range when not."""
+        end = min(base, self._piece.end)
+        if end <= position:
+            return None
+        gap = plan.cover(position, end, self._job.gaps.get(self._piece.partition, ()))
+        if gap is not None:
+            self._gaps.append(gap)
+            return None
+        return Stop(
+            position,
+            f"{self._where}: offsets {position} to {end - 1} are missing in the log and nobody "
+            "named them as a gap",
+        )
+
+    def _end(self, stop: Stop) -> None:
+        self._result.stop = stop
+        self._result.end = stop.offset
+
+    def _process(self, batches: list[DecodedBatch]) -> None:
+        chunk = gather(batches, self._piece)
+        walked = self._walk(chunk.records)
+        located = self._locate(chunk.records)
+        wanted = located.missing & ~walked.repeat
+        if wanted.any():
+            end = int(np.argmax(wanted))
+            self._await(chunk.records, end, wanted)
+            chunk = chunk.first(end)
+            walked = self._walk(chunk.records)
+            located = located.slice(end)
+        self._note_marks(walked)
+        rejected = self._write(chunk, walked, located)
+        self._result.repeats += int(walked.repeat.sum())
+        self._counts.add(
+            self._job.source, chunk.records.timestamps, chunk.records.origins,
+            keep=walked.keep, straddle=walked.straddle, repeat=walked.repeat, rejected=rejected,
+        )  # fmt: skip
+
+    def _walk(self, records: Records) -> Walked:
+        origins = records.origins
+        return walk(origins.agent, origins.file, origins.first, origins.length, self._marks)
+
+    def _locate(self, records: Records) -> Located:
+        job = self._job
+        return locate(records.origins, job.locations, job.unannounced, patient=job.patient)
+
+    def _await(self, records: Records, at: int, wanted: Bools) -> None:
+        origins = records.origins
+        key = int(origins.agent[at]), int(origins.file[at])
+        offset, first = int(records.offsets[at]), int(origins.first[at])
+        awaited = zip(origins.agent[wanted].tolist(), origins.file[wanted].tolist(), strict=True)
+        # the joiner has to know of it: with the marks of slices before it may be a repeat
+        self._result.lowest[key] = min(first, self._result.lowest.get(key, first))
+        self._end(
+            Stop(
+                offset,
+                f"{self._where}: the record at offset {offset} is of file {key[1]} of agent "
+                f"{key[0]}, which is not announced yet",
+                key,
+                frozenset(awaited),
+            )
+        )
+
+    def _note_marks(self, walked: Walked) -> None:
+        result = self._result
+        advance(self._marks, walked.highest)
+        advance(result.highest, walked.highest)
+        for key, first in walked.lowest.items():
+            result.lowest[key] = min(first, result.lowest.get(key, first))
+
+    def _write(self, chunk: Chunk, walked: Walked, located: Located) -> Bools:
+        """Rows and rejects of a chunk; returns which records were rejected."""
+        faults: dict[int, tuple[str, str]] = {}
+        _note(faults, walked.straddle, STRADDLE)
+        _note(faults, walked.keep & located.given_up, NOT_ANNOUNCED)
+        timed = has_hour(chunk.records.timestamps)
+        _note(faults, walked.keep & ~timed, NO_HOUR)
+        candidates = walked.keep & ~located.given_up & timed
+        rows = np.flatnonzero(candidates)
+        everything = len(rows) == len(candidates)
+        decoded = self._decoder.decode(
+            chunk.values if everything else chunk.values.take(pa.array(rows))
+        )
+        good = rows if decoded.good.all() else rows[decoded.good]
+        records = chunk.records if len(good) == len(candidates) else chunk.records.take(good)
+        self._rows.add([*decoded.columns, *own_columns(records, *located.columns(good))], records)
+        faults |= {int(rows[index]): fault for index, fault in decoded.refused.items()}
+        self._result.schema_ids += decoded.schema_ids
+        return self._reject(chunk, located, faults)
+
+    def _reject(self, chunk: Chunk, located: Located, faults: dict[int, tuple[str, str]]) -> Bools:
+        rejected = np.zeros(len(chunk.records), np.bool_)
+        if not faults:
+            return rejected
+        rows = np.array(sorted(faults), np.intp)
+        rejected[rows] = True
+        reasons = [faults[int(row)] for row in rows]
+        taken = pa.array(rows)
+        records = chunk.records.take(rows)
+        own = own_columns(records, *located.columns(rows))
+        at = OWN.names.index("_timestamp")
+        own[at] = pc.if_else(pa.array(has_hour(records.timestamps)), own[at], None)
+        self._rejects.add(
+            [
+                pa.array([reason for reason, _ in reasons], pa.string()),
+                pa.array([detail for _, detail in reasons], pa.string()),
+                chunk.values.take(taken),
+                chunk.keys.take(taken),
+                pa.array(records.timestamps),
+                *own,
+            ],
+            records,
+        )
+        self._result.reasons.update(reason for reason, _ in reasons)
+        return rejected
+
+    def _finish(self) -> SliceResult:
+        result = self._result
+        result.files = self._rows.close() + self._rejects.close()
+        result.sums = dict(self._counts.items())
+        result.gaps = tuple(gap for gap in self._gaps if gap.first < result.end)
+        last = [each for each in self._headers if each.base_offset < result.end]
+        if last:
+            header = last[-1]
+            result.below = BatchMark(
+                header.base_offset, header.last_offset, header.crc, header.leader_epoch
+            )
+        return result
+
+
+def _note(faults: dict[int, tuple[str, str]], mask: Bools, reason: str) -> None:
+    if mask.any():
+        faults |= dict.fromkeys(np.flatnonzero(mask).tolist(), (reason, ""))

@@ -1,0 +1,43 @@
+"""What Spark and its tasks raise, as one sentence: a task's error travels in the text that Spark
+makes of it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from skidway.errors import SkidwayError, Unreachable
+
+_FAILED = "skidway-task-failed "
+_FAILURE = re.compile(_FAILED + r"(\{.*\})")
+_STACK = re.compile(r"at [\w.$/]+\S*\(.*\)$|\.\.\. \d+ more$|Driver stacktrace:$")
+_EXCEPTION = re.compile(r"[\w.$]+(?:Exception|Error): ")
+
+
+class TaskFailed(Exception):
+    """Carries a SkidwayError through Spark, as text."""
+
+    def __init__(self, error: SkidwayError) -> None:
+        content = {"exit_code": error.exit_code, "sentence": str(error)}
+        super().__init__(_FAILED + json.dumps(content))
+
+
+def failure(error: Exception) -> SkidwayError:
+    """What a task raised, found in Spark's text of it; or one sentence of that text."""
+    found = _FAILURE.search(str(error))
+    if found is not None:
+        content = json.loads(found[1])
+        kind = Unreachable if content["exit_code"] == Unreachable.exit_code else SkidwayError
+        return kind(content["sentence"])
+    return SkidwayError(f"a Spark task failed: {sentence_in(str(error)) or type(error).__name__}")
+
+
+def sentence_in(text: str) -> str:
+    """The reason in what Spark says: of a Java stack trace its first exception's, of other text the
+    last line; "" of nothing."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    said = [line for line in lines if not _STACK.match(line)]
+    if len(said) < len(lines):
+        first = next((line for line in said if _EXCEPTION.search(line)), said[-1] if said else "")
+        return _EXCEPTION.split(first)[-1]
+    return lines[-1] if lines else ""

@@ -1,0 +1,100 @@
+"""Names of everything that the loader keeps under `<root>`; all naming is here.
+
+<topic>/dt=2026-01-31/hour=07/part-<load>-<partition>-<first offset>.parquet     rows
+_skidway/<topic>/<load as 20 digits>.json                                        manifest
+_skidway/<topic>/staging/<load>-<uuid>/...                  files not moved into place yet
+_skidway/<topic>/marks|names|buckets/<load as 20 digits>.parquet                 tables' files
+_skidway/<topic>/rejects/dt=.../hour=.../reject-<load>-<partition>-<first offset>.parquet
+_skidway/<topic>/waiting/<agent>-<file>        since when an announcement is missed, ms
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+STATE: Final = "_skidway"
+MANIFEST_DIGITS: Final = 20
+HOUR_MS: Final = 3_600_000
+_MANIFEST = re.compile(r"^(\d{20})\.json$")
+_STAGING = re.compile(r"^(\d+)-([0-9a-f]{32})$")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadId:
+    """Which attempt at which load of which topic: of one number, one uuid is committed."""
+
+    topic: str
+    number: int
+    uuid: str
+
+    @property
+    def staging(self) -> str:
+        """Directory of the load's files until they are moved into place."""
+        return staging(self.topic, self.number, self.uuid)
+
+
+def state(topic: str) -> str:
+    """Directory of manifests and everything that hangs on them."""
+    return f"{STATE}/{topic}"
+
+
+def manifest(topic: str, load: int) -> str:
+    """Path of the manifest that commits a load."""
+    return f"{state(topic)}/{load:0{MANIFEST_DIGITS}}.json"
+
+
+def manifest_number(name: str) -> int | None:
+    """The load that a file name stands for; None for other files."""
+    found = _MANIFEST.match(name)
+    return int(found[1]) if found else None
+
+
+def stagings(topic: str) -> str:
+    """Directory of all staging directories."""
+    return f"{state(topic)}/staging"
+
+
+def staging(topic: str, load: int, uuid: str) -> str:
+    """Directory of one load's files until they are moved into place."""
+    return f"{stagings(topic)}/{load}-{uuid}"
+
+
+def staging_of(name: str) -> tuple[int, str] | None:
+    """Load and uuid of a staging directory's name; None for other names."""
+    found = _STAGING.match(name)
+    return (int(found[1]), found[2]) if found else None
+
+
+def hour_folder(hour: int) -> str:
+    """`dt=.../hour=...` of an hour, counted from the epoch, in UTC."""
+    start = datetime.fromtimestamp(hour * 3600, tz=UTC)
+    return f"dt={start:%Y-%m-%d}/hour={start:%H}"
+
+
+def is_day_folder(name: str) -> bool:
+    """Whether a name beside others in a topic's folder is that of a directory of rows."""
+    return name.startswith("dt=")
+
+
+def rows(topic: str, hour: int, load: int, partition: int, first_offset: int) -> str:
+    """Path of a file of rows."""
+    return f"{topic}/{hour_folder(hour)}/part-{load}-{partition}-{first_offset}.parquet"
+
+
+def rejects(topic: str, hour: int, load: int, partition: int, first_offset: int) -> str:
+    """Path of a file of the loader's rejects."""
+    folder = f"{state(topic)}/rejects/{hour_folder(hour)}"
+    return f"{folder}/reject-{load}-{partition}-{first_offset}.parquet"
+
+
+def table(topic: str, table: str, load: int) -> str:
+    """Path of a table's file: `table` is marks, names or buckets."""
+    return f"{state(topic)}/{table}/{load:0{MANIFEST_DIGITS}}.parquet"
+
+
+def waiting(topic: str, agent: int, file: int) -> str:
+    """Path of the note since when the announcement of a file is missed."""
+    return f"{state(topic)}/waiting/{agent}-{file}"

@@ -1,0 +1,191 @@
+"""The manifest: one JSON file whose creation is the commit of one load of one topic.
+
+    <root>/_skidway/<topic>/00000000000000000007.json
+
+    {
+      "format": 1,
+      "number": 7, "uuid": "32 hex digits", "created": ms since the epoch, "program": "0.1.0",
+      "producer": "<root>/<topic>", "epoch": 1,
+      "cluster": "offline", "cluster_id": "...", "topic": "dc1.hdfs-logs", "topic_id": "32 hex",
+      "source": {"cluster": "dc1", "cluster_id": "...", "topic": "hdfs-logs", "topic_id": "32 hex"},
+      "partitions": [{"partition": 0, "first": 1000, "end": 2000,
+                      "gaps": [{"first": 1200, "end": 1300, "reason": "..."}], "ahead": [],
+                      "below": {"base_offset": 1950, "last_offset": 1999, "crc": 1, "epoch": 0}}],
+      "files": [{"kind": "rows", "path": "dc1.hdfs-logs/dt=.../hour=.../part-7-0-1000.parquet",
+                 "staged": "_skidway/dc1.hdfs-logs/staging/7-.../...", "length": bytes,
+                 "rows": 900, "checksum": signed 64 bits, "crc32c": of the file's bytes}],
+      "schema": {"subject": "hdfs-logs-value", "version": 3, "id": 12},
+      "schema_ids": {"12": 900},
+      "side": {"marks": ["path", ...], "names": [...], "buckets": [...]},
+      "audit_positions": {"dc1._skidway_audit/0/topic id in 32 hex": 17},
+      "audit": {"bucket_ms": 60000, "counts": [{... as in audit.avsc ...}], "gaps": [...]}
+    }
+
+- `partitions` lists every partition of the topic: what this load took (first == end: nothing) and
+  where the next one begins; `below` is the batch just under `end`, compared before the next load
+  goes on. So the newest manifest alone says where every partition stands.
+- `files[].kind`: rows, rejects, marks, names or buckets. `checksum` is the sum modulo 2^64 of the
+  record hashes (audit/checksum.py) of a file of rows or rejects, as a signed long.
+- `side` names, oldest first, the files of each table that together are the state after this load:
+  a snapshot and the deltas behind it; later ones win (loader/state/tables.py).
+- `audit` is the hdfs tier's delta with the key (HDFS, producer, epoch, number). It is published
+  after the commit and can be published again from here at any time. The first load of an output
+  takes an epoch above all that were heard of its producer (loader/audit_topic/feed.py); later ones
+  keep it.
+
+Whoever recounts reads this file as plain JSON. A file with another `format` is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from skidway.errors import StateRefused
+from skidway.kafka.source import Source
+from skidway.loader.state import layout
+
+FORMAT: Final = 1
+ROWS, REJECTS, MARKS, NAMES, BUCKETS = "rows", "rejects", "marks", "names", "buckets"
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file that a load adds: where it was written, where it belongs, what is in it."""
+
+    kind: str
+    path: str
+    staged: str
+    length: int
+    rows: int
+    checksum: int
+    crc32c: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Offsets [first, end) that are gone, and who says so."""
+
+    first: int
+    end: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BatchMark:
+    """What identifies the batch just below a position."""
+
+    base_offset: int
+    last_offset: int
+    crc: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRange:
+    """Offsets [first, end) of one partition, without the gaps inside.
+
+    ahead: gaps that were named and lie behind `end`; the next load needs them.
+    """
+
+    partition: int
+    first: int
+    end: int
+    gaps: tuple[Gap, ...] = ()
+    ahead: tuple[Gap, ...] = ()
+    below: BatchMark | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaChoice:
+    """The registered schema that the columns of the rows follow."""
+
+    subject: str
+    version: int
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One committed load; see the module for the meaning of every field."""
+
+    number: int
+    uuid: str
+    created: int
+    program: str
+    producer: str
+    epoch: int
+    cluster: str
+    cluster_id: str
+    topic: str
+    topic_id: str
+    source: Source
+    partitions: tuple[PartitionRange, ...]
+    files: tuple[DataFile, ...]
+    schema: SchemaChoice | None
+    schema_ids: Mapping[int, int] = field(default_factory=dict)
+    side: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    audit_positions: Mapping[str, int] = field(default_factory=dict)
+    audit: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        """Where the manifest itself lies."""
+        return layout.manifest(self.topic, self.number)
+
+    @property
+    def staging(self) -> str:
+        """Where the files lay before they were moved."""
+        return layout.staging(self.topic, self.number, self.uuid)
+
+    def rows(self) -> int:
+        """Rows that this load added."""
+        return sum(file.rows for file in self.files if file.kind == ROWS)
+
+    def rejects(self) -> int:
+        """Records that this load put among its rejects."""
+        return sum(file.rows for file in self.files if file.kind == REJECTS)
+
+    def to_json(self) -> bytes:
+        """The file's bytes; the same manifest always gives the same bytes."""
+        content = {"format": FORMAT, **asdict(self)}
+        content["schema_ids"] = {str(key): value for key, value in self.schema_ids.items()}
+        return json.dumps(content, indent=1).encode() + b"\n"
+
+    @staticmethod
+    def from_json(data: bytes, where: str) -> Manifest:
+        """Reads a manifest. StateRefused, naming `where`, when it is none or of another format."""
+        try:
+            content = json.loads(data)
+            if content.pop("format") != FORMAT:
+                raise StateRefused(f"the manifest {where} was written by another program version")
+            return _manifest(content)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise StateRefused(f"the manifest {where} is damaged: {error}") from error
+
+
+def _manifest(content: dict[str, Any]) -> Manifest:
+    if content.pop("removed", ()):  # early builds wrote it, and never with anything in it
+        raise ValueError("it takes files of other loads out")
+    schema = content["schema"]
+    changed = {
+        "source": Source(**content["source"]),
+        "partitions": tuple(_partition(each) for each in content["partitions"]),
+        "files": tuple(DataFile(**each) for each in content["files"]),
+        "schema": SchemaChoice(**schema) if schema else None,
+        "schema_ids": {int(key): value for key, value in content["schema_ids"].items()},
+        "side": {table: tuple(paths) for table, paths in content["side"].items()},
+    }
+    return Manifest(**{**content, **changed})
+
+
+def _partition(content: dict[str, Any]) -> PartitionRange:
+    below = content["below"]
+    changed = {
+        "gaps": tuple(Gap(**gap) for gap in content["gaps"]),
+        "ahead": tuple(Gap(**gap) for gap in content["ahead"]),
+        "below": BatchMark(**below) if below else None,
+    }
+    return PartitionRange(**{**content, **changed})

@@ -1,0 +1,111 @@
+"""Operations on a store as values, so that who decides needs no store; and their execution."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, TypeVar
+
+from skidway.loader.store import OutcomeUnclear, Store
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """Bytes of a file, or None."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Bytes of a file's content, or None."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names in a directory."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """Moves a file unless the target exists; bool."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Removes a file or a directory."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """Makes names in directories durable."""
+
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Creates a file only if absent; `Created`."""
+
+    path: str
+    data: bytes
+    scratch: str
+
+
+class Created(Enum):
+    """What became of a creation."""
+
+    YES = auto()
+    EXISTS = auto()
+    UNCLEAR = auto()
+
+
+Operation = Length | Read | Names | Rename | Delete | Sync | Create
+Steps = Generator[Operation, Any, T]
+
+
+def run(steps: Steps[T], store: Store) -> T:
+    """Does what the steps ask for, on a real store."""
+    answer: Any = None
+    while True:
+        try:
+            operation = steps.send(answer)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+        answer = perform(operation, store)
+
+
+def perform(operation: Operation, store: Store) -> Any:
+    """One operation on a store; the type of the answer is the operation's."""
+    match operation:
+        case Length(path):
+            return store.length(path)
+        case Read(path):
+            return store.read(path)
+        case Names(path):
+            return store.names(path)
+        case Rename(source, target):
+            return store.rename(source, target)
+        case Delete(path):
+            return store.delete(path)
+        case Sync(paths):
+            return store.sync(paths)
+        case Create(path, data, scratch):
+            try:
+                created = store.create_if_absent(path, data, scratch)
+            except OutcomeUnclear:
+                return Created.UNCLEAR
+            return Created.YES if created else Created.EXISTS

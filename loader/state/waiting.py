@@ -1,0 +1,52 @@
+"""Since when a file's announcement is missed: one small file per (agent, file).
+
+    <root>/_skidway/<topic>/waiting/<agent>-<file>      milliseconds since the epoch, as text
+
+Written by the load that first met the file, once; removed when the announcement came. It decides
+nothing but how long records wait, so it is outside of the commit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+from typing import Final
+
+from skidway.audit.marks import FileKey
+from skidway.loader.state import layout
+from skidway.loader.store import Store
+
+_NAME: Final = re.compile(r"(\d+)-(\d+)")
+
+
+class WaitingNotes:
+    """The notes of one topic."""
+
+    def __init__(self, store: Store, topic: str) -> None:
+        self._store, self._topic = store, topic
+        self._folder = f"{layout.state(topic)}/waiting"
+
+    def over(self, now_ms: int, wait_ms: int) -> frozenset[FileKey]:
+        """Files that were waited for long enough."""
+        return frozenset(
+            key for key in self._keys() if now_ms - self._since(key, now_ms) >= wait_ms
+        )
+
+    def begin(self, key: FileKey, now_ms: int) -> None:
+        """Notes that a file is missed from now on, unless that is noted already."""
+        path = layout.waiting(self._topic, *key)
+        self._store.create_if_absent(path, str(now_ms).encode(), self._folder)
+
+    def clear(self, announced: Container[FileKey]) -> None:
+        """Removes the notes of files that are announced."""
+        for key in self._keys():
+            if key in announced:
+                self._store.delete(layout.waiting(self._topic, *key))
+
+    def _keys(self) -> list[FileKey]:
+        found = [_NAME.fullmatch(name) for name in self._store.names(self._folder)]
+        return [(int(match[1]), int(match[2])) for match in found if match]
+
+    def _since(self, key: FileKey, now_ms: int) -> int:
+        text = self._store.read(layout.waiting(self._topic, *key)) or b""
+        return int(text) if text.isdigit() else now_ms

@@ -1,0 +1,51 @@
+"""The hdfs tier's deltas: what is published is what the manifest holds, however often."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from skidway.audit.counts import Counts, Sums
+from skidway.audit.messages import Sender, Tier, decode, encode
+from skidway.loader.audit_topic import delta
+from skidway.loader.state.manifest import Gap, Manifest, PartitionRange
+from support.loading import WHOLE
+
+SOURCE = WHOLE.source
+SENDER = Sender(Tier.HDFS, WHOLE.cluster, WHOLE.producer, "host", WHOLE.epoch)
+
+
+def counted(*sums: tuple[int, int, Sums]) -> Counts:
+    counts = Counts(60_000)
+    for agent, bucket, each in sums:
+        counts.put((SOURCE, agent, bucket), each)
+    return counts
+
+
+def test_messages_come_back_from_the_manifest() -> None:
+    """A manifest that was written and read gives the very messages that were made with it."""
+    counts = counted((7, 0, Sums(3, 30, -5, 1, 2)), (8, 60_000, Sums(1, 10, 1 << 62)))
+    ranges = [PartitionRange(0, 5, 9, (Gap(6, 7, "lost"),)), PartitionRange(1, 4, 4)]
+    numbered, audit = delta.make(
+        delta.Head(SENDER, 99, 4), counts, {(SOURCE, 7, 0): 2}, SOURCE, ranges
+    )
+    manifest = Manifest.from_json(replace(WHOLE, audit=audit).to_json(), "x")
+    assert delta.messages(manifest) == list(numbered.deltas)
+    assert delta.last_number(manifest) == 5
+    (message,) = numbered.deltas
+    assert [(each.agent, each.count, each.previous) for each in message.counts] == [
+        (7, 3, 2), (8, 1, 0),
+    ]  # fmt: skip
+    assert [(each.partition, each.first, each.end) for each in message.ranges] == [(0, 5, 9)]
+    assert [(each.first, each.end) for each in message.gaps] == [(6, 7)]
+    assert decode(encode(message)) == message
+
+
+def test_numbers_go_on_without_holes() -> None:
+    """The next load's delta has the next number; the buckets remember it."""
+    assert delta.last_number(None) == 0
+    ranges = [PartitionRange(0, 0, 1)]
+    numbered, audit = delta.make(
+        delta.Head(SENDER, 1, 0), counted((7, 0, Sums(1))), {}, SOURCE, ranges
+    )
+    assert (numbered.last, audit["last"]) == (1, 1)
+    assert numbered.touched == {(SOURCE, 7, 0): 1}

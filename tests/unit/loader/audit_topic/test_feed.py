@@ -1,0 +1,95 @@
+"""What the loader learns from the audit topic."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+
+from skidway.audit.messages import TOPIC, Announcement, Delta, Heartbeat, Sender, Tier, encode
+from skidway.kafka import columns
+from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
+from skidway.loader.audit_topic.feed import Feed, audit_topics, read_on
+from support.clock import ManualClock
+from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
+from support.promises import promise
+
+SOURCE = Source("dc1", "c", "logs", "1" * 32)
+
+
+def announce(file: int, path: str, source: Source = SOURCE) -> Announcement:
+    return Announcement(0, 7, file, "host", path, 1, 2, b"", 0, source)
+
+
+def delta(tier: Tier, number: int, *, producer: str = "/out/logs", epoch: int = 3, **more) -> Delta:
+    return Delta(Sender(tier, "offline", producer, "h", epoch), number, 0, **more)
+
+
+def test_the_first_announcement_holds() -> None:
+    """A file that is announced again keeps the path of the first time: rows do not change."""
+    feed = Feed()
+    feed.take(announce(1, "/a"))
+    feed.take(announce(1, "/b"))
+    assert feed.locations_of(SOURCE) == {(7, 1): ("host", "/a")}
+
+
+def test_rejected_lines_are_of_the_files_of_their_topic() -> None:
+    """The rejects of a topic come from its files, which are announced for the topic itself."""
+    feed = Feed()
+    feed.take(announce(1, "/a"))
+    rejects = Source("dc1", "c", "logs.rejected", "2" * 32)
+    assert feed.locations_of(rejects) == {(7, 1): ("host", "/a")}
+    assert feed.locations_of(Source("dc2", "c", "logs", "1" * 32)) == {}
+
+
+def test_own_numbers_are_noted() -> None:
+    """The highest number that an output published tells whether the output is an older copy."""
+    feed = Feed()
+    feed.take(delta(Tier.HDFS, 4))
+    feed.take(delta(Tier.HDFS, 2))
+    feed.take(delta(Tier.HDFS, 9, epoch=2))
+    feed.take(delta(Tier.HDFS, 8, producer="/other/logs"))
+    feed.take(delta(Tier.AGENT, 11))
+    feed.take(Heartbeat(Sender(Tier.HDFS, "offline", "/out/logs", "h", 3), 99, 0))
+    assert feed.number("/out/logs", 3) == 4
+    assert feed.number("/out/logs", 4) == 0
+
+
+def test_audit_topics_of_sources() -> None:
+    """Announcements of mirrored topics come in the mirror of their cluster's audit topic."""
+    sources = [SOURCE, Source("offline", "c", "own", "")]
+    existing = ["_skidway_audit", "dc1._skidway_audit", "dc2._skidway_audit", "dc1.logs"]
+    assert audit_topics(sources, "offline", existing) == ["_skidway_audit", "dc1._skidway_audit"]
+    assert audit_topics(sources, "offline", ["dc1.logs"]) == []
+
+
+def _publish(cluster: MemoryCluster, *files: int) -> None:
+    values = pa.array([encode(announce(file, "/a")) for file in files], pa.binary())
+    batch = columns.encode(values, np.zeros(len(files), np.int64))
+    cluster.log(TopicPartition(TOPIC, 0)).append(batch)
+
+
+@promise("6 audit topic made again")
+def test_an_audit_topic_made_again_and_longer_than_before_is_read_from_its_start() -> None:
+    """Its id is part of the position: no announcement is skipped for the offsets of the old one."""
+    cluster, clock = MemoryCluster(), ManualClock()
+    client: Any = MemoryClient(cluster, clock)
+    cluster.create(TOPIC)
+    _publish(cluster, 1, 2)
+    before, after, on = Feed(), Feed(), Feed()
+    with patch("skidway.loader.audit_topic.feed.Fetcher", lambda _: MemoryFetcher(cluster)):
+        read_on(client, [TOPIC], before, clock)
+        _publish(cluster, 3)
+        on.positions = dict(before.positions)
+        read_on(client, [TOPIC], on, clock)
+        assert set(on.locations_of(SOURCE)) == {(7, 3)}
+        cluster.create(TOPIC)
+        for file in (4, 5, 6):
+            _publish(cluster, file)
+        after.positions = dict(before.positions)
+        read_on(client, [TOPIC], after, clock)
+    assert set(after.locations_of(SOURCE)) == {(7, 4), (7, 5), (7, 6)}
+    assert list(after.positions.values()) == [3]

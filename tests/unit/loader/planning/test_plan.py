@@ -1,0 +1,267 @@
+"""Offset ranges: where partitions go on, what they may pass over, and how they are cut."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skidway.errors import ConfigurationRefused, StateRefused
+from skidway.kafka.batch import BatchHeader
+from skidway.kafka.source import Source
+from skidway.loader.planning import plan
+from skidway.loader.planning.plan import Bounds, Planned, Slice
+from skidway.loader.state.manifest import BatchMark, Gap, PartitionRange
+from support.loading import WHOLE
+from support.promises import promise
+
+BELOW = BatchMark(95, 99, 7, 2)
+AT_100 = PartitionRange(0, 50, 100, below=BELOW)
+HEADER = BatchHeader(95, 0, 2, 2, 7, 0, 4, 0, 0, -1, -1, -1, 5)
+
+
+def test_a_partition_never_loaded_begins_at_its_first_offset() -> None:
+    """Without a manifest a partition is loaded from offset 0 to the watermark."""
+    planned = plan.plan_partition("t", Bounds(0, 0, 500), None, [])
+    assert (planned.first, planned.end, planned.refused) == (0, 500, "")
+
+
+def test_a_partition_goes_on_where_the_last_load_ended() -> None:
+    """The next load takes exactly what the last one did not."""
+    planned = plan.plan_partition("t", Bounds(0, 20, 150), AT_100, [])
+    assert (planned.position, planned.first, planned.end, planned.below) == (100, 100, 150, BELOW)
+
+
+@promise("5 gaps")
+def test_expired_offsets_stop_the_partition() -> None:
+    """What retention took before it was loaded is never passed over silently."""
+    planned = plan.plan_partition("t", Bounds(0, 120, 150), AT_100, [])
+    assert planned.first == planned.end == 100
+    assert "offsets 100 to 119 are gone" in planned.refused
+    assert "gaps.accepted=t/0/100-120" in planned.refused
+
+
+def test_a_partition_never_loaded_may_not_begin_late() -> None:
+    """Also a first load fails when the log does not begin at 0."""
+    assert plan.plan_partition("t", Bounds(0, 5, 9), None, []).refused
+
+
+def test_a_named_gap_in_front_is_passed() -> None:
+    """Where a mirror named the missing offsets, the load begins behind them and notes them."""
+    planned = plan.plan_partition("t", Bounds(0, 120, 150), AT_100, [Gap(90, 130, "expired")])
+    assert (planned.first, planned.end, planned.gap) == (120, 150, Gap(100, 120, "expired"))
+
+
+def test_a_log_that_got_shorter_stops_the_partition() -> None:
+    """A watermark below what was loaded is another log."""
+    planned = plan.plan_partition("t", Bounds(0, 0, 99), AT_100, [])
+    assert "not the log that was loaded" in planned.refused
+
+
+@pytest.mark.parametrize(
+    ("gaps", "covered"),
+    [
+        ([], False),
+        ([(0, 10)], True),
+        ([(2, 5)], True),
+        ([(2, 4)], False),
+        ([(3, 5)], False),
+        ([(2, 3), (3, 5)], True),
+        ([(3, 5), (0, 3)], True),
+        ([(2, 3), (4, 5)], False),
+        ([(2, 2), (2, 5)], True),
+    ],
+)
+def test_gaps_cover_a_hole_together(gaps: list[tuple[int, int]], covered: bool) -> None:
+    """A hole is named when gaps without a space between them reach over all of it."""
+    found = plan.cover(2, 5, [Gap(first, end, "x") for first, end in gaps])
+    assert (found is not None) == covered
+    if found is not None:
+        assert (found.first, found.end) == (2, 5)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=6),
+    st.integers(0, 30), st.integers(1, 10),
+)  # fmt: skip
+def test_cover_is_what_sets_say(spans: list[tuple[int, int]], first: int, length: int) -> None:
+    """A hole is covered exactly when each of its offsets lies in a gap."""
+    gaps = [Gap(min(span), max(span), "x") for span in spans]
+    named = {offset for gap in gaps for offset in range(gap.first, gap.end)}
+    expected = named.issuperset(range(first, first + length))
+    assert (plan.cover(first, first + length, gaps) is not None) == expected
+
+
+def test_the_same_batch_below_is_no_divergence() -> None:
+    """Base offset, CRC and epoch of the batch below are what they were."""
+    assert plan.check_below("t", Planned(0, 100, 100, 150, below=BELOW), HEADER) == ""
+
+
+@pytest.mark.parametrize("change", [{"crc": 8}, {"leader_epoch": 3}, {"base_offset": 96}])
+def test_another_batch_below_is_a_divergence(change: dict[str, int]) -> None:
+    """Any difference of the batch below stops the partition by name."""
+    header = HEADER._replace(**change)
+    refused = plan.check_below("t", Planned(0, 100, 100, 150, below=BELOW), header)
+    assert "t partition 0 has diverged" in refused
+
+
+def test_without_a_batch_below_there_is_nothing_to_compare() -> None:
+    """A partition that has loaded nothing yet cannot have diverged."""
+    assert plan.check_below("t", Planned(0, 0, 0, 150), HEADER) == ""
+
+
+def test_a_batch_below_that_is_gone_is_named() -> None:
+    """What cannot be compared any more is noted as an empty gap, once something is loaded."""
+    planned = plan.unverified(Planned(0, 100, 100, 150, below=BELOW))
+    assert planned.gap is not None
+    assert (planned.gap.first, planned.gap.end) == (100, 100)
+    nothing_new = Planned(0, 100, 100, 100, below=BELOW)
+    assert plan.unverified(nothing_new) == nothing_new
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 100)), max_size=4), st.integers(1, 30))
+def test_slices_cover_each_range_once(ranges: list[tuple[int, int]], records: int) -> None:
+    """Together the slices of a partition are its range, none is larger than asked, none overlap."""
+    planned = [
+        Planned(number, first, first, first + length)
+        for number, (first, length) in enumerate(ranges)
+    ]
+    slices = plan.cut(planned, records)
+    for each in planned:
+        mine = sorted(
+            (piece for piece in slices if piece.partition == each.partition),
+            key=lambda piece: piece.first,
+        )
+        offsets = [offset for piece in mine for offset in range(piece.first, piece.end)]
+        assert offsets == list(range(each.first, each.end))
+        assert all(0 < piece.end - piece.first <= records for piece in mine)
+
+
+def test_partitions_are_cut_in_turn() -> None:
+    """A large partition does not hold the others back."""
+    slices = plan.cut([Planned(0, 0, 0, 40), Planned(1, 100, 100, 120)], 20)
+    assert slices == [Slice(0, 0, 20), Slice(1, 100, 120), Slice(0, 20, 40)]
+
+
+def test_a_topic_made_again_is_refused() -> None:
+    """Another topic id behind the same name is another topic: its offsets mean something else."""
+    plan.check_identity(WHOLE, WHOLE.source)
+    plan.check_identity(None, WHOLE.source)
+    with pytest.raises(StateRefused, match=r"topic behind dc1\.logs was made again"):
+        plan.check_identity(WHOLE, replace(WHOLE.source, topic_id="2" * 32))
+    with pytest.raises(StateRefused, match=r"cluster behind dc1\.logs was made again"):
+        plan.check_identity(WHOLE, replace(WHOLE.source, cluster_id="other"))
+
+
+def test_an_unknown_id_is_not_compared() -> None:
+    """A cluster that has no topic ids is taken at its name."""
+    plan.check_identity(WHOLE, Source("dc1", "", "logs", ""))
+
+
+def test_accepted_gaps_are_parsed() -> None:
+    """topic/partition/first-end, also for topics with dots."""
+    assert plan.parse_accepted(["dc1.logs/2/10-20"]) == {
+        ("dc1.logs", 2): [Gap(10, 20, "accepted by the operator")]
+    }
+
+
+@pytest.mark.parametrize("text", ["logs/0", "logs/0/5", "logs/x/1-2", "logs/0/2-1", "logs/0/-1-2"])
+def test_accepted_gaps_that_make_no_sense(text: str) -> None:
+    """What is no range is refused with the text itself."""
+    with pytest.raises(ValueError, match=text):
+        plan.parse_accepted([text])
+
+
+def test_named_gaps_come_from_all_who_name() -> None:
+    """Gaps carried on from the load before, of the mirror and of the operator, each once."""
+    before = replace(AT_100, ahead=(Gap(200, 210, "a"),))
+    found = plan.named_gaps(
+        "t", 0, before, {0: [Gap(200, 210, "a"), Gap(300, 301, "b")]}, {("t", 0): [Gap(1, 2, "c")]}
+    )
+    assert found == (Gap(200, 210, "a"), Gap(300, 301, "b"), Gap(1, 2, "c"))
+
+
+@promise("5 gaps")
+def test_a_gap_that_was_named_once_stays_named() -> None:
+    """A mirror keeps a bounded list, and an operator's setting may be gone: what was named before
+    anything there was loaded is in the manifest, whoever still says it."""
+    before = replace(AT_100, ahead=(Gap(200, 210, "a"),), gaps=(Gap(90, 100, "passed"),))
+    assert plan.named_gaps("t", 0, before, {}, {}) == (Gap(200, 210, "a"),)
+
+
+def test_a_partition_that_is_no_longer_there_stops_by_name() -> None:
+    """A topic never loses partitions: where one is missing its position is kept, nothing of it is
+    loaded again, and the run says so."""
+    before = {0: AT_100, 2: PartitionRange(2, 0, 70, ahead=(Gap(80, 90, "x"),), below=BELOW)}
+    (missing,) = plan.missing_partitions("t", before, [Bounds(0, 0, 100), Bounds(1, 0, 5)], {})
+    assert (missing.partition, missing.first, missing.end, missing.below) == (2, 70, 70, BELOW)
+    assert missing.refused == (
+        "t partition 2: loaded up to offset 70, but the topic has no such partition now"
+    )
+
+
+def test_a_partition_whose_leader_is_silent_stands_still_by_name() -> None:
+    """Loaded before or not, it keeps its position for the load after."""
+    before = {0: AT_100}
+    found = plan.missing_partitions(
+        "t", before, [Bounds(2, 0, 5)], {0: "no answer", 1: "no leader"}
+    )
+    assert [(each.partition, each.first, each.end) for each in found] == [(0, 100, 100), (1, 0, 0)]
+    assert "t partition 0: loaded up to offset 100, but it is kept back" in found[0].refused
+    assert "no answer" in found[0].refused
+    assert found[0].below == BELOW
+    assert "no leader" in found[1].refused
+
+
+@promise("6 bucket size")
+def test_a_changed_bucket_size_is_refused() -> None:
+    """Buckets of two sizes are never complete; a first load and the same size are good."""
+    counted = replace(WHOLE, audit={**WHOLE.audit, "bucket_ms": 60_000})
+    plan.check_bucket(None, 10_000)
+    plan.check_bucket(counted, 60_000)
+    for other in (10_000, 120_000):
+        with pytest.raises(
+            ConfigurationRefused, match=rf"bucket\.ms is {other}, but .* with 60000"
+        ):
+            plan.check_bucket(counted, other)
+
+
+RANGES = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 100)), min_size=1, max_size=5)
+
+
+@given(RANGES, st.integers(1, 120))
+def test_limited_loads_take_everything_and_each_moves_on(
+    ranges: list[tuple[int, int]], offsets: int
+) -> None:
+    """Load by load each partition's ranges follow each other up to the watermark of the start; no
+    load takes more than about its share."""
+    whole = [
+        Planned(number, first, first, first + length)
+        for number, (first, length) in enumerate(ranges)
+    ]
+    loads, more = 0, True
+    while more:
+        taken = plan.limit(whole, offsets)
+        assert [each.first for each in taken] == [each.first for each in whole]
+        size = sum(each.end - each.first for each in taken)
+        assert size <= max(offsets, 0) + len(whole)
+        done = replace(
+            WHOLE, partitions=tuple(PartitionRange(x.partition, x.first, x.end) for x in taken)
+        )
+        more = plan.has_more(whole, taken, done)
+        assert not more or size > 0
+        whole = [replace(w, first=t.end) for w, t in zip(whole, taken, strict=True)]
+        loads += 1
+    assert all(each.first == each.end for each in whole)
+    assert loads <= 1 + sum(length for _, length in ranges)
+
+
+def test_a_partition_that_ended_early_asks_for_no_further_load() -> None:
+    """What stopped at a record that waits would stop there again: the run ends."""
+    whole = [Planned(0, 0, 0, 100)]
+    taken = plan.limit(whole, 10)
+    assert taken[0].end == 10
+    early = replace(WHOLE, partitions=(PartitionRange(0, 0, 7),))
+    assert not plan.has_more(whole, taken, early)

@@ -1,0 +1,109 @@
+"""Values to columns, each by its own schema; what has none is told apart with a reason."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from skidway.errors import SkidwayError
+from skidway.loader.reading.decoder import Decoder, check_reader
+from skidway.schemas.client import RegistryRefused, RegistryUnreachable
+from support.loading import SCHEMA, Registry, datum
+
+NO_COLUMNS = json.dumps({"type": "record", "name": "E", "fields": []})
+STRANGER = json.dumps(
+    {"type": "record", "name": "S", "fields": [{"name": "other", "type": "string"}]}
+)
+
+
+def decode(values: list[bytes | None], **schemas: str):
+    registry = Registry({1: SCHEMA, 2: NO_COLUMNS, 3: STRANGER, 4: "{}"})
+    return Decoder(registry, SCHEMA).decode(pa.array(values, pa.binary()))
+
+
+def test_one_schema_is_decoded_at_once() -> None:
+    """Values of one schema become its columns, counted by its id."""
+    decoded = decode([datum("a"), datum("b")])
+    assert decoded.columns[0].to_pylist() == ["a", "b"]
+    assert decoded.good.all()
+    assert decoded.schema_ids == {1: 2}
+
+
+def test_no_values() -> None:
+    """Nothing gives columns without rows."""
+    decoded = decode([])
+    assert [len(column) for column in decoded.columns] == [0]
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (None, "null-value"),
+        (b"text", "no-schema-id"),
+        (b"\0\0\0\0\2\0", "unknown-schema"),
+        (b"\0\0\0\0\4\0", "unknown-schema"),
+        (b"\0\0\0\0\5\0", "unknown-schema"),
+        (b"\0\0\0\0\3\2x", "not-projectable"),
+        (b"\0\0\0\0\1\x08x", "undecodable"),
+    ],
+)
+@pytest.mark.parametrize("alone", [True, False])
+def test_what_has_no_columns_has_a_reason(value: bytes | None, reason: str, alone: bool) -> None:
+    """Each way to be unreadable has its reason, beside good values and alone."""
+    values = [value] if alone else [datum("a"), value, datum("b")]
+    decoded = decode(values)
+    at = values.index(value)
+    assert {index: why for index, (why, _) in decoded.refused.items()} == {at: reason}
+    assert decoded.good.tolist() == [index != at for index in range(len(values))]
+    assert decoded.columns[0].to_pylist() == ([] if alone else ["a", "b"])
+
+
+def test_a_registry_that_fails_is_not_an_unknown_schema() -> None:
+    """Only "not found" makes a reject: any other refusal stops the load instead."""
+
+    class Broken(Registry):
+        def schema(self, schema_id: int, /) -> str:
+            raise RegistryRefused(500, 50001, "the store is down")
+
+    class Proxy(Registry):
+        def schema(self, schema_id: int, /) -> str:
+            raise RegistryRefused(404, 0, "The registry answers with status 404.")
+
+    class Away(Registry):
+        def schema(self, schema_id: int, /) -> str:
+            raise RegistryUnreachable("no registry answered")
+
+    refused: list[tuple[Registry, type[Exception]]] = [
+        (Broken(), RegistryRefused),
+        (Proxy(), RegistryRefused),
+        (Away(), RegistryUnreachable),
+    ]
+    for registry, error in refused:
+        with pytest.raises(error):
+            Decoder(registry, SCHEMA).decode(pa.array([datum("a")], pa.binary()))
+
+
+def test_each_schema_is_asked_for_once() -> None:
+    """A schema id is looked up once, good or not."""
+    asked: list[int] = []
+
+    class Counting(Registry):
+        def schema(self, schema_id: int, /) -> str:
+            asked.append(schema_id)
+            return super().schema(schema_id)
+
+    decoder = Decoder(Counting(), SCHEMA)
+    for _ in range(3):
+        decoder.decode(pa.array([datum("a"), b"\0\0\0\0\7x"], pa.binary()))
+    assert sorted(asked) == [1, 7]
+
+
+def test_a_field_with_one_of_our_names_is_refused() -> None:
+    """A schema whose field would hide one of the loader's columns is named."""
+    schema = json.dumps(
+        {"type": "record", "name": "R", "fields": [{"name": "_agent", "type": "long"}]}
+    )
+    with pytest.raises(SkidwayError, match="_agent"):
+        check_reader(schema, frozenset({"_agent"}))

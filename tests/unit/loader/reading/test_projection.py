@@ -1,0 +1,147 @@
+"""From the writer's columns to the reader's: by name, alias, default and cast, never wrongly."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from skidway.loader.reading.projection import NotProjectable, Projection
+from skidway.schemas.codec import Codec
+
+
+def record(*fields: dict[str, object]) -> str:
+    return json.dumps({"type": "record", "name": "R", "fields": list(fields)})
+
+
+def field(name: str, kind: object, **more: object) -> dict[str, object]:
+    return {"name": name, "type": kind, **more}
+
+
+def project(
+    writer: str, reader: str, **columns: list[object]
+) -> tuple[list[list[object]], list[bool]]:
+    schema = Codec(writer).arrow_schema
+    batch = pa.record_batch(
+        [pa.array(columns[each.name], each.type) for each in schema], schema=schema
+    )
+    projected = Projection(schema, reader).apply(batch)
+    return [column.to_pylist() for column in projected.columns], projected.fits.tolist()
+
+
+LINE = field("line", "string")
+
+
+def test_the_same_schema_is_passed_through() -> None:
+    """Rows of the reader's own schema are not touched."""
+    assert project(record(LINE), record(LINE), line=["a", "b"]) == ([["a", "b"]], [True, True])
+
+
+def test_fields_are_found_by_name() -> None:
+    """Order does not matter, and a field that the reader lacks is left out."""
+    writer = record(field("x", "int"), LINE, field("y", "int"))
+    reader = record(field("y", "int"), LINE)
+    assert project(writer, reader, x=[1], line=["a"], y=[2])[0] == [[2], ["a"]]
+
+
+def test_a_missing_field_takes_its_default() -> None:
+    """A field that the writer did not know has the reader's default; null where that is it."""
+    reader = record(
+        LINE, field("level", "string", default="INFO"), field("code", "int", default=5),
+        field("note", ["null", "string"], default=None),
+        field("at", {"type": "long", "logicalType": "timestamp-millis"}, default=0),
+    )  # fmt: skip
+    columns, _ = project(record(LINE), reader, line=["a"])
+    assert columns[1:4] == [["INFO"], [5], [None]]
+    assert columns[4][0].timestamp() == 0  # type: ignore[attr-defined]
+
+
+def test_a_default_that_is_none_harms_only_those_who_need_it() -> None:
+    """Imported schemas may have such: a field that was written does not look at its own."""
+    reader = record(LINE, field("code", "int", default="five"))
+    assert project(reader, reader, line=["a"], code=[1]) == ([["a"], [1]], [True])
+    writer = record(field("code", "int"), LINE)
+    assert project(writer, reader, line=["a"], code=[1]) == ([["a"], [1]], [True])
+    with pytest.raises(NotProjectable, match="the default of field code is none"):
+        project(record(LINE), reader, line=["a"])
+
+
+def test_a_renamed_field_is_found_by_its_alias() -> None:
+    """A reader's alias names the writer's field."""
+    reader = record(field("text", "string", aliases=["line"]))
+    assert project(record(LINE), reader, line=["a"])[0] == [["a"]]
+
+
+@pytest.mark.parametrize(
+    ("written", "read", "value", "expected"),
+    [
+        ("int", "long", 5, 5),
+        ("int", "double", 5, 5.0),
+        ("float", "double", 0.5, 0.5),
+        ("string", "bytes", "a", b"a"),
+        ("bytes", "string", b"a", "a"),
+        ("int", ["null", "long"], 5, 5),
+    ],
+)
+def test_types_are_promoted(written: object, read: object, value: object, expected: object) -> None:
+    """What Avro's resolution promotes is promoted."""
+    columns, fits = project(record(field("x", written)), record(field("x", read)), x=[value])
+    assert (columns, fits) == ([[expected]], [True])
+
+
+def test_a_row_that_does_not_fit_is_set_apart() -> None:
+    """Only the rows whose values do not fit are refused; the others keep their order."""
+    writer, reader = record(field("x", "long"), LINE), record(field("x", "int"), LINE)
+    columns, fits = project(writer, reader, x=[1, 1 << 40, 3, -(1 << 40)], line=list("abcd"))
+    assert fits == [True, False, True, False]
+    assert columns == [[1, 3], ["a", "c"]]
+
+
+@pytest.mark.parametrize(
+    ("written", "read", "values", "kept", "fitting"),
+    [
+        ("double", "float", [0.5, 0.1, 1e300, None], [0.5, None], [True, False, False, True]),
+        ("double", "float", [float("inf"), 1.0], [float("inf"), 1.0], [True, True]),
+        ("long", "boolean", [1, 5, 0], [True, False], [True, False, True]),
+        ("string", "long", ["7", "007"], [7], [True, False]),
+    ],
+)
+def test_a_value_that_a_cast_would_change_is_set_apart(
+    written: str, read: str, values: list[object], kept: list[object], fitting: list[bool]
+) -> None:
+    """A cast that Arrow allows but that does not give the value back loses something: a double too
+    precise or too large for a float, a 5 as true, zeros in front of a number."""
+    writer, reader = record(field("x", ["null", written])), record(field("x", ["null", read]))
+    assert project(writer, reader, x=values) == ([kept], fitting)
+
+
+def test_not_a_number_stays_one() -> None:
+    """NaN equals nothing, itself included, and still fits."""
+    writer, reader = record(field("x", "double")), record(field("x", "float"))
+    assert project(writer, reader, x=[float("nan")])[1] == [True]
+
+
+def test_null_where_the_reader_has_none_is_set_apart() -> None:
+    """A null of a nullable field does not become an empty value."""
+    writer, reader = record(field("x", ["null", "string"])), record(field("x", "string"))
+    assert project(writer, reader, x=["a", None]) == ([["a"]], [True, False])
+
+
+def test_bytes_that_are_no_text_are_set_apart() -> None:
+    """Bytes become a string only where they are UTF-8."""
+    writer, reader = record(field("x", "bytes")), record(field("x", "string"))
+    assert project(writer, reader, x=[b"a", b"\xff"]) == ([["a"]], [True, False])
+
+
+def test_a_field_without_default_makes_schemas_irreconcilable() -> None:
+    """A reader's field that the writer lacks, and that has no default, is named."""
+    with pytest.raises(NotProjectable, match="no field level, which has no default"):
+        Projection(Codec(record(LINE)).arrow_schema, record(LINE, field("level", "string")))
+
+
+def test_types_without_a_cast_make_schemas_irreconcilable() -> None:
+    """A string is no record: the field and both types are named."""
+    reader = record(field("line", {"type": "record", "name": "I", "fields": [field("x", "int")]}))
+    with pytest.raises(NotProjectable, match="field line was written as string"):
+        Projection(Codec(record(LINE)).arrow_schema, reader)

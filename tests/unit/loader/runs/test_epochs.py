@@ -1,0 +1,217 @@
+"""The epoch of an output: above every one that was ever published, and never from a clock."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from skidway.audit.counts import Counts
+from skidway.audit.deltas import number_deltas
+from skidway.audit.evidence import FOREVER
+from skidway.audit.ledger import Ledger
+from skidway.audit.messages import TOPIC as AUDIT
+from skidway.audit.messages import Delta, Seal, SealedTopic, Sender, Tier, encode
+from skidway.audit.reconcile import verdicts
+from skidway.audit.verdict import BucketVerdict, Policy, Status
+from skidway.errors import StateRefused
+from skidway.kafka import columns
+from skidway.kafka.columns import Origins
+from skidway.kafka.types import TopicPartition
+from skidway.loader.audit_topic.feed import Feed, read_on
+from support.fold import Fold
+from support.loading import SOURCE, START_MS
+from support.memory_kafka import MemoryClient, MemoryFetcher
+from support.memory_loading import AGENT, DATA, LENGTH, PRODUCER, MemoryLoading
+from support.promises import promise
+
+HOUR_MS = 3_600_000
+FROM_A_CLOCK = 1_767_225_600_000
+TIERS = Policy(tiers=(Tier.AGENT, Tier.HDFS))
+
+
+@pytest.fixture
+def loading() -> MemoryLoading:
+    return MemoryLoading()
+
+
+def epochs(loading: MemoryLoading) -> list[int]:
+    return [each.sender.epoch for each in loading.deltas()]
+
+
+def said_by(epoch: int, number: int = 1) -> Delta:
+    """An older message of the output."""
+    return Delta(Sender(Tier.HDFS, "dc1", PRODUCER, "h", epoch), number, 0)
+
+
+def agent_said(loading: MemoryLoading, counted: int) -> list[Delta | Seal]:
+    """What the agent counted of the lines, and its seal behind them."""
+    counts, full = Counts(60_000), np.ones(counted, np.int64)
+    numbers = np.arange(counted, dtype=np.int64)
+    origins = Origins(full * AGENT, full, numbers * LENGTH, full * LENGTH)
+    counts.add(SOURCE, np.full(counted, START_MS), origins)
+    sender = Sender(Tier.AGENT, "dc1", str(AGENT), "host", 1)
+    (delta,) = number_deltas(sender, START_MS, 0, counts, {}).deltas
+    sealed = START_MS + HOUR_MS
+    return [delta, Seal(sender, 2, sealed, (SealedTopic(SOURCE, sealed, 1),))]
+
+
+def judged(loading: MemoryLoading, lines: int) -> BucketVerdict:
+    """The verdict on all lines, which are of one minute."""
+    evidence = Fold([*loading.said(), *agent_said(loading, lines)]).evidence()
+    (found,) = verdicts(evidence, TIERS, START_MS + 2 * HOUR_MS)
+    return found
+
+
+def test_a_new_output_begins_with_epoch_1(loading: MemoryLoading) -> None:
+    """Where nothing of it was ever heard; later loads keep the epoch."""
+    for _ in range(2):
+        loading.write(10)
+        loading.run()
+    assert epochs(loading) == [1, 1]
+
+
+@promise("6 epoch of an output")
+def test_an_output_that_was_removed_is_never_complete_with_less(loading: MemoryLoading) -> None:
+    """900 rows are loaded, the output is removed, 300 records are deleted at the broker, and all is
+    loaded again by a clock an hour back: the 600 rows are what counts, and so are later ones."""
+    loading.write(900)
+    loading.run()
+    assert judged(loading, 900).status is Status.COMPLETE
+    loading.remove_output()
+    loading.cluster.log(DATA).expire(300)
+    loading.clock.set_time_ms(loading.clock.time_ms() - HOUR_MS)
+    loading.run(gaps_accepted=["logs/0/0-300"])
+    found = judged(loading, 900)
+    assert (found.status, found.count(Tier.HDFS)) == (Status.INCOMPLETE, 600)
+    loading.write(450)
+    loading.run(gaps_accepted=["logs/0/0-300"])
+    assert judged(loading, 1350).count(Tier.HDFS) == 1050
+    assert epochs(loading) == [1, 2, 2]
+
+
+@promise("6 epoch of an output")
+@pytest.mark.parametrize("epoch", [4, FROM_A_CLOCK])
+def test_one_above_the_highest_that_was_heard(loading: MemoryLoading, epoch: int) -> None:
+    """Whatever made the epochs of before; those of other outputs and tiers do not count."""
+    other = replace(said_by(9).sender, producer="/other/logs")
+    agent = replace(said_by(9).sender, tier=Tier.AGENT)
+    loading.say(said_by(epoch), said_by(2), Delta(other, 1, 0), Delta(agent, 1, 0))
+    loading.write(10)
+    loading.run()
+    assert epochs(loading)[-1] == epoch + 1
+
+
+def test_what_is_published_while_it_is_loaded_is_heard(loading: MemoryLoading) -> None:
+    """Tasks may take hours: the audit topic is read to its end behind them, before the epoch is
+    chosen."""
+    loading.write(10)
+    loading.run_beside(lambda: loading.say(said_by(6)))
+    assert epochs(loading) == [6, 7]
+
+
+@promise("6 epoch of an output")
+def test_what_expired_from_the_audit_topic_may_have_had_higher_epochs(
+    loading: MemoryLoading,
+) -> None:
+    """Each epoch has a message, so none can be above the number of messages that ever were."""
+    for epoch in range(1, 6):
+        loading.say(said_by(epoch))
+    log = loading.cluster.log(TopicPartition(AUDIT, 0))
+    log.expire(log.end)
+    loading.announce()
+    ever = log.end
+    loading.write(10)
+    loading.run()
+    assert epochs(loading) == [ever + 1]
+
+
+def test_what_cannot_be_read_may_have_had_a_higher_epoch(loading: MemoryLoading) -> None:
+    """A message of a newer version, too, is one message."""
+    loading.say(said_by(3))
+    log = loading.cluster.log(TopicPartition(AUDIT, 0))
+    newer = pa.array([bytes.fromhex("c301") + b"12345678" + b"x"], pa.binary())
+    for _ in range(5):
+        log.append(columns.encode(newer, np.zeros(1, np.int64)))
+    ever, feed = log.end, Feed()
+    client: Any = MemoryClient(loading.cluster, loading.clock)
+    with patch("skidway.loader.audit_topic.feed.Fetcher", lambda _: MemoryFetcher(loading.cluster)):
+        read_on(client, [AUDIT], feed, loading.clock)
+    assert (feed.newest(PRODUCER), feed.next_epoch(PRODUCER)) == ((3, 1), ever + 1)
+
+
+def test_what_expires_while_it_is_read_counts_as_not_heard(loading: MemoryLoading) -> None:
+    """Retention may take messages between the first look and the reading."""
+    for epoch in range(1, 6):
+        loading.say(said_by(epoch))
+    log, feed = loading.cluster.log(TopicPartition(AUDIT, 0)), Feed()
+
+    class Late(MemoryFetcher):
+        def seek(self, tp: TopicPartition, offset: int) -> None:
+            log.expire(log.end)
+            super().seek(tp, offset)
+
+    client: Any = MemoryClient(loading.cluster, loading.clock)
+    with patch("skidway.loader.audit_topic.feed.Fetcher", lambda _: Late(loading.cluster)):
+        read_on(client, [AUDIT], feed, loading.clock)
+    assert feed.next_epoch(PRODUCER) == 7
+
+
+@promise("6 epoch of an output")
+def test_of_two_that_begin_an_output_the_manifest_decides(loading: MemoryLoading) -> None:
+    """Both chose the same epoch; the one that lost the race goes on in the winner's."""
+    loading.say(said_by(4))
+    loading.write(100)
+    once = [loading.run]
+    outcome = loading.run_beside(lambda: once.pop()() if once else None)
+    loading.write(20)
+    loading.run()
+    assert outcome.problems == []
+    said = dict.fromkeys((each.sender.epoch, each.number) for each in loading.deltas())
+    assert list(said) == [(4, 1), (5, 1), (5, 2)]
+
+
+@promise("6 epoch of an output")
+def test_an_output_of_a_lower_epoch_is_an_older_copy(loading: MemoryLoading) -> None:
+    """It was removed and begun anew since it was copied: what it would count is replaced, so it is
+    not continued."""
+    loading.write(10)
+    loading.run()
+    copy = loading.store
+    loading.remove_output()
+    loading.run()
+    loading.store = copy
+    loading.write(10)
+    outcome = loading.run()
+    (problem,) = outcome.problems
+    assert isinstance(problem, StateRefused)
+    assert "message 1 of epoch 2" in str(problem)
+    assert outcome.loads == []
+
+
+@promise("6 epoch of an output")
+def test_a_lower_epoch_behind_a_higher_one_is_never_passed_over(loading: MemoryLoading) -> None:
+    """An audit topic made again has lost what was heard of an output. The collector has not: it
+    calls nothing complete of which it does not know which count holds."""
+    loading.write(900)
+    loading.say(said_by(8))
+    loading.run()
+    messages = loading.said()
+    loading.cluster.create(AUDIT)
+    loading.remove_output()
+    loading.say(*(each for each in messages if not isinstance(each, Delta)))
+    loading.cluster.log(DATA).expire(300)
+    loading.run(gaps_accepted=["logs/0/0-300"])
+    everything = [*messages, *loading.said(), *agent_said(loading, 900)]
+    ledger = Ledger()
+    ledger.take(map(encode, everything))
+    for evidence in (Fold(everything).evidence(), ledger.evidence(FOREVER)):
+        (found,) = verdicts(evidence, TIERS, START_MS + 2 * HOUR_MS)
+        assert found.status is Status.UNKNOWN
+        words = f"the hdfs counter {PRODUCER} began epoch 1 after epoch 9"
+        assert any(words in reason for reason in found.reasons)
+    ledger.close()

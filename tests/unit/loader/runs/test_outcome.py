@@ -1,0 +1,18 @@
+"""What is told of a run."""
+
+from __future__ import annotations
+
+from skidway.errors import SkidwayError, StateRefused
+from skidway.kafka.errors import BrokerUnreachable
+from skidway.loader.runs.outcome import Outcome, Report
+
+
+def test_the_gravest_problem_is_the_status() -> None:
+    """A name that is not there does not hide a broker that is away, nor that a state is refused."""
+    missing, away = SkidwayError("there is no topic"), BrokerUnreachable("nobody answered")
+    report = Report([Outcome("a", problems=[missing]), Outcome("b", problems=[away])])
+    assert report.exit_code == 3
+    report.outcomes.append(Outcome("c", problems=[StateRefused("made again"), away]))
+    assert report.exit_code == 65
+    assert Report([Outcome("a", problems=[missing])]).exit_code == 1
+    assert Report([Outcome("a")]).exit_code == 0

@@ -1,0 +1,436 @@
+"""One attempt at a load: what it plans and says, and what becomes of it when it fails."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from skidway.audit.output import StoreFailed
+from skidway.errors import SkidwayError, Unreachable
+from skidway.kafka import columns
+from skidway.kafka.batch import CorruptBatch
+from skidway.kafka.columns import Origins
+from skidway.kafka.errors import ErrorCode, KafkaError
+from skidway.loader.audit_topic.feed import Feed
+from skidway.loader.planning.plan import Bounds, Planned, Slice
+from skidway.loader.planning.topic import Topic
+from skidway.loader.runs.outcome import Outcome, note
+from skidway.loader.runs.parts import Parts
+from skidway.loader.runs.topic_load import LostRace, TopicLoad
+from skidway.loader.settings import LoaderSettings
+from skidway.loader.slices.job import SliceResult, Stop
+from skidway.loader.slices.join import PartitionResult
+from skidway.loader.spark.runner import Interrupted
+from skidway.loader.state import layout
+from skidway.loader.state.manifest import BatchMark, Gap, Manifest, PartitionRange
+from skidway.loader.state.tables import DELTAS_MAX
+from skidway.schemas.client import Registered, RegistryRefused
+from support.clock import ManualClock
+from support.loading import SOURCE, START_MS, TOPIC, WHOLE, datum
+from support.memory_loading import DATA, MemoryLoading
+from support.memory_store import MemoryStore
+from support.promises import promise
+
+OTHER = "b" * 32
+NO_PARTITIONS = Topic("logs", "", SOURCE, ())
+
+
+class Swept(MemoryStore):
+    """Another loader commits, and deletes our staging directory, while we commit."""
+
+    def __init__(self, winner: str) -> None:
+        super().__init__()
+        self._winner = winner
+
+    def sync(self, paths: Sequence[str]) -> None:
+        if self._winner:
+            won = replace(WHOLE, number=1, topic="logs", uuid=self._winner)
+            self.put(won.path, won.to_json())
+        raise StoreFailed(f"cannot sync {paths[0]}: No such file or directory")
+
+
+class Registry:
+    """One that gives a schema, or raises."""
+
+    def __init__(self, answer: str | Exception) -> None:
+        self._answer = answer
+
+    def latest(self, subject: str) -> Registered:
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        return Registered(subject, 4, 9, self._answer)
+
+
+def attempt(
+    store: MemoryStore,
+    registry: Any = None,
+    topic: Topic = NO_PARTITIONS,
+    newest: Manifest | None = None,
+) -> TopicLoad:
+    settings = LoaderSettings(
+        bootstrap_servers="x:1", schema_registry_url="http://x", topics=["logs"], output="/out"
+    )
+    nothing: Any = None
+    parts = Parts(settings, nothing, registry, store, nothing, ManualClock(), Feed(), "c", [])
+    return TopicLoad(parts, topic, newest)
+
+
+def test_a_commit_that_fails_because_another_won_is_a_lost_race() -> None:
+    """The winner's next start deletes the loser's staging directory under its hands: that is no
+    fault of the output."""
+    load = attempt(Swept(winner=OTHER))
+    mine = replace(WHOLE, number=1, topic="logs", files=(), uuid="c" * 32)
+    with pytest.raises(LostRace):
+        load.commit(mine)
+
+
+@pytest.mark.parametrize("winner", ["", "c" * 32], ids=["not there", "there"])
+def test_a_commit_that_fails_otherwise_says_why_and_deletes_nothing(winner: str) -> None:
+    """Whether it is committed is not known then: the staged files stay for the next start."""
+    store = Swept(winner=winner)
+    mine = replace(WHOLE, number=1, topic="logs", files=(), uuid="c" * 32)
+    store.put(f"{layout.staging('logs', 1, mine.uuid)}/rows", b"rows")
+    with pytest.raises(StoreFailed, match="cannot sync"):
+        attempt(store).commit(mine)
+    assert list(store.files(layout.stagings("logs")))
+
+
+RESERVED = '{"type": "record", "name": "L", "fields": [{"name": "_host", "type": "string"}]}'
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (RegistryRefused(404, 40401, "no subject"), "no schema is registered under logs-value"),
+        (RegistryRefused(500, 50001, "it is tired"), "it is tired"),
+        (RESERVED, "cannot be loaded with version 4 of logs-value: its field _host"),
+        (Interrupted("asked to end"), "asked to end"),
+    ],
+)
+def test_a_load_that_cannot_begin_says_why_and_leaves_nothing(
+    answer: str | SkidwayError, words: str
+) -> None:
+    """Its staging directory is deleted: nobody will commit it."""
+    store = MemoryStore()
+    with pytest.raises(SkidwayError, match=words) as raised:
+        attempt(store, Registry(answer)).run([], lambda _done, _total: None)
+    assert not isinstance(raised.value, LostRace)
+    assert not list(store.files(layout.stagings("logs")))
+
+
+def test_a_load_that_fails_behind_a_winner_is_a_lost_race() -> None:
+    """The winner's next start may have deleted what it read and wrote."""
+    store = MemoryStore()
+    won = replace(WHOLE, number=1, topic="logs", uuid=OTHER)
+    store.put(won.path, won.to_json())
+    with pytest.raises(LostRace):
+        attempt(store, Registry(SkidwayError("gone"))).run([], lambda _done, _total: None)
+
+
+class Broken(MemoryLoading):
+    """The batch below cannot be read."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self._error = error
+
+    def _header_at(self, *_: object) -> Any:
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        CorruptBatch("magic 7"),
+        KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, "no leader"),
+        Unreachable("nobody answers"),
+    ],
+)
+def test_a_partition_whose_batch_below_cannot_be_read_is_kept_back(error: Exception) -> None:
+    """Nobody knows whether the log is the one that was loaded: nothing behind it is."""
+    loading = Broken(error)
+    loading.write(50)
+    assert loading.run().rows == 50
+    loading.write(50)
+    outcome = loading.run()
+    (problem,) = outcome.problems
+    assert f"kept back at offset 50, because the batch below cannot be read: {error}" in str(
+        problem
+    )
+    assert outcome.rows == 0
+
+
+def test_a_log_that_is_another_one_is_not_loaded() -> None:
+    """The batch below has other bytes now: what follows may be other records, too."""
+    loading = MemoryLoading()
+    loading.write(50)
+    loading.run()
+    loading.cluster.log(DATA).batches.clear()
+    loading.lines = 1_000
+    loading.write(100)
+    outcome = loading.run()
+    assert "has diverged" in str(outcome.problems[0])
+    assert outcome.rows == 0
+
+
+@pytest.mark.parametrize(("start", "is_compared"), [(49, True), (50, False)])
+def test_a_batch_below_is_compared_as_long_as_a_record_of_it_is_there(
+    start: int, is_compared: bool
+) -> None:
+    """Behind that the doubt is named, as a gap of no offsets."""
+    loading = MemoryLoading()
+    loading.write(100)
+    loading.run(until=50)
+    loading.cluster.log(DATA).start = start
+    loading.run()
+    assert [(each.first, each.end) for each in _range(loading, 2).gaps] == (
+        [] if is_compared else [(50, 50)]
+    )
+
+
+def _range(loading: MemoryLoading, number: int) -> PartitionRange:
+    path = layout.manifest(TOPIC, number)
+    data = loading.store.read(path)
+    assert data is not None
+    (found,) = Manifest.from_json(data, path).partitions
+    return found
+
+
+def test_gaps_that_were_named_are_kept_until_they_are_passed() -> None:
+    """A load says of which offsets it knows that they will be missing, and forgets no other."""
+    loading = MemoryLoading()
+    loading.write(100)
+    names = [f"{TOPIC}/0/20-50", f"{TOPIC}/0/60-70", f"{TOPIC}/0/200-300"]
+    loading.run(until=50, gaps_accepted=names)
+    ahead = [(each.first, each.end) for each in _range(loading, 1).ahead]
+    assert ahead == [(60, 70), (200, 300)]
+
+
+def test_a_load_that_passes_nothing_but_a_gap_keeps_the_batch_below() -> None:
+    """It read none, and the next load compares the one of before."""
+    loading = MemoryLoading()
+    loading.write(50)
+    loading.run()
+    below = _range(loading, 1).below
+    assert below is not None
+    assert (below.base_offset, below.last_offset) == (0, 49)
+    loading.cluster.log(DATA).start = loading.cluster.log(DATA).end = 60  # all of it has expired
+    loading.run(gaps_accepted=[f"{TOPIC}/0/50-60"])
+    found = _range(loading, 2)
+    assert (found.first, found.end, found.below) == (50, 60, below)
+    loading.write(50)
+    loading.run()
+    newest = _range(loading, 3).below
+    assert newest is not None
+    assert newest.base_offset == 60
+
+
+@promise("4 readers compare")
+def test_a_load_that_ends_in_a_gap_keeps_the_batch_below() -> None:
+    """Its slices read none, and the next load compares the one of before."""
+    loading = MemoryLoading()
+    loading.write(50)
+    loading.run()
+    log = loading.cluster.log(DATA)
+    log.end = 70
+    loading.write(50)
+    loading.run(until=60, gaps_accepted=[f"{TOPIC}/0/50-70"])
+    before, found = _range(loading, 1), _range(loading, 2)
+    assert (found.first, found.end, found.below) == (50, 60, before.below)
+    assert found.below is not None
+    log.batches.clear()
+    log.end, loading.lines = 0, 1_000
+    loading.write(120, batch_records=60)
+    outcome = loading.run()
+    assert "has diverged" in str(outcome.problems[0])
+    assert outcome.rows == 0
+
+
+@promise("4 readers compare")
+def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
+    """Also where somebody named the one in front of it: what lies behind cannot be compared, and
+    the next load begins where this one did."""
+    below = BatchMark(0, 99, 1, 0)  # of which the load before took a part
+    newest = replace(WHOLE, topic="logs", partitions=(PartitionRange(0, 0, 30, below=below),))
+    named = {0: (Gap(30, 40, "named by the mirror"),)}
+    topic = Topic("logs", "", WHOLE.source, (Bounds(0, 40, 200),), named)
+    load = attempt(MemoryStore(), topic=topic, newest=newest)
+    with patch(
+        "skidway.loader.planning.batch_below.header_at", side_effect=Unreachable("nobody answers")
+    ):
+        (planned,) = load.plan()
+    assert "kept back at offset 30" in planned.refused
+    assert replace(planned, refused="") == Planned(0, 30, 30, 30, None, below)
+
+
+@pytest.mark.parametrize(("wait_ms", "rejects", "waiting"), [(0, 50, 0), (1, 0, 1)])
+def test_announcements_are_waited_for_as_long_as_is_set(
+    wait_ms: int, rejects: int, waiting: int
+) -> None:
+    """Where that is not at all, records without one are rejected at once."""
+    loading = MemoryLoading()
+    full = np.ones(50, np.int64)
+    values = pa.array([datum("line")] * 50, pa.binary())
+    origins = Origins(full * 8, full, np.arange(50) * 10, full * 10)
+    times = np.full(50, START_MS, np.int64)
+    loading.cluster.log(DATA).append(columns.encode(values, times, origins=origins))
+    outcome = loading.run(announce_wait_ms=wait_ms)
+    assert (outcome.rejects, len(outcome.waiting)) == (rejects, waiting)
+    assert outcome.loads == ([1] if rejects else [])  # one in which nothing moved is none
+    assert not list(loading.store.files(layout.stagings(TOPIC)))
+
+
+def _result(partition: int, stop: Stop | None, **changes: Any) -> PartitionResult:
+    piece = SliceResult(Slice(partition, 0, 5), 5, **changes)
+    return PartitionResult(partition, (piece, piece), 5, {}, (), None, stop)
+
+
+def test_what_is_told_of_a_topic_are_its_loads_together() -> None:
+    """Rows, rejects, repeats and reasons are added; who is waited for is what the last one says;
+    ranges go from where the first load began to where the last one ended."""
+    waiting = Stop(3, "not announced", (8, 1), frozenset({(8, 1)}))
+    outcome = Outcome("logs", waiting=[waiting])
+    results = [
+        _result(0, waiting, repeats=2, reasons=Counter(straddle=1)),
+        _result(1, Stop(4, "it is damaged")),
+        _result(2, None, repeats=1),
+    ]
+    note(outcome, None, results)
+    assert (outcome.waiting, [str(x) for x in outcome.problems]) == ([waiting], ["it is damaged"])
+    assert (outcome.repeats, outcome.reasons, outcome.loads) == (0, {}, [])
+    note(outcome, WHOLE, results)
+    assert (outcome.repeats, outcome.reasons) == (6, {"straddle": 2})
+    rows = tuple(each for each in WHOLE.files if each.kind == "rows")
+    later = replace(WHOLE, number=8, partitions=(PartitionRange(0, 20, 30),), files=rows)
+    note(outcome, later, [])
+    assert outcome.waiting == []
+    assert outcome.loads == [7, 8]
+    assert (outcome.rows, outcome.rejects) == (2 * WHOLE.rows(), WHOLE.rejects())
+    assert outcome.files == 2 * len(rows)
+    assert [(each.first, each.end) for each in outcome.ranges] == [(10, 30)]
+
+
+def test_a_load_says_whose_its_staging_directory_is() -> None:
+    """Before its tasks begin: who finds it can look whether that process is still there."""
+    loading, seen = MemoryLoading(), []
+    loading.write(5)
+
+    def look() -> None:
+        (owner,) = loading.store.files(layout.stagings(TOPIC))
+        seen.append(loading.store.read(owner.path))
+
+    loading.run_beside(look)
+    (found,) = seen
+    since = datetime.fromtimestamp(loading.clock.time_ms() / 1000, UTC)
+    assert found is not None
+    assert found.decode().startswith(f"process {os.getpid()} on ")
+    assert found.decode().endswith(f" since {since:%Y-%m-%dT%H:%M:%SZ}\n")
+
+
+def test_an_output_is_of_one_topic_and_one_size_of_buckets() -> None:
+    """Nothing is loaded into that of another, nor counted in another size."""
+    loading = MemoryLoading()
+    loading.write(5)
+    loading.run()
+    loading.write(5)
+    other = loading.run(bucket_ms=30_000)
+    with patch("support.memory_loading.SOURCE", replace(SOURCE, topic_id="f" * 32)):
+        again = loading.run()
+    for outcome in (other, again):
+        assert (len(outcome.problems), outcome.rows) == (1, 0)
+    assert loading.run().rows == 5
+
+
+class Away(MemoryLoading):
+    """The leader of two partitions does not answer."""
+
+    def _topic(self, until: int | None) -> Topic:
+        return replace(super()._topic(until), away=dict.fromkeys((1, 2), "dead:9092 is silent"))
+
+
+def test_a_partition_that_is_away_keeps_its_place_and_holds_no_other_back() -> None:
+    """What is loaded of the others is committed, and where that one goes on stays known."""
+    loading = Away()
+    loading.write(5)
+    with patch.object(Away, "_topic", MemoryLoading._topic):
+        loading.run()
+    path = layout.manifest(TOPIC, 1)
+    first = Manifest.from_json(loading.store.read(path) or b"", path)
+    others = PartitionRange(1, 0, 9), PartitionRange(3, 0, 9)
+    loading.store.put(path, replace(first, partitions=(first.partitions[0], *others)).to_json())
+    loading.write(5)
+    assert loading.run().rows == 5
+    path = layout.manifest(TOPIC, 2)
+    newest = Manifest.from_json(loading.store.read(path) or b"", path)
+    assert [(each.partition, each.first, each.end) for each in newest.partitions] == [
+        (0, 5, 10),
+        (1, 9, 9),
+        (2, 0, 0),
+        (3, 9, 9),
+    ]
+
+
+def test_marks_hold_however_many_loads_there_were() -> None:
+    """What the first of them had is a repeat in all later ones, also behind a snapshot."""
+    loading = MemoryLoading()
+    for _ in range(DELTAS_MAX + 1):  # the last of them writes a snapshot
+        loading.write(1)
+        assert loading.run().rows == 1
+    loading.lines = 0
+    loading.write(DELTAS_MAX + 1)
+    outcome = loading.run()
+    assert (outcome.rows, outcome.repeats) == (0, DELTAS_MAX + 1)
+
+
+def test_gaps_inside_of_a_range_stand_in_its_manifest() -> None:
+    """Who looks for those offsets finds by whom they were given up."""
+    loading = MemoryLoading()
+    loading.write(5)
+    loading.cluster.log(DATA).end = 10
+    loading.write(5)
+    assert loading.run(gaps_accepted=[f"{TOPIC}/0/5-10"]).rows == 10
+    assert [(each.first, each.end) for each in _range(loading, 1).gaps] == [(5, 10)]
+
+
+def test_a_load_names_the_delta_of_before_that_touched_its_buckets() -> None:
+    """Across loads the chain of each bucket is one, and so are number and name of the sender."""
+    loading = MemoryLoading()
+    for _ in range(2):
+        loading.write(5)
+        loading.run()
+    first, second = loading.deltas()
+    assert (first.number, first.counts[0].previous) == (1, 0)
+    assert (second.number, second.counts[0].previous) == (2, 1)
+    assert second.sender == first.sender
+
+
+class Renamed(MemoryStore):
+    """The same output, reached by another name: a mount, or another address of its cluster."""
+
+    @property
+    def url(self) -> str:
+        return "memory:/elsewhere"
+
+
+@promise("6 numbers")
+def test_an_output_that_is_reached_by_another_name_goes_on_under_its_first() -> None:
+    """By another one the audit would take it for another place, which lacks what was loaded
+    before."""
+    loading = MemoryLoading()
+    loading.write(5)
+    loading.run()
+    loading.store = Renamed(loading.store.snapshot)
+    loading.write(5)
+    assert loading.run().rows == 5
+    first, second = loading.deltas()
+    assert second.sender == first.sender
+    assert (first.number, second.number) == (1, 2)

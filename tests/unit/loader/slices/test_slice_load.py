@@ -1,0 +1,509 @@
+"""One task: what it keeps, drops, rejects, counts, and where it stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import google_crc32c
+import pyarrow as pa
+import pytest
+
+from skidway.errors import SkidwayError, Unreachable
+from skidway.kafka.batch import CorruptBatch
+from skidway.kafka.errors import OffsetOutOfRange
+from skidway.kafka.types import TopicPartition
+from skidway.loader.planning.plan import Slice
+from skidway.loader.reading.decoder import Decoded, Decoder
+from skidway.loader.slices.job import SliceResult
+from skidway.loader.slices.slice_load import SliceLoad
+from support.loading import (
+    HOUR_MS,
+    SCHEMA,
+    SOURCE,
+    START_MS,
+    TOPIC,
+    Record,
+    Registry,
+    Runner,
+    datum,
+    fetched,
+    gap,
+    job,
+    log,
+    one_batch,
+    rows_of,
+)
+from support.memory_store import MemoryStore
+from support.promises import promise
+
+
+def run(
+    records: list[Record], first: int = 0, end: int | None = None, marks=None, **changes
+) -> tuple[MemoryStore, SliceResult]:
+    store = MemoryStore()
+    runner = Runner(store, {0: log(records)}, job(**changes))
+    end = len(records) if end is None else end
+    return store, runner.one(Slice(0, first, end), marks)
+
+
+def lines(count: int, **changes) -> list[Record]:
+    return [Record(first=10 * index, **changes) for index in range(count)]
+
+
+def test_every_record_becomes_a_row_with_its_columns() -> None:
+    """A row has the schema's columns, the origin, host and path, time, partition and offset."""
+    store, result = run([Record(first=30, length=12, time_ms=START_MS + 5)])
+    (row,) = rows_of(store, result)
+    assert row["line"] == "7/1/30+12"
+    assert (row["_agent"], row["_file_id"], row["_offset"], row["_length"]) == (7, 1, 30, 12)
+    assert (row["_host"], row["_file"]) == ("host", "/log/1")
+    assert (row["_partition"], row["_kafka_offset"]) == (0, 0)
+    assert row["_timestamp"].timestamp() * 1000 == START_MS + 5
+    assert result.end == 1
+    assert result.stop is None
+
+
+def test_only_offsets_of_the_slice_are_taken() -> None:
+    """A slice that begins and ends inside of batches takes exactly its offsets."""
+    store, result = run(lines(10), first=2, end=7)
+    assert [row["_kafka_offset"] for row in rows_of(store, result)] == [2, 3, 4, 5, 6]
+    assert result.below is not None
+    assert (result.below.base_offset, result.below.last_offset) == (6, 8)
+
+
+def test_a_repeat_is_dropped_and_counted_apart() -> None:
+    """What was sent twice becomes one row; the repeat is counted, but not in the count."""
+    again = [*lines(3), *lines(3)]
+    store, result = run(again)
+    assert len(rows_of(store, result)) == 3
+    assert result.repeats == 3
+    (sums,) = result.sums.values()
+    assert (sums.count, sums.repeats, sums.bytes) == (3, 3, 30)
+
+
+def test_marks_that_are_given_make_repeats() -> None:
+    """With the mark of an earlier slice, what lies below it is a repeat."""
+    store, result = run(lines(4), marks={(7, 1): 20})
+    assert [row["_offset"] for row in rows_of(store, result)] == [20, 30]
+    assert result.lowest == {(7, 1): 0}
+    assert result.highest == {(7, 1): 40}
+
+
+def test_a_straddle_is_rejected_and_counts_once() -> None:
+    """A record that begins below a mark and ends above it is in the rejects and in the count."""
+    store, result = run([Record(first=0), Record(first=5, length=10), Record(first=15)])
+    assert [row["_offset"] for row in rows_of(store, result)] == [0, 15]
+    (reject,) = rows_of(store, result, "rejects")
+    assert (reject["reason"], reject["_offset"]) == ("straddle", 5)
+    (sums,) = result.sums.values()
+    assert (sums.count, sums.rejects) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (b"", "no-schema-id"),
+        (b"\1\0\0\0\1x", "no-schema-id"),
+        (b"\0\0\0\0\x09x", "unknown-schema"),
+        (datum("good")[:-1], "undecodable"),
+        (datum("good") + b"\0", "undecodable"),
+    ],
+)
+def test_what_cannot_be_decoded_is_rejected_whole(value: bytes, reason: str) -> None:
+    """A value without columns keeps its bytes and its origin in the rejects; the others go on."""
+    store, result = run([Record(), Record(first=10, value=value), Record(first=20)])
+    assert [row["_offset"] for row in rows_of(store, result)] == [0, 20]
+    (reject,) = rows_of(store, result, "rejects")
+    assert (reject["reason"], reject["value"], reject["_offset"]) == (reason, value, 10)
+    assert reject["_host"] == "host"
+    assert result.reasons == {reason: 1}
+    (sums,) = result.sums.values()
+    assert (sums.count, sums.rejects) == (3, 1)
+
+
+def test_a_time_without_a_directory_is_rejected() -> None:
+    """A record from the year 300,000 is rejected: no directory can be named after its day."""
+    store, result = run([Record(), Record(first=10, time_ms=9_404_646_000_000_000)])
+    assert len(rows_of(store, result)) == 1
+    (reject,) = rows_of(store, result, "rejects")
+    assert (reject["reason"], reject["_timestamp"]) == ("timestamp", None)
+    assert reject["timestamp_ms"] == 9_404_646_000_000_000
+
+
+def test_records_without_origin_are_identified_by_offset() -> None:
+    """A record of a stock producer is a row of agent 0, known by partition and offset."""
+    records = [Record(has_origin=False, value=datum(str(index))) for index in range(3)]
+    store, result = run(records)
+    rows = rows_of(store, result)
+    assert [(row["_agent"], row["_file_id"], row["_offset"]) for row in rows] == [
+        (0, 0, 0), (0, 0, 1), (0, 0, 2),
+    ]  # fmt: skip
+    assert rows[0]["_host"] is None
+
+
+def test_rows_go_to_the_hour_of_their_event_time() -> None:
+    """Each hour of event time has its own file, whatever order the records are in."""
+    times = [START_MS + hour * HOUR_MS for hour in (2, 0, 2, 1)]
+    records = [Record(first=10 * index, time_ms=time) for index, time in enumerate(times)]
+    store, result = run(records)
+    assert [file.path for file in result.files] == [
+        f"{TOPIC}/dt=2023-11-14/hour=22/part-1-0-1.parquet",
+        f"{TOPIC}/dt=2023-11-14/hour=23/part-1-0-3.parquet",
+        f"{TOPIC}/dt=2023-11-15/hour=00/part-1-0-0.parquet",
+    ]
+    assert [file.rows for file in result.files] == [1, 1, 2]
+    for file in result.files:
+        assert store.length(file.staged) == file.length
+
+
+def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
+    """Without an announcement nothing is written of the record, nor of what is behind it."""
+    records = [*lines(4), Record(agent=8, first=0), *lines(2, file=2)]
+    store, result = run(records)
+    assert result.end == 4
+    assert result.stop is not None
+    assert result.stop.waiting_for == (8, 1)
+    assert len(rows_of(store, result)) == 4
+    assert result.highest == {(7, 1): 40}
+    assert result.below is not None
+    assert result.below.base_offset == 3
+    (sums,) = result.sums.values()
+    assert sums.count == 4
+    assert "file 1 of agent 8, which is not announced yet" in result.stop.sentence
+
+
+def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
+    """A range that ends before the first record of a batch has the one before it below."""
+    _, result = run([*lines(3), Record(agent=8)])
+    assert result.end == 3
+    assert result.below is not None
+    assert (result.below.base_offset, result.below.last_offset) == (0, 2)
+
+
+def test_every_unknown_file_behind_the_end_is_waited_for_at_once() -> None:
+    """Files whose announcements are lost for good are waited for together: one after the other
+    each would hold the partition up for the whole wait."""
+    records = [Record(), *(Record(agent=8, file=file) for file in (1, 2, 1, 3))]
+    _, result = run(records, marks={(8, 3): 100})
+    assert result.end == 1
+    assert result.stop is not None
+    assert result.stop.waiting_for == (8, 1)
+    assert result.stop.awaited == {(8, 1), (8, 2)}
+
+
+def test_a_file_that_was_waited_for_is_rejected() -> None:
+    """When the wait is over the records go to the rejects, and those behind them are loaded."""
+    records = [Record(), Record(agent=8), Record(first=10)]
+    store, result = run(records, unannounced=frozenset({(8, 1)}))
+    assert [row["_agent"] for row in rows_of(store, result)] == [7, 7]
+    assert rows_of(store, result, "rejects")[0]["reason"] == "not-announced"
+    assert result.end == 3
+
+
+def test_what_is_rejected_for_good_is_rejected_once() -> None:
+    """A repeat is dropped also where the record would be a reject, and never counts twice."""
+    far = 9_404_646_000_000_000
+    records = [Record(agent=8), Record(agent=8), Record(time_ms=far), Record(time_ms=far)]
+    store, result = run(records, unannounced=frozenset({(8, 1)}))
+    found = sorted(row["reason"] for row in rows_of(store, result, "rejects"))
+    assert (found, result.repeats) == (["not-announced", "timestamp"], 2)
+    assert sum(each.rejects for each in result.sums.values()) == 2
+
+
+def test_a_repeat_needs_no_announcement() -> None:
+    """A repeat is dropped whether its file is known or not: it ends no range."""
+    records = [Record(), Record(agent=8, first=0), Record(first=10)]
+    store, result = run(records, marks={(8, 1): 50})
+    assert len(rows_of(store, result)) == 2
+    assert result.stop is None
+
+
+def test_a_hole_that_nobody_named_ends_the_range() -> None:
+    """Missing offsets are never passed over: the range ends before them and says where."""
+    store = MemoryStore()
+    batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
+    result = Runner(store, {0: batches}).one(Slice(0, 0, 8))
+    assert result.end == 3
+    assert result.stop is not None
+    assert "offsets 3 to 6" in result.stop.sentence
+    assert len(rows_of(store, result)) == 3
+
+
+@promise("5 gaps")
+def test_a_hole_over_the_end_of_a_slice_ends_its_range() -> None:
+    """Nothing is passed over between two slices: what is missing before the end of one has to be
+    named, too, where the next batch lies behind it."""
+    store = MemoryStore()
+    batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
+    result = Runner(store, {0: batches}).one(Slice(0, 0, 5))
+    assert result.end == 3
+    assert result.stop is not None
+    assert "offsets 3 to 4" in result.stop.sentence
+
+
+def test_a_named_gap_is_passed_and_noted() -> None:
+    """A hole that a mirror named is passed; exactly the hole is noted, not more than was named."""
+    store = MemoryStore()
+    batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
+    runner = Runner(store, {0: batches}, job(gaps={0: (gap(2, 5), gap(5, 9))}))
+    result = runner.one(Slice(0, 0, 8))
+    assert result.stop is None
+    assert result.end == 8
+    assert [(each.first, each.end) for each in result.gaps] == [(3, 7)]
+    assert len(rows_of(store, result)) == 4
+
+
+def test_a_slice_inside_of_a_gap_is_covered() -> None:
+    """A slice that holds nothing but a part of a named gap ends where it should."""
+    batches = [*log(lines(3)), *log([Record(first=30)], base=20)]
+    runner = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 20),)}))
+    result = runner.one(Slice(0, 5, 10))
+    assert (result.end, result.stop, result.files, result.below) == (10, None, (), None)
+    assert [(each.first, each.end) for each in result.gaps] == [(5, 10)]
+
+
+def test_a_damaged_batch_ends_the_range_by_name() -> None:
+    """Bytes that contradict their CRC are not loaded; what is before them is."""
+    batches = log(lines(6))
+    broken = bytearray(batches[1])
+    broken[-1] ^= 1
+    store = MemoryStore()
+    result = Runner(store, {0: [batches[0], memoryview(broken)]}).one(Slice(0, 0, 6))
+    assert result.end == 3
+    assert result.stop is not None
+    assert "damaged" in result.stop.sentence
+    assert len(rows_of(store, result)) == 3
+
+
+def _damaged(batch: memoryview) -> memoryview:
+    broken = bytearray(batch)
+    broken[-1] ^= 1
+    return memoryview(bytes(broken))
+
+
+def test_why_a_range_ended_is_what_was_met_first() -> None:
+    """Nothing behind the first thing that cannot be taken is looked at."""
+    first, second, third = log(lines(9))
+    result = Runner(MemoryStore(), {0: [first, _damaged(second), third]}).one(Slice(0, 0, 9))
+    assert result.end == 3
+    assert result.stop is not None
+    assert "damaged" in result.stop.sentence
+
+
+def test_what_is_behind_a_range_does_not_end_it() -> None:
+    """The range is covered by its batches, or by a named gap up to its end; what is damaged or
+    cannot be read behind that ends the range that it lies in."""
+    behind = _damaged(log(lines(3), base=10)[0])
+    runner = Runner(MemoryStore(), {0: [*log(lines(3)), behind]}, job(gaps={0: (gap(3, 10),)}))
+    result = runner.one(Slice(0, 0, 10))
+    assert (result.end, result.stop) == (10, None)
+    assert result.below is not None
+    assert result.below.last_offset == 2
+
+    def fetch(*more: memoryview) -> Iterator[memoryview]:
+        yield from [*log(lines(3)), *more]
+        raise Unreachable("logs-0: no batch for 60 s")
+
+    for end, more in ((3, []), (10, [behind])):
+        load = SliceLoad(
+            runner.job, Slice(0, 0, end), {}, store=MemoryStore(),
+            decoder=Decoder(Registry(), SCHEMA), attempt=1,
+        )  # fmt: skip
+        assert load.run(fetch(*more)).stop is None
+
+
+@promise("4 compacted batch")
+def test_a_compacted_batch_ends_the_range_by_name() -> None:
+    """Data topics are never compacted: a batch that lacks records is not taken for one that had no
+    more of them; what is before it is loaded."""
+    batches = log(lines(6))
+    raw = bytearray(batches[1])
+    raw[23:27] = (3).to_bytes(4, "big")  # the last of its offsets is 6, and it has three records
+    raw[17:21] = google_crc32c.value(bytes(raw[21:])).to_bytes(4, "big")
+    store = MemoryStore()
+    result = Runner(store, {0: [batches[0], memoryview(raw)]}).one(Slice(0, 0, 7))
+    assert result.end == 3
+    assert result.stop is not None
+    assert "has 3 of its 4 records; data topics must not be compacted" in result.stop.sentence
+    assert len(rows_of(store, result)) == 3
+    inside = Runner(MemoryStore(), {0: [batches[0], memoryview(raw)]}).one(Slice(0, 5, 7))
+    assert inside.end == 5  # it begins behind the batch's first offset
+    assert inside.stop is not None
+    assert inside.stop.offset == 5
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        CorruptBatch("magic 7"),
+        OffsetOutOfRange(TopicPartition(TOPIC, 0), 3, 5, 9),
+        Unreachable("logs-0: no batch for 60 s"),
+    ],
+)
+def test_a_fetch_that_cannot_go_on_ends_the_range(error: SkidwayError) -> None:
+    """A damaged header, or offsets that expire while they are read, end the range of their own
+    partition by name; what was read before them is loaded."""
+
+    def fetch() -> Iterator[memoryview]:
+        yield from log(lines(3))
+        raise error
+
+    store = MemoryStore()
+    load = SliceLoad(
+        job(), Slice(0, 0, 6), {}, store=store, decoder=Decoder(Registry(), SCHEMA), attempt=1
+    )
+    result = load.run(fetch())
+    assert result.end == 3
+    assert result.stop is not None
+    assert str(error) in result.stop.sentence
+    assert len(rows_of(store, result)) == 3
+
+
+def test_a_gap_behind_the_end_of_a_range_is_not_noted() -> None:
+    """A range that ends before a record of an unknown file has passed no gap behind it: the next
+    load passes and names that one."""
+    batches = [*log([*lines(2), Record(agent=8)]), *log([Record(first=30)], base=7)]
+    runner = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 7),)}))
+    result = runner.one(Slice(0, 0, 8))
+    assert (result.end, result.gaps) == (2, ())
+
+
+def test_a_slice_of_control_batches_is_covered() -> None:
+    """Transaction markers have offsets and no records: the range passes them."""
+    raw = bytearray(one_batch([Record()], 0))
+    raw[22] |= 0x20  # control
+    raw[17:21] = google_crc32c.value(bytes(raw[21:])).to_bytes(4, "big")
+    result = Runner(MemoryStore(), {0: [memoryview(raw)]}).one(Slice(0, 0, 1))
+    assert (result.end, result.stop, result.files) == (1, None, ())
+
+
+@pytest.fixture
+def chunks(monkeypatch: pytest.MonkeyPatch) -> list[pa.BinaryArray]:
+    """The values of each chunk, as it is decoded."""
+    found: list[pa.BinaryArray] = []
+    decode = Decoder.decode
+
+    def noted(self: Decoder, values: pa.BinaryArray) -> Decoded:
+        found.append(values)
+        return decode(self, values)
+
+    monkeypatch.setattr(Decoder, "decode", noted)
+    return found
+
+
+def test_chunks_are_bounded_by_what_batches_unpack_to(
+    chunks: list[pa.BinaryArray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches that shrink a hundredfold are not gathered by their size on the wire."""
+    monkeypatch.setattr("skidway.loader.slices.slice_load.CHUNK_BYTES", 100_000)
+    run([Record(first=10 * index, value=datum("x" * 50_000)) for index in range(12)])
+    assert len(chunks) >= 4
+    assert max(values.nbytes for values in chunks) < 300_000
+
+
+def test_chunks_are_bounded_by_their_batches(
+    chunks: list[pa.BinaryArray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Agents with little to say make batches of a record or two: each has its price in memory."""
+    monkeypatch.setattr("skidway.loader.slices.slice_load.CHUNK_BATCHES", 2)
+    run(lines(15))
+    assert [len(values) for values in chunks] == [6, 6, 3]
+
+
+def test_a_chunk_that_ends_a_range_leaves_its_last_batch_below(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Batches of chunks that are done are forgotten, but for the last."""
+    monkeypatch.setattr("skidway.loader.slices.slice_load.CHUNK_BATCHES", 2)
+    for more in ([], [Record(agent=8)]):
+        _, result = run([*lines(6), *more])
+        assert result.end == 6
+        assert result.below is not None
+        assert (result.below.base_offset, result.below.last_offset) == (3, 5)
+
+
+def test_a_log_that_ends_early_is_not_taken_for_covered() -> None:
+    """When the batches end before the range does, the range ends there, too."""
+    result = Runner(MemoryStore(), {0: log(lines(3))}).one(Slice(0, 0, 5))
+    assert result.end == 3
+    assert result.stop is not None
+
+
+def test_rows_of_several_schemas_come_in_order() -> None:
+    """Two writers' schemas in one chunk are each read by their own, and rows keep their order."""
+    wider = (
+        '{"type":"record","name":"Log","fields":[{"name":"line","type":"string"},'
+        '{"name":"level","type":"string","default":"INFO"}]}'
+    )
+    records = [
+        Record(first=10 * index, value=datum(str(index), *((SCHEMA, 1), (SCHEMA, 3))[index % 2]))
+        for index in range(6)
+    ]
+    store = MemoryStore()
+    registry = Registry({1: SCHEMA, 3: SCHEMA})
+    runner = Runner(store, {0: log(records, batch_records=6)}, job(reader=wider), registry)
+    result = runner.one(Slice(0, 0, 6))
+    rows = rows_of(store, result)
+    assert [row["line"] for row in rows] == ["0", "1", "2", "3", "4", "5"]
+    assert {row["level"] for row in rows} == {"INFO"}
+    assert result.schema_ids == {1: 3, 3: 3}
+
+
+def test_a_second_attempt_writes_other_files() -> None:
+    """Two attempts at one slice stage different files with the same rows and the same target."""
+    runner = Runner(MemoryStore(), {0: log(lines(3))})
+    first, second = runner.one(Slice(0, 0, 3)), runner.one(Slice(0, 0, 3))
+    assert first.files[0].staged != second.files[0].staged
+    assert first.files[0].path == second.files[0].path
+    assert first.files[0].checksum == second.files[0].checksum
+
+
+def test_chunks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records are decided alike whether they come in one chunk or in many."""
+    records = [*lines(20), *lines(25), Record(agent=8), *lines(30)]
+    whole_store, whole = run(records)
+    monkeypatch.setattr("skidway.loader.slices.slice_load.CHUNK_ROWS", 4)
+    store, parts = run(records)
+    assert rows_of(store, parts) == rows_of(whole_store, whole)
+    assert (parts.end, parts.lowest, parts.highest) == (whole.end, whole.lowest, whole.highest)
+    assert (parts.sums, parts.below, parts.repeats) == (whole.sums, whole.below, whole.repeats)
+
+
+def test_large_slices_are_flushed_into_several_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory is bounded: rows beyond the limit go to a further file of the same hour."""
+    monkeypatch.setattr("skidway.loader.slices.hour_writer.FLUSH_BYTES", 1)
+    monkeypatch.setattr("skidway.loader.slices.slice_load.CHUNK_ROWS", 3)
+    store, result = run(lines(9))
+    assert [file.path.rsplit("-", 1)[1] for file in result.files] == [
+        "0.parquet", "3.parquet", "6.parquet",
+    ]  # fmt: skip
+    assert [row["_offset"] for row in rows_of(store, result)] == list(range(0, 90, 10))
+
+
+def test_counts_are_per_agent_and_bucket() -> None:
+    """Sums are kept per source topic, agent and bucket of event time."""
+    records = [Record(), Record(first=10, time_ms=START_MS + 60_000), Record(file=2)]
+    _, result = run(records)
+    start = START_MS - START_MS % 60_000
+    assert {key: sums.count for key, sums in result.sums.items()} == {
+        (SOURCE, 7, start): 2, (SOURCE, 7, start + 60_000): 1,
+    }  # fmt: skip
+
+
+def test_keys_are_kept_in_rejects() -> None:
+    """A rejected record keeps its key as well as its value."""
+    import numpy as np
+
+    from skidway.kafka.batch import seal, stamp
+    from skidway.kafka.columns import encode
+
+    values, keys = pa.array([b"bad"], pa.binary()), pa.array([b"key"], pa.binary())
+    raw = bytearray(seal(encode(values, np.array([START_MS]), keys=keys)))
+    stamp(raw, 0, 0, 0)
+    store = MemoryStore()
+    load = SliceLoad(
+        job(), Slice(0, 0, 1), {}, store=store, decoder=Decoder(Registry(), SCHEMA), attempt=1
+    )
+    result = load.run(fetched([memoryview(raw)], 0))
+    (reject,) = rows_of(store, result, "rejects")
+    assert (reject["key"], reject["value"]) == (b"key", b"bad")

@@ -1,0 +1,60 @@
+"""The errors that come back through Spark."""
+
+from __future__ import annotations
+
+from skidway.errors import SkidwayError, Unreachable
+from skidway.loader.spark.failures import TaskFailed, failure, sentence_in
+
+
+def test_a_tasks_error_comes_back_with_its_status() -> None:
+    """An unreachable registry in a task ends the program with the status of unreachable."""
+    raised = TaskFailed(Unreachable('no "one" answered'))
+    text = f"Job aborted ...\nloader.spark.TaskFailed: {raised}\n\n\tat org.apache..."
+    error = failure(RuntimeError(text))
+    assert isinstance(error, Unreachable)
+    assert str(error) == 'no "one" answered'
+
+
+def test_any_other_task_error_keeps_its_sentence() -> None:
+    """A refusal of ours is no unreachable peer."""
+    error = failure(RuntimeError(str(TaskFailed(SkidwayError("cannot write /out")))))
+    assert (type(error), str(error)) == (SkidwayError, "cannot write /out")
+
+
+def test_sparks_own_errors_are_one_sentence() -> None:
+    """What Spark says by itself is cut to one line."""
+    error = failure(RuntimeError("Py4J says:\n\n  Job 0 cancelled because of memory\n"))
+    assert str(error) == "a Spark task failed: Job 0 cancelled because of memory"
+
+
+WORKER_DIED = """An error occurred while calling o72.collectToPython.
+: org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 1.0 failed \
+1 times, most recent failure: Lost task 0.0 (TID 1) (host executor driver): \
+org.apache.spark.SparkException: Python worker exited unexpectedly (crashed).
+\tat org.apache.spark.api.python.BasePythonRunner.applyOrElse(PythonRunner.scala:1136)
+\tat java.base/java.lang.Thread.run(Thread.java:840)
+Caused by: java.io.EOFException
+\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:386)
+\t... 21 more
+
+Driver stacktrace:
+\tat org.apache.spark.scheduler.DAGScheduler.abort(DAGScheduler.scala:4568)
+"""
+
+
+def test_of_a_java_stack_trace_its_reason_is_told() -> None:
+    """A worker that was killed (for want of memory, say) is told as such, not as a stack frame."""
+    error = failure(RuntimeError(WORKER_DIED))
+    assert str(error) == "a Spark task failed: Python worker exited unexpectedly (crashed)."
+
+
+def test_a_driver_that_does_not_start_says_why() -> None:
+    """A wrong spark.master is named by what Spark says of it."""
+    text = (
+        "WARNING: Using incubator modules\n"
+        'Exception in thread "main" org.apache.spark.SparkException: '
+        "Could not parse Master URL: 'foo'\n"
+        "\tat org.apache.spark.deploy.SparkSubmit.main(SparkSubmit.scala)\n"
+    )
+    assert sentence_in(text) == "Could not parse Master URL: 'foo'"
+    assert sentence_in(" \n") == ""

@@ -1,0 +1,69 @@
+"""What Spark is told at its start."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from skidway.demo.sources import SPARK_LINE
+from skidway.loader.settings import LoaderSettings
+from skidway.loader.spark.properties import log4j_properties, properties, workers_python
+
+
+def settings(**more: object) -> LoaderSettings:
+    given = {"bootstrap_servers": "x:1", "schema_registry_url": "http://x", "topics": ["t"]}
+    return LoaderSettings(**given, output="/out", **more)  # type: ignore[arg-type]
+
+
+def test_the_log_file_has_the_line_that_is_tailed() -> None:
+    """Spark's log file can be read with the expression that the demo gives its agent."""
+    text = log4j_properties(Path("/tmp/spark.log"))
+    assert "appender.a.fileName = /tmp/spark.log" in text
+    line = "2026-01-02 03:04:05.678 INFO  [main] SparkContext - Running Spark"
+    assert "%d{yyyy-MM-dd HH:mm:ss.SSS} %-5p [%t] %c{1} - %m%n" in text
+    assert re.fullmatch(SPARK_LINE, line)
+
+
+def test_a_log_file_of_any_name_is_the_one_that_is_meant() -> None:
+    """Java reads the properties as Latin-1, with escapes."""
+    assert r"fileName = /ö/spark.log".replace("ö", "\\u00f6") in log4j_properties(
+        Path("/ö/spark.log")
+    )
+
+
+def test_properties_of_the_operator_win(tmp_path: Path) -> None:
+    """Every Spark property can be set, ours included."""
+    given = properties(settings(spark_conf={"spark.ui.enabled": "true", "x": "y"}), tmp_path)
+    assert (given["spark.ui.enabled"], given["x"]) == ("true", "y")
+    assert given["spark.master"] == "local[*]"
+    assert (tmp_path / "log4j2.properties").read_text().startswith("status = error")
+
+
+def test_the_drivers_jvm_is_told_that_its_life_is_brief(tmp_path: Path) -> None:
+    """Beside the options that say where its log goes; an operator may say otherwise."""
+    name = "spark.driver.defaultJavaOptions"
+    assert "-XX:TieredStopAtLevel=1" in properties(settings(), tmp_path)[name].split()
+    assert properties(settings(spark_conf={name: "-Xss2m"}), tmp_path)[name] == "-Xss2m"
+
+
+def test_tasks_are_our_user_for_hdfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver moves what tasks have written, which HDFS lets only their owner do: on another
+    machine's Spark workers they are of its user."""
+    name = "spark.executorEnv.HADOOP_USER_NAME"
+    monkeypatch.delenv("HADOOP_USER_NAME", raising=False)
+    assert properties(settings(), tmp_path)[name] == pwd.getpwuid(os.geteuid()).pw_name
+    monkeypatch.setenv("HADOOP_USER_NAME", "etl")
+    assert properties(settings(), tmp_path)[name] == "etl"
+    assert properties(settings(spark_conf={name: "x"}), tmp_path)[name] == "x"
+
+
+def test_the_python_of_sparks_workers_may_be_named() -> None:
+    """By Spark's own property; without it, tasks run with the Python that this one is."""
+    assert workers_python(settings()) == sys.executable
+    named = settings(spark_conf={"spark.pyspark.python": "/opt/python"})
+    assert workers_python(named) == "/opt/python"

@@ -1,0 +1,55 @@
+"""Spark's directory of a run: gone with the run, or with the next one where the run was killed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from skidway.loader.spark.scratch import Scratch
+
+
+@pytest.fixture(autouse=True)
+def _temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+
+def test_a_run_leaves_nothing(tmp_path: Path) -> None:
+    """What Spark spilled is deleted at the end of the run."""
+    scratch = Scratch()
+    (scratch.path / "blockmgr").mkdir()
+    (scratch.path / "blockmgr" / "spilled").write_bytes(b"x")
+    scratch.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_run_left_is_deleted_by_the_next(tmp_path: Path) -> None:
+    """A run that was killed cannot tidy up: the next start does it for it."""
+    killed = Scratch()
+    (killed.path / "spilled").write_bytes(b"x")
+    killed.lock.release()  # what the kernel does for a dead process
+    scratch = Scratch()
+    assert not killed.path.exists()
+    scratch.close()
+
+
+def test_a_run_that_lives_keeps_its_directory() -> None:
+    """Two runs at once do not take each other's directories."""
+    first, second = Scratch(), Scratch()
+    third = Scratch()
+    assert first.path.exists()
+    assert second.path.exists()
+    for each in (first, second, third):
+        each.close()
+
+
+def test_strange_directories_are_left_alone(tmp_path: Path) -> None:
+    """Only directories of ours, with our lock in them, are looked at; no link is followed."""
+    (tmp_path / "skidway-spark-new").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / ".lock").touch()
+    os.symlink(tmp_path / "other", tmp_path / "skidway-spark-link")
+    Scratch().close()
+    assert (tmp_path / "skidway-spark-new").exists()
+    assert (tmp_path / "other" / ".lock").exists()

@@ -1,0 +1,246 @@
+"""The commit's decisions, one by one; tests/model searches their combinations."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from skidway.errors import StateRefused
+from skidway.kafka.source import Source
+from skidway.loader.state import commit, layout, operations
+from skidway.loader.state.commit import Move, Settle, settle
+from skidway.loader.state.manifest import ROWS, DataFile, Manifest, PartitionRange
+from support.memory_store import MemoryStore
+from support.promises import promise
+
+TOPIC = "logs"
+MINE, OTHER = "a" * 32, "b" * 32
+
+
+def manifest(number: int = 1, uuid: str = MINE, rows: bytes = b"rows") -> Manifest:
+    path = f"{TOPIC}/dt=2026-01-01/hour=00/part-{number}-0-0.parquet"
+    staged = f"{layout.staging(TOPIC, number, uuid)}/rows-0-0-0-0.parquet"
+    return Manifest(
+        number=number, uuid=uuid, created=0, program="", producer=f"/out/{TOPIC}", epoch=1,
+        cluster="offline", cluster_id="c", topic=TOPIC, topic_id="t",
+        source=Source("dc1", "s", TOPIC, "t"), partitions=(PartitionRange(0, 0, number),),
+        files=(DataFile(ROWS, path, staged, len(rows), 1, 0, 0),), schema=None,
+    )  # fmt: skip
+
+
+def staged(store: MemoryStore, of: Manifest, rows: bytes = b"rows") -> Manifest:
+    store.put(of.files[0].staged, rows)
+    return of
+
+
+def place(store: MemoryStore, of: Manifest) -> bytes | None:
+    return store.read(of.files[0].path)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        (5, None, Settle.RENAME),
+        (None, 5, Settle.DONE),
+        (5, 5, Settle.DELETE_SOURCE),
+        (None, None, Settle.BOTH_GONE),
+        (5, 4, Settle.STOP),
+        (4, None, Settle.STOP),
+        (4, 5, Settle.STOP),
+        (None, 4, Settle.STOP),
+    ],
+)
+def test_a_move_into_place(source: int | None, target: int | None, expected: Settle) -> None:
+    """Nothing is moved, taken for done or deleted whose length is not the manifest's."""
+    assert settle(Move("s", "t", 5), source, target) is expected
+
+
+def test_a_commit_moves_everything_and_tidies_up() -> None:
+    """After a commit the files are in place, the manifest is there, staging is gone."""
+    store = MemoryStore()
+    mine = staged(store, manifest())
+    assert operations.run(commit.commit(mine), store)
+    assert place(store, mine) == b"rows"
+    assert store.names(layout.stagings(TOPIC)) == []
+    assert operations.run(commit.begin(TOPIC), store) == mine
+
+
+def test_a_staged_file_of_another_length_is_never_committed() -> None:
+    """What is not as long as its task said stops the load before anything is visible."""
+    store = MemoryStore()
+    mine = staged(store, manifest(), b"row")
+    with pytest.raises(StateRefused, match="3 bytes instead of 4"):
+        operations.run(commit.commit(mine), store)
+    assert store.read(mine.path) is None
+
+
+@promise("5 staging")
+def test_the_names_of_staged_files_are_durable_before_the_manifest() -> None:
+    """A manifest that outlives a power loss names files that do, too: the staging directory is
+    synced behind the last look at its files and before the manifest is created."""
+    mine, store, order = manifest(), MemoryStore(), list[operations.Operation]()
+    staged(store, mine)
+    steps = commit.commit(mine)
+    answer = None
+    with contextlib.suppress(StopIteration):
+        while True:
+            order.append(steps.send(answer))
+            answer = operations.perform(order[-1], store)
+    synced = order.index(operations.Sync((mine.staging,)))
+    (created,) = [at for at, each in enumerate(order) if isinstance(each, operations.Create)]
+    looked = [
+        at for at, each in enumerate(order) if each == operations.Length(mine.files[0].staged)
+    ]
+    assert looked[0] < synced < created
+
+
+@promise("5 staging")
+def test_a_start_looks_at_the_newest_load_and_at_what_is_staged_only() -> None:
+    """A start costs the same however many loads there are; a file of an older one that somebody
+    deleted is named by the recount."""
+    store = MemoryStore()
+    first, second = staged(store, manifest(1)), staged(store, manifest(2))
+    for each in (first, second):
+        assert operations.run(commit.commit(each), store)
+    store.delete(first.files[0].path)
+    assert operations.run(commit.begin(TOPIC), store) == second
+
+
+def test_the_loser_leaves_nothing_but_the_winner() -> None:
+    """A load whose number is taken is not committed, and its staging goes."""
+    store = MemoryStore()
+    other = staged(store, manifest(uuid=OTHER))
+    mine = staged(store, manifest())
+    assert operations.run(commit.commit(other), store)
+    assert not operations.run(commit.commit(mine), store)
+    assert store.names(layout.stagings(TOPIC)) == []
+    assert operations.run(commit.begin(TOPIC), store) == other
+
+
+def test_a_loser_whose_staging_was_deleted_has_lost_and_not_failed() -> None:
+    """The winner's successor deletes the loser's staging: that is a lost race, not a damage."""
+    store = MemoryStore()
+    other = staged(store, manifest(uuid=OTHER))
+    operations.run(commit.commit(other), store)
+    assert not operations.run(commit.commit(manifest()), store)
+
+
+@pytest.mark.parametrize("happened", [True, False])
+def test_a_lost_answer_is_looked_up(happened: bool) -> None:
+    """A creation without an answer is read back: committed once, whether it had happened or not."""
+    store = MemoryStore()
+    mine = staged(store, manifest())
+    store.lose_answer = happened
+    assert operations.run(commit.commit(mine), store)
+    assert place(store, mine) == b"rows"
+
+
+def test_a_store_that_never_answers_ends_the_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Creation is tried a bounded number of times; the load then ends uncommitted, in words."""
+    store = MemoryStore()
+    mine = staged(store, manifest())
+    monkeypatch.setattr(operations, "perform", _never_created)
+    with pytest.raises(StateRefused, match="could not be created in 10 attempts"):
+        operations.run(commit.commit(mine), store)
+
+
+def test_a_start_finishes_what_a_commit_left() -> None:
+    """Killed between manifest and moves, the next start moves the files."""
+    store = MemoryStore()
+    mine = staged(store, manifest())
+    store.put(mine.path, mine.to_json())
+    assert operations.run(commit.begin(TOPIC), store) == mine
+    assert place(store, mine) == b"rows"
+    assert store.names(layout.stagings(TOPIC)) == []
+
+
+def test_a_start_deletes_the_source_of_a_copy() -> None:
+    """A file in both places with the right length is deleted in staging, not moved again."""
+    store = MemoryStore()
+    mine = staged(store, manifest())
+    store.put(mine.path, mine.to_json())
+    store.put(mine.files[0].path, b"rows")
+    operations.run(commit.begin(TOPIC), store)
+    assert place(store, mine) == b"rows"
+    assert store.length(mine.files[0].staged) is None
+
+
+def test_a_start_keeps_staging_of_a_load_without_manifest() -> None:
+    """Files of a load that is not decided yet may belong to a loader that lives."""
+    store = MemoryStore()
+    undecided = staged(store, manifest(number=1))
+    assert operations.run(commit.begin(TOPIC), store) is None
+    assert store.length(undecided.files[0].staged) == 4
+
+
+def test_a_start_deletes_staging_of_losers() -> None:
+    """Once a number is taken, what others staged for it is deleted."""
+    store = MemoryStore()
+    winner = staged(store, manifest(uuid=OTHER))
+    operations.run(commit.commit(winner), store)
+    left = staged(store, manifest())
+    operations.run(commit.begin(TOPIC), store)
+    assert store.length(left.files[0].staged) is None
+
+
+def test_a_committed_file_that_is_nowhere_stops_by_name() -> None:
+    """Rows that are gone are never passed over: the start says which file is missing."""
+    store = MemoryStore()
+    mine = manifest()
+    store.put(mine.path, mine.to_json())
+    with pytest.raises(StateRefused, match=r"part-1-0-0\.parquet, and it is neither there"):
+        operations.run(commit.begin(TOPIC), store)
+
+
+def test_a_committed_file_of_another_length_stops_by_name() -> None:
+    """A file that is shorter than committed is damage, not progress."""
+    store = MemoryStore()
+    mine = manifest()
+    store.put(mine.path, mine.to_json())
+    store.put(mine.files[0].path, b"ro")
+    with pytest.raises(StateRefused, match="with 4 bytes; found 2 there"):
+        operations.run(commit.begin(TOPIC), store)
+
+
+def test_a_missing_manifest_stops_by_name() -> None:
+    """A hole in the chain of manifests is damage: nothing is loaded on top of it."""
+    store = MemoryStore()
+    for number in (1, 3):
+        store.put(layout.manifest(TOPIC, number), manifest(number).to_json())
+    with pytest.raises(StateRefused, match=r"0{19}2\.json is missing although load 3"):
+        operations.run(commit.begin(TOPIC), store)
+
+
+def test_strange_files_are_none_of_ours() -> None:
+    """Other names among manifests and staging directories are left alone."""
+    store = MemoryStore()
+    store.put(f"{layout.state(TOPIC)}/notes.txt", b"")
+    store.put(f"{layout.stagings(TOPIC)}/mine/x", b"")
+    assert operations.run(commit.begin(TOPIC), store) is None
+    assert store.length(f"{layout.stagings(TOPIC)}/mine/x") == 0
+
+
+def _never_created(operation: operations.Operation, store: MemoryStore) -> object:
+    if isinstance(operation, operations.Create):
+        return operations.Created.UNCLEAR
+    return _perform(operation, store)
+
+
+_perform = operations.perform
+
+
+def test_rows_without_any_manifest_are_not_loaded_over() -> None:
+    """Manifests that were deleted or left out of a copy leave rows that a first load would double:
+    it is refused by name before anything is written."""
+    store = MemoryStore()
+    store.put(f"{TOPIC}/dt=2026-01-01/hour=00/part-1-0-0.parquet", b"rows")
+    with pytest.raises(StateRefused, match="logs has rows, but no manifest"):
+        operations.run(commit.begin(TOPIC), store)
+
+
+def test_what_else_lies_beside_the_rows_is_no_obstacle() -> None:
+    """Only directories of rows count; a first load into a prepared folder goes on."""
+    store = MemoryStore()
+    store.put(f"{TOPIC}/README", b"")
+    assert operations.run(commit.begin(TOPIC), store) is None

@@ -1,0 +1,78 @@
+"""The manifest as a file: it comes back as it was written, and damage is named."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from skidway.errors import StateRefused
+from skidway.loader.state.manifest import Manifest
+from support.loading import WHOLE
+
+
+def test_a_manifest_comes_back_as_it_was_written() -> None:
+    """Reading what was written gives the same value, and writing that the same bytes."""
+    data = WHOLE.to_json()
+    assert Manifest.from_json(data, "x") == WHOLE
+    assert Manifest.from_json(data, "x").to_json() == data
+
+
+def test_readers_find_plain_json() -> None:
+    """A recount needs nothing but JSON: files with path, length, rows and checksum."""
+    content = json.loads(WHOLE.to_json())
+    assert content["format"] == 1
+    assert content["files"][0] == {
+        "kind": "rows", "path": "p", "staged": "s", "length": 100, "rows": 8, "checksum": -5,
+        "crc32c": 9,
+    }  # fmt: skip
+    assert content["source"]["topic"] == "logs"
+    assert content["partitions"][0]["below"]["crc"] == 5
+
+
+def test_rows_and_rejects_are_told_apart() -> None:
+    """The numbers that people see count rows of each kind."""
+    assert (WHOLE.rows(), WHOLE.rejects()) == (8, 2)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: content.pop("uuid"),
+        lambda content: content.update(files=[{}]),
+        lambda content: content.update(partitions=None),
+        lambda content: content.update(surprise=1),
+        lambda content: content.pop("format"),
+        lambda content: content.update(source={"cluster": "x"}),
+    ],
+)
+def test_a_damaged_manifest_is_named(damage: object) -> None:
+    """What is no whole manifest stops the loader with the file's name."""
+    content = json.loads(WHOLE.to_json())
+    damage(content)  # type: ignore[operator]
+    with pytest.raises(StateRefused, match="where/it/lies"):
+        Manifest.from_json(json.dumps(content).encode(), "where/it/lies")
+
+
+def test_a_manifest_of_an_early_build_is_read() -> None:
+    """It has a list of files that it takes out of place, always an empty one; with anything in it
+    nobody knows which rows there are."""
+    content = json.loads(WHOLE.to_json())
+    early = json.dumps(content | {"removed": []}).encode()
+    assert Manifest.from_json(early, "x") == WHOLE
+    with pytest.raises(StateRefused, match="takes files of other loads out"):
+        Manifest.from_json(json.dumps(content | {"removed": ["path"]}).encode(), "x")
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"null", b"\xff"])
+def test_bytes_that_are_no_manifest(data: bytes) -> None:
+    """An empty or torn file is damage, too."""
+    with pytest.raises(StateRefused, match="damaged"):
+        Manifest.from_json(data, "x")
+
+
+def test_another_format_is_refused() -> None:
+    """A later format is not guessed at."""
+    content = {**json.loads(WHOLE.to_json()), "format": 2}
+    with pytest.raises(StateRefused, match="another program version"):
+        Manifest.from_json(json.dumps(content).encode(), "x")

@@ -1,0 +1,104 @@
+"""Tables: the state after a load is what its manifest's files say together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from skidway.errors import StateRefused
+from skidway.loader.state.layout import LoadId
+from skidway.loader.state.manifest import BUCKETS, MARKS, NAMES, Manifest
+from skidway.loader.state.tables import (
+    DELTAS_MAX,
+    Changes,
+    Tables,
+    read_tables,
+    stage,
+)
+from support.loading import WHOLE
+from support.memory_store import MemoryStore
+
+NOTHING = Changes({}, {}, {})
+UUID = "c" * 32
+
+
+def load(store: MemoryStore, number: int, before: Manifest | None, changes: Changes) -> Manifest:
+    """One load that changes nothing but the state."""
+    tables = read_tables(store, before)
+    tables.add(changes)
+    names = before.side if before else {}
+    files, side = stage(store, LoadId("logs", number, UUID), names, tables, changes)
+    for file in files:
+        assert store.rename(file.staged, file.path)
+    return replace(WHOLE, number=number, files=tuple(files), side=side)
+
+
+def marks(number: int) -> Changes:
+    return Changes({0: {(7, number): 10 * number}}, {(7, number): ("h", "/p")}, {(7, 60): number})
+
+
+def test_later_files_win() -> None:
+    """A mark that moved twice has its last value; others stay."""
+    store = MemoryStore()
+    first = load(store, 1, None, Changes({0: {(7, 1): 10, (7, 2): 5}, 1: {(7, 1): 3}}, {}, {}))
+    second = load(store, 2, first, Changes({0: {(7, 1): 30}}, {(7, 1): ("h", "/p")}, {(7, 60): 2}))
+    tables = read_tables(store, second)
+    assert tables.marks == {0: {(7, 1): 30, (7, 2): 5}, 1: {(7, 1): 3}}
+    assert tables.locations == {(7, 1): ("h", "/p")}
+    assert tables.buckets == {(7, 60): 2}
+    assert len(second.side[MARKS]) == 2
+    assert len(second.side[NAMES]) == 1
+
+
+def test_a_load_that_changes_nothing_writes_nothing() -> None:
+    """No file is written for what did not change, and none is forgotten."""
+    store = MemoryStore()
+    first = load(store, 1, None, marks(1))
+    second = load(store, 2, first, NOTHING)
+    assert second.files == ()
+    assert second.side == first.side
+
+
+def test_deltas_become_a_snapshot() -> None:
+    """After some deltas one file holds everything, so that reading stays cheap."""
+    store = MemoryStore()
+    newest = None
+    for number in range(1, DELTAS_MAX + 2):
+        newest = load(store, number, newest, marks(number))
+    assert newest is not None
+    assert [len(newest.side[kind]) for kind in (MARKS, NAMES, BUCKETS)] == [1, 1, 1]
+    tables = read_tables(store, newest)
+    assert tables.marks[0] == {(7, n): 10 * n for n in range(1, DELTAS_MAX + 2)}
+    assert len(tables.locations) == DELTAS_MAX + 1
+
+
+def test_without_a_manifest_there_is_no_state() -> None:
+    """The first load begins with no marks."""
+    assert read_tables(MemoryStore(), None) == Tables()
+
+
+def test_ids_up_to_the_largest_survive() -> None:
+    """Agent and file ids are any numbers below 2^63."""
+    store = MemoryStore()
+    key = ((1 << 63) - 1, (1 << 63) - 1)
+    newest = load(store, 1, None, Changes({3: {key: (1 << 63) - 1}}, {}, {}))
+    assert read_tables(store, newest).marks == {3: {key: (1 << 63) - 1}}
+
+
+def test_a_side_file_that_is_gone_stops_by_name() -> None:
+    """Without its marks a load would double rows: it does not begin."""
+    store = MemoryStore()
+    newest = load(store, 1, None, marks(1))
+    store.delete(newest.side[MARKS][0])
+    with pytest.raises(StateRefused, match=r"marks/0{19}1\.parquet.*is missing"):
+        read_tables(store, newest)
+
+
+def test_a_damaged_side_file_stops_by_name() -> None:
+    """Bytes that are no Parquet file are named, not skipped."""
+    store = MemoryStore()
+    newest = load(store, 1, None, marks(1))
+    store.put(newest.side[MARKS][0], b"PAR1 but no more")
+    with pytest.raises(StateRefused, match="damaged"):
+        read_tables(store, newest)

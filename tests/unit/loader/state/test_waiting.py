@@ -1,0 +1,36 @@
+"""Notes since when announcements are missed."""
+
+from __future__ import annotations
+
+from skidway.loader.state.waiting import WaitingNotes
+from support.memory_store import MemoryStore
+from support.promises import promise
+
+KEY = ((1 << 63) - 1, 5)
+
+
+@promise("clocks wait")
+def test_the_wait_begins_once() -> None:
+    """Loads that meet the file again do not begin the wait anew."""
+    notes = WaitingNotes(MemoryStore(), "logs")
+    notes.begin(KEY, 1000)
+    notes.begin(KEY, 5000)
+    assert notes.over(2999, 2000) == frozenset()
+    assert notes.over(3000, 2000) == {KEY}
+
+
+def test_announced_files_are_not_waited_for() -> None:
+    """The note goes with the announcement; those of other files stay."""
+    notes = WaitingNotes(MemoryStore(), "logs")
+    notes.begin(KEY, 0)
+    notes.begin((1, 2), 0)
+    notes.clear({KEY: ("host", "path")})
+    assert notes.over(10, 0) == {(1, 2)}
+
+
+def test_a_damaged_note_only_makes_the_wait_longer() -> None:
+    """A note that says nothing does not reject anything."""
+    store = MemoryStore()
+    store.put("_skidway/logs/waiting/1-2", b"")
+    store.put("_skidway/logs/waiting/other", b"7")
+    assert WaitingNotes(store, "logs").over(10_000, 1) == frozenset()
