@@ -31,6 +31,8 @@ GOES_ON = ("renamed", "dated")
 CUT_SELDOM = 8
 """What is cut is lost around the cut; in between it has to be whole."""
 END = " ."
+COPY = "/copy-"
+"""In the paths of copies. A pattern means them, so their lines come once more."""
 UNFIT, HALVED = 1 / 200, 1 / 20
 TICK_S = 0.05
 LINES_A_TICK = 3
@@ -156,7 +158,7 @@ class Host:
 
     def copy(self) -> Callable[[], None]:
         """A copy of a log beside it; the answer takes it away."""
-        log, name = self._strays / "renamed.log", self._strays / f"copy-{time.time_ns()}.log"
+        log, name = self._strays / "renamed.log", self._strays / f"{COPY[1:]}{time.time_ns()}.log"
         eventually(log.exists, within_s=ROTATED_WITHIN_S, what="the log is there")
         with suppress(FileNotFoundError):  # it is rotated just now
             data = log.read_bytes()

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from skidway.loader.state import layout
-from torture.hosts import END
+from torture.hosts import COPY, END
 
 _NUMBER = re.compile(rb"(?<!\d)(\d{10})(?=\D|\d?x* \.)")
 """Of a line, also within an Avro record, where a length follows it that may look like a digit: see
@@ -97,14 +97,17 @@ class Lake:
         for folder in self._folders(topic):
             columns = (_cells(folder, column) for column in ("number", "text", "_file"))
             for number, text, file in zip(*columns, strict=True):
-                found.append(Row(int(number), text.endswith(END), "/copy-" in file))
+                found.append(Row(int(number), text.endswith(END), COPY in file))
         return found
 
     def rejects(self, topic: str) -> list[int]:
-        """The numbers of the lines in the rows of what the agents set apart."""
-        name = f"{topic}.rejected"
-        lines = [x for folder in self._folders(name) for x in _cells(folder, "line")]
-        return [*map(_number, lines), *self._set_apart(name)]
+        """The numbers of the lines in the rows of what the agents set apart, but of copies."""
+        name, found = f"{topic}.rejected", self._set_apart(f"{topic}.rejected")
+        for folder in self._folders(name):
+            for line, path in zip(*(_cells(folder, x) for x in ("line", "path")), strict=True):
+                if COPY not in path:
+                    found.append(_number(line))
+        return found
 
     def _folders(self, name: str) -> list[Path]:
         return [each / name for each in (self.output, *self._kept)]

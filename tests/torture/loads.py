@@ -7,6 +7,8 @@ tries again, as a timer would.
 
 from __future__ import annotations
 
+from torture import sleeping  # noqa: F401  # isort: skip - before anybody takes time.sleep
+
 import signal
 import sys
 import threading

@@ -18,6 +18,8 @@ from torture.operator import change
 SESSION_MS = 5_000
 LATENESS_MS = 10_000
 """Losses reach back by so much."""
+IDLE_FLUSH_MS = 20_000
+"""Longer than a writer that has no CPU waits between the halves of a line."""
 READ_BACK_WAIT_MS = 60_000
 """Longer than anything of the torture holds back what is under way."""
 OF_DC2 = "|".join(x.removeprefix("dc2.") for x in all_topics() if x.startswith("dc2."))
@@ -45,6 +47,7 @@ def write(site: Site, proxies: Mapping[str, int]) -> None:
             "bootstrap.servers": via[datacenter],
             "state.dir": str(site.data(f"agent-{host}")),
             "metrics.listener": site.address(f"agent-{host}.metrics"),
+            "idle.flush.ms": IDLE_FLUSH_MS,
             "read.back.wait.ms": READ_BACK_WAIT_MS,
             "lateness.ms": LATENESS_MS,
             "sources": _sources(site, host, evolved=False),

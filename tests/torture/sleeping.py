@@ -1,0 +1,17 @@
+"""Once this is imported, time.sleep waits under libfaketime, too.
+
+Python sleeps until a moment of the monotonic clock, and libfaketime gives EINVAL for it where it
+has set the clock back.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+
+def _wait(seconds: float) -> None:
+    threading.Event().wait(seconds)
+
+
+time.sleep = _wait
