@@ -12,6 +12,7 @@ what the numbers mean.
     hosts       a host's writers: numbered lines in logs, and the ways to rotate them
     lake        the outputs: which one is loaded into, what lies aside, the lines in all of them
     loads       the loader as a program that stays, a load every few seconds
+    sleeping    time.sleep under a clock that was set back
     settings    the settings of all programs
     programs    the running programs: down, frozen, in another version, with another clock
     disks       small file systems that fill up, or cannot be written to
