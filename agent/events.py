@@ -16,7 +16,7 @@ from skidway.agent.delivery.press import Pressed
 from skidway.agent.files.news import SetApart
 from skidway.agent.files.rotations import Unseen
 from skidway.agent.rejections import Untold
-from skidway.audit.messages import Certainty
+from skidway.audit.topic.messages import Certainty
 
 NAMES_MAX = 5
 """Partitions named in one line of the log."""

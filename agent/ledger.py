@@ -20,7 +20,7 @@ from skidway.agent.files.operating_system import OperatingSystem
 from skidway.agent.files.tracked import FileState, TrackedFile
 from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import DATABASE, State, open_state
-from skidway.audit.messages import Loss
+from skidway.audit.topic.messages import Loss
 from skidway.errors import StateRefused
 from skidway.files import DirectoryLock
 

@@ -47,7 +47,7 @@ from skidway.agent.settings import AgentSettings
 from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import State, StateFull
 from skidway.agent.topics import Topics
-from skidway.audit.messages import Bounds, Sender, Tier
+from skidway.audit.topic.messages import Bounds, Sender, Tier
 from skidway.clock import Clock
 from skidway.kafka.client import Delivery
 from skidway.kafka.compression import Codec

@@ -29,9 +29,9 @@ from skidway.agent.settings import AgentSettings
 from skidway.agent.silences import Silences
 from skidway.agent.state.database import State, check_machine, open_state
 from skidway.agent.state.renewal import renew
-from skidway.audit import topic
-from skidway.audit.messages import TOPIC, Tier
-from skidway.audit.publisher import Publisher, check_restored, newest_own
+from skidway.audit.topic import topic
+from skidway.audit.topic.messages import TOPIC, Tier
+from skidway.audit.topic.publisher import Publisher, check_restored, newest_own
 from skidway.clock import Clock, SystemClock
 from skidway.errors import Unreachable
 from skidway.files import DirectoryLock

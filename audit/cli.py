@@ -8,28 +8,24 @@ from collections.abc import Collection
 from typing import Any
 
 from skidway import service
-from skidway.audit import (
-    clock_report,
-    faults,
-    host_report,
-    manifests,
-    recount,
-    recount_report,
-    report,
-)
-from skidway.audit.clocks import Clocks, clocks
-from skidway.audit.commands import asking, decided, deciding, saying
+from skidway.audit.commands import accept as deciding
+from skidway.audit.commands import decisions as decided
 from skidway.audit.commands import hosts as host_commands
-from skidway.audit.evidence import FOREVER
-from skidway.audit.hosts import HostState, survey
-from skidway.audit.manifests import Committed
-from skidway.audit.messages import Tier, encode
+from skidway.audit.commands import options as asking
+from skidway.audit.commands import publication as saying
+from skidway.audit.evidence.evidence import FOREVER
+from skidway.audit.judgement.clocks import Clocks, clocks
+from skidway.audit.judgement.hosts import HostState, survey
+from skidway.audit.judgement.retired_places import retired_by
+from skidway.audit.judgement.standing import Standing, of_evidence
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import BucketVerdict, Policy
 from skidway.audit.output import Output, open_output
-from skidway.audit.reconcile import verdicts
-from skidway.audit.retired_places import retired_by
+from skidway.audit.recount import faults, manifests, recount
+from skidway.audit.recount.manifests import Committed
+from skidway.audit.reports import clock_report, host_report, recount_report, report
 from skidway.audit.settings import TIERS, AuditSettings, CounterSettings
-from skidway.audit.standing import Standing, of_evidence
-from skidway.audit.verdict import BucketVerdict, Policy
+from skidway.audit.topic.messages import Tier, encode
 from skidway.cli.moments import parse_moment
 from skidway.cli.options import add_config_options, add_json_option, load_settings
 from skidway.cli.output import print_good, print_json, table
@@ -114,7 +110,7 @@ def _register_recount(verbs: Any) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from skidway.audit.collector import run_collector
+    from skidway.audit.collector.collector import run_collector
 
     def body(shutdown: service.Shutdown) -> int:
         return run_collector(load_settings(AuditSettings, args, PROGRAM), SystemClock(), shutdown)
@@ -123,7 +119,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _count(args: argparse.Namespace) -> int:
-    from skidway.audit.counter_program import run_counter
+    from skidway.audit.counter.program import run_counter
 
     def body(shutdown: service.Shutdown) -> int:
         settings = load_settings(CounterSettings, args, PROGRAM)

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from skidway.audit import retired_places, topics
-from skidway.audit.bucket import DEFAULT_BUCKET_MS
-from skidway.audit.messages import Tier
-from skidway.audit.roster import Entry, Roster
-from skidway.audit.verdict import (
+from skidway.audit.counts import topic_patterns as topics
+from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
+from skidway.audit.judgement import retired_places
+from skidway.audit.judgement.roster import Entry, Roster
+from skidway.audit.judgement.verdict import (
     DEFAULT_CLOCK_DIFFERENCE_MS,
     DEFAULT_LATENESS_MS,
     DEFAULT_REJECTS_SHARE,
@@ -18,6 +18,7 @@ from skidway.audit.verdict import (
     Exemption,
     Policy,
 )
+from skidway.audit.topic.messages import Tier
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import DEFAULT_CLUSTER, check_cluster_name
 from skidway.settings import setting

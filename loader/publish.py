@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from skidway.audit import topic
-from skidway.audit.messages import TOPIC, Delta, encode
+from skidway.audit.topic import topic
+from skidway.audit.topic.messages import TOPIC, Delta, encode
 from skidway.clock import Clock
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka import columns

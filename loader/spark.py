@@ -22,7 +22,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from skidway import java, log
-from skidway.audit.marks import FileKey
+from skidway.audit.counts.marks import FileKey
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.client import Client
 from skidway.kafka.types import TopicPartition

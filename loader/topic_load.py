@@ -17,8 +17,8 @@ from importlib.metadata import version
 from uuid import uuid4
 
 from skidway import log
-from skidway.audit.counts import Counts
-from skidway.audit.messages import Sender, Tier
+from skidway.audit.counts.counts import Counts
+from skidway.audit.topic.messages import Sender, Tier
 from skidway.clock import Clock
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.batch import CorruptBatch

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from skidway.audit import topics
+from skidway.audit.counts import topic_patterns as topics
 from skidway.errors import ConfigurationRefused
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")

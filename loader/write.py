@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import types
 
-from skidway.audit import checksum
+from skidway.audit.counts import checksum
 from skidway.loader import layout
 from skidway.loader.columns import Records
 from skidway.loader.manifest import REJECTS, ROWS, DataFile

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from skidway.agent.files.tracked import TrackedFile
 from skidway.agent.identity import Fingerprint
-from skidway.audit.messages import Announcement
+from skidway.audit.topic.messages import Announcement
 from skidway.kafka.source import Source
 
 REPEAT_AFTER_MS = 86_400_000

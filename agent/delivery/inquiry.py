@@ -56,8 +56,8 @@ from skidway.agent.files.tracking import Tracker
 from skidway.agent.framing import READ_BYTES, frame
 from skidway.agent.identity import GUARD_BYTES
 from skidway.agent.state.changes import Changes
-from skidway.audit.counts import Counts
-from skidway.audit.messages import Certainty
+from skidway.audit.counts.counts import Counts
+from skidway.audit.topic.messages import Certainty
 from skidway.kafka.types import TopicPartition
 
 AGAIN_AFTER_S = 2.0

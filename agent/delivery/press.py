@@ -26,7 +26,7 @@ from skidway.agent.framing import Frames, frame
 from skidway.agent.parsing import ENCODING, NO_TIME, SCHEMA, TOO_LONG, Parsed, Reject
 from skidway.agent.parsing import lines as line_columns
 from skidway.agent.parsing.replacing import MARK
-from skidway.audit.counts import Counts
+from skidway.audit.counts.counts import Counts
 from skidway.errors import ConfigurationRefused
 from skidway.kafka import compression, partitioning
 from skidway.kafka.batch import HEADER_BYTES, EncodedBatch

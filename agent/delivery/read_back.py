@@ -25,7 +25,7 @@ from skidway.agent.delivery import routing
 from skidway.agent.delivery.intents import Intent
 from skidway.agent.delivery.press import Outcome
 from skidway.agent.delivery.recipe import Recipe
-from skidway.audit.counts import Counts
+from skidway.audit.counts.counts import Counts
 from skidway.kafka.columns import Origins
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition

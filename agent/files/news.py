@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from skidway.agent.files.rotations import Unseen
 from skidway.agent.files.tracked import TrackedFile
-from skidway.audit.messages import Certainty
+from skidway.audit.topic.messages import Certainty
 
 
 @dataclass(frozen=True, slots=True)

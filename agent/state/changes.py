@@ -15,8 +15,8 @@ from skidway.agent.delivery.recipe import Recipe
 from skidway.agent.files.tracked import TrackedFile
 from skidway.agent.files.unopened import UnopenedFile
 from skidway.agent.identity import Mark
-from skidway.audit.counts import BucketKey, Sums
-from skidway.audit.messages import Loss
+from skidway.audit.counts.counts import BucketKey, Sums
+from skidway.audit.topic.messages import Loss
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 

@@ -29,8 +29,8 @@ from skidway.agent.state.changes import (
     source_row,
 )
 from skidway.agent.state.tables import APPLICATION_ID, FORMAT, TABLES
-from skidway.audit.counts import BucketKey, Sums
-from skidway.audit.messages import Certainty, Loss
+from skidway.audit.counts.counts import BucketKey, Sums
+from skidway.audit.topic.messages import Certainty, Loss
 from skidway.errors import SkidwayError, StateRefused
 from skidway.files import fsync_directory
 from skidway.kafka.source import Source

@@ -8,19 +8,20 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from skidway.audit import clock_report, host_report, reasons
-from skidway.audit.bucket import DEFAULT_BUCKET_MS
-from skidway.audit.clocks import clocks
-from skidway.audit.commands import asking
-from skidway.audit.commands.following import Following
-from skidway.audit.commands.patience import patiently
-from skidway.audit.evidence import FOREVER
-from skidway.audit.hosts import survey
-from skidway.audit.ledger_evidence import NO_BUCKETS
-from skidway.audit.messages import Tier
+from skidway.audit.commands import options as asking
+from skidway.audit.commands.live_ledger import Following
+from skidway.audit.commands.polling import patiently
+from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
+from skidway.audit.evidence.evidence import FOREVER
+from skidway.audit.evidence.ledger_evidence import NO_BUCKETS
+from skidway.audit.judgement import reasons
+from skidway.audit.judgement.clocks import clocks
+from skidway.audit.judgement.host_proofs import Proof, proofs
+from skidway.audit.judgement.hosts import survey
+from skidway.audit.judgement.verdict import Policy
+from skidway.audit.reports import clock_report, host_report
 from skidway.audit.settings import TIERS, AuditSettings
-from skidway.audit.verdict import Policy
-from skidway.audit.waiting import Proof, proofs
+from skidway.audit.topic.messages import Tier
 from skidway.cli.moments import parse_since
 from skidway.cli.options import add_config_options, add_json_option, add_timeout_option
 from skidway.cli.output import Progress, print_json, table

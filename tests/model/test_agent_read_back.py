@@ -35,7 +35,7 @@ from skidway.agent.files.news import SetApart
 from skidway.agent.files.tracked import TrackedFile
 from skidway.agent.parsing.regex import RegexParser
 from skidway.agent.state.changes import Changes
-from skidway.audit.messages import Certainty, Delta, Loss, Seal
+from skidway.audit.topic.messages import Certainty, Delta, Loss, Seal
 from support.agent_schedule import TOPIC, Schedule, cells_in, run_traced, source
 from support.agent_world import World, settings
 from support.promises import promise

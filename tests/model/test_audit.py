@@ -29,13 +29,16 @@ import numpy as np
 import pytest
 
 from skidway.agent.accounts.set_backs import SetBacks
-from skidway.audit import checksum
-from skidway.audit.collection import LIVE_WITHIN_S
-from skidway.audit.counts import BucketKey, Counts, Sums
-from skidway.audit.deltas import number_deltas
-from skidway.audit.evidence import Evidence, SealNote, SenderKey, Tally, link
-from skidway.audit.hearing import Heard
-from skidway.audit.messages import (
+from skidway.audit.counts import checksum
+from skidway.audit.counts.counts import BucketKey, Counts, Sums
+from skidway.audit.counts.deltas import number_deltas
+from skidway.audit.evidence.collection import LIVE_WITHIN_S
+from skidway.audit.evidence.evidence import Evidence, SealNote, SenderKey, Tally, link
+from skidway.audit.evidence.hearing import Heard
+from skidway.audit.judgement.roster import Roster
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import Policy, Status
+from skidway.audit.topic.messages import (
     Bounds,
     Certainty,
     Delta,
@@ -48,9 +51,6 @@ from skidway.audit.messages import (
     Sender,
     Tier,
 )
-from skidway.audit.reconcile import verdicts
-from skidway.audit.roster import Roster
-from skidway.audit.verdict import Policy, Status
 from skidway.kafka.source import Source
 from support.fold import Fold
 from support.promises import promise

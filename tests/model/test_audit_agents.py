@@ -26,12 +26,15 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from skidway.audit import checksum
-from skidway.audit.counts import BucketKey, Counts, Sums
-from skidway.audit.deltas import number_deltas
-from skidway.audit.evidence import Evidence
-from skidway.audit.hearing import Heard
-from skidway.audit.messages import (
+from skidway.audit.counts import checksum
+from skidway.audit.counts.counts import BucketKey, Counts, Sums
+from skidway.audit.counts.deltas import number_deltas
+from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.evidence.hearing import Heard
+from skidway.audit.judgement.roster import Entry, Roster
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import Policy, Status
+from skidway.audit.topic.messages import (
     Announcement,
     Certainty,
     Delta,
@@ -44,9 +47,6 @@ from skidway.audit.messages import (
     Sender,
     Tier,
 )
-from skidway.audit.reconcile import verdicts
-from skidway.audit.roster import Entry, Roster
-from skidway.audit.verdict import Policy, Status
 from skidway.kafka.source import Source
 from support.fold import Fold
 from support.promises import promise

@@ -13,13 +13,13 @@ from dataclasses import replace
 
 import pytest
 
-from skidway.audit import checksum
-from skidway.audit.counts import Sums
-from skidway.audit.evidence import Coverage, Evidence, SenderKey, Tally, link
-from skidway.audit.ledger import Ledger
-from skidway.audit.messages import Tier, encode
-from skidway.audit.reconcile import verdicts
-from skidway.audit.verdict import BucketVerdict
+from skidway.audit.counts import checksum
+from skidway.audit.counts.counts import Sums
+from skidway.audit.evidence.evidence import Coverage, Evidence, SenderKey, Tally, link
+from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import BucketVerdict
+from skidway.audit.topic.messages import Tier, encode
 from support.promises import promise
 from support.randomness import Seeds
 from support.site_truth import POLICY, Wrong, changed, completed, expected, judged, named

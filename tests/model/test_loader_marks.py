@@ -11,7 +11,7 @@ import random
 
 import pytest
 
-from skidway.audit.marks import FileKey
+from skidway.audit.counts.marks import FileKey
 from skidway.loader import plan
 from skidway.loader.join import run_all
 from skidway.loader.plan import Planned, Slice

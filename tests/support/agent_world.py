@@ -29,7 +29,7 @@ from skidway.agent.ledger import entry
 from skidway.agent.loop import Loop
 from skidway.agent.settings import AgentSettings, SourceSettings
 from skidway.agent.state.database import State, create_tables
-from skidway.audit import messages
+from skidway.audit.topic import messages
 from skidway.kafka.batch import EncodedBatch, seal
 from skidway.kafka.client import BufferFull, Delivery, Drained
 from skidway.kafka.columns import decode

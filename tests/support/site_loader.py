@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from skidway.audit.counts import BucketKey, Counts, Sums
-from skidway.audit.marks import FileKey
-from skidway.audit.messages import Gap, Range, Sender, Tier
+from skidway.audit.counts.counts import BucketKey, Counts, Sums
+from skidway.audit.counts.marks import FileKey
+from skidway.audit.topic.messages import Gap, Range, Sender, Tier
 from skidway.kafka.source import Source
 from skidway.loader import plan
 from skidway.loader.manifest import Gap as NamedGap

@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skidway.audit import checksum
-from skidway.audit.counts import NO_AGENT, BucketKey, Counts, Sums
-from skidway.audit.deltas import number_deltas
-from skidway.audit.messages import Gap, Loss, Message, Range, Sender, Tier
-from skidway.audit.topic import partition_of
+from skidway.audit.counts import checksum
+from skidway.audit.counts.counts import NO_AGENT, BucketKey, Counts, Sums
+from skidway.audit.counts.deltas import number_deltas
+from skidway.audit.topic.messages import Gap, Loss, Message, Range, Sender, Tier
+from skidway.audit.topic.topic import partition_of
 from skidway.kafka.batch import BatchHeader
 from skidway.kafka.source import Source
 

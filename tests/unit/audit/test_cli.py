@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from skidway.audit import messages
-from skidway.audit.commands import asking
-from skidway.audit.ledger import DATABASE, Ledger
-from skidway.audit.messages import Count, Delta, Range, Seal, SealedTopic, Sender, Tier
+from skidway.audit.commands import options as asking
+from skidway.audit.evidence.ledger import DATABASE, Ledger
+from skidway.audit.topic import messages
+from skidway.audit.topic.messages import Count, Delta, Range, Seal, SealedTopic, Sender, Tier
 from skidway.cli.commands import main
 from skidway.kafka.source import Source
 from support.clock import ManualClock

@@ -9,9 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from skidway.audit import messages
-from skidway.audit.ledger import DATABASE, Ledger
-from skidway.audit.messages import Count, Delta, Message, Range, Seal, SealedTopic, Sender, Tier
+from skidway.audit.evidence.ledger import DATABASE, Ledger
+from skidway.audit.topic import messages
+from skidway.audit.topic.messages import (
+    Count,
+    Delta,
+    Message,
+    Range,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+)
 from skidway.cli.commands import main
 from skidway.kafka.source import Source
 from support.clock import ManualClock

@@ -4,7 +4,7 @@ import pytest
 
 from skidway.agent.files.news import SetApart
 from skidway.agent.state.database import State
-from skidway.audit.messages import Certainty
+from skidway.audit.topic.messages import Certainty
 from support.agent_world import World, raw, settings
 from support.promises import promise
 

@@ -4,7 +4,7 @@ import pytest
 
 from skidway.agent.files.tracked import FileState
 from skidway.agent.state.database import State
-from skidway.audit.messages import Announcement, decode
+from skidway.audit.topic.messages import Announcement, decode
 from support.agent_world import World, raw, settings
 from support.promises import promise
 

@@ -5,7 +5,7 @@ from skidway.agent.delivery.outbound import Outbound, Refusal
 from skidway.agent.delivery.press import Press
 from skidway.agent.files.tracked import Checkpoint, Flight
 from skidway.agent.identity import Guard
-from skidway.audit.messages import Certainty
+from skidway.audit.topic.messages import Certainty
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.client import Delivery
 from skidway.kafka.errors import ErrorCode, KafkaError

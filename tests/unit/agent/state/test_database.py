@@ -13,8 +13,8 @@ from skidway.agent.identity import Fingerprint, Guard, Mark
 from skidway.agent.state import database
 from skidway.agent.state.changes import Changes, LastWord
 from skidway.agent.state.database import State, StateFull, check_machine, open_state
-from skidway.audit.counts import Sums
-from skidway.audit.messages import Certainty, Loss
+from skidway.audit.counts.counts import Sums
+from skidway.audit.topic.messages import Certainty, Loss
 from skidway.errors import StateRefused
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition

@@ -16,8 +16,8 @@ from skidway.agent.identity import Fingerprint, Guard
 from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import State, open_state
 from skidway.agent.state.renewal import renew
-from skidway.audit.counts import Sums
-from skidway.audit.publisher import Newest
+from skidway.audit.counts.counts import Sums
+from skidway.audit.topic.publisher import Newest
 from skidway.kafka.source import Source
 from support.promises import promise
 
