@@ -1,4 +1,4 @@
-"""`skidway audit run|count|report|recount|validate`; commands.hosts and commands.deciding have
+"""`skidway audit run|count|report|recount|validate`; commands.hosts and commands.accept have
 more."""
 
 from __future__ import annotations
@@ -8,11 +8,8 @@ from collections.abc import Collection
 from typing import Any
 
 from skidway import service
-from skidway.audit.commands import accept as deciding
-from skidway.audit.commands import decisions as decided
+from skidway.audit.commands import accept, decisions, options, publication
 from skidway.audit.commands import hosts as host_commands
-from skidway.audit.commands import options as asking
-from skidway.audit.commands import publication as saying
 from skidway.audit.evidence.evidence import FOREVER
 from skidway.audit.judgement.clocks import Clocks, clocks
 from skidway.audit.judgement.hosts import HostState, survey
@@ -32,7 +29,7 @@ from skidway.cli.output import print_good, print_json, table
 from skidway.clock import SystemClock
 from skidway.errors import ConfigurationRefused, UsageError
 
-PROGRAM = asking.PROGRAM
+PROGRAM = options.PROGRAM
 COUNTER = "audit count"
 
 
@@ -54,8 +51,8 @@ def register(subparsers: Any) -> None:
     _register_report(verbs)
     _register_recount(verbs)
     host_commands.register(verbs)
-    deciding.register(verbs)
-    decided.register(verbs)
+    accept.register(verbs)
+    decisions.register(verbs)
     validate = verbs.add_parser("validate", help="check settings, and end")
     validate.add_argument("program", nargs="?", choices=("run", "count"), default="run")
     add_config_options(validate)
@@ -67,8 +64,8 @@ def _register_report(verbs: Any) -> None:
     parser = verbs.add_parser("report", help="every bucket's counts and verdict; 1 if one is short")
     add_config_options(parser)
     add_json_option(parser)
-    asking.add_where(parser)
-    asking.add_topic(parser)
+    options.add_where(parser)
+    options.add_topic(parser)
     parser.add_argument("--since", metavar="TIME", help="2026-01-31T10:00:00Z, 90m, 24h, 7d")
     parser.add_argument(
         "--tiers", metavar="LIST", help=f"which must agree, without exemptions ({','.join(TIERS)})"
@@ -96,8 +93,8 @@ def _register_recount(verbs: Any) -> None:
     parser.add_argument(
         "--output", required=True, metavar="DIR|hdfs://HOST:PORT/DIR", help="the loader's output"
     )
-    asking.add_where(parser)
-    asking.add_topic(parser)
+    options.add_where(parser)
+    options.add_topic(parser)
     parser.add_argument(
         "--since",
         metavar="TIME",
@@ -137,7 +134,7 @@ def _validate(args: argparse.Namespace) -> int:
         )
         return print_good(words, as_json=args.json)
     settings = load_settings(AuditSettings, args, PROGRAM)
-    asking.listed(settings)
+    options.listed(settings)
     words = (
         f"audit of {', '.join(settings.tiers)} from {settings.bootstrap_servers},"
         f" store in {settings.store_dir}, dashboard on {settings.listener}"
@@ -146,8 +143,8 @@ def _validate(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace) -> int:
-    settings = asking.settings_of(args)
-    policy = asking.policy_of(args, settings)
+    settings = options.settings_of(args)
+    policy = options.policy_of(args, settings)
     judged, found, states, times = _judged(args, settings, policy)
     if args.json:
         beside = {"hosts": host_report.summary(states), "clocks": clock_report.document(times)}
@@ -161,20 +158,20 @@ def _report(args: argparse.Namespace) -> int:
 
 
 def _recount(args: argparse.Namespace) -> int:
-    settings = asking.settings_of(args)
+    settings = options.settings_of(args)
     output = _output(args.output)
     clock = SystemClock()
     since_ms = None if args.since is None else parse_moment(args.since, clock.time_ms())
     since_ms = None if since_ms is None else since_ms - since_ms % faults.HOUR_MS
-    asked = None if args.topic is None else set(asking.with_rejects(args.topic))
+    asked = None if args.topic is None else set(options.with_rejects(args.topic))
     known = [manifests.head(output, topic) for topic in recount.topics(output)]
     recounts = [recount.recount(output, x, since_ms) for x in known if _is_asked(x, asked)]
-    ledger = asking.ledger_of(args, settings, clock)  # what was loaded before has been said by now
+    ledger = options.ledger_of(args, settings, clock)  # what was loaded before has been said by now
     try:
         evidence = ledger.evidence((FOREVER[0] if since_ms is None else since_ms, FOREVER[1]))
     finally:
         ledger.close()
-    policy = asking.policy_of(args, settings)
+    policy = options.policy_of(args, settings)
     retired = retired_by(policy.retired_places, evidence.retirements)
     found = {each.committed.topic: each for each in recounts}
     for each in recount.expected(output, known, evidence).values():
@@ -192,7 +189,7 @@ def _recount(args: argparse.Namespace) -> int:
     if args.tell:
         results = recount_report.results(compared, output.url, since_ms, clock.time_ms())
         values = [encode(result) for result in results]
-        saying.say(args, settings, values, clock, "what the recount found")
+        publication.say(args, settings, values, clock, "what the recount found")
     if args.json:
         print_json(recount_report.document(compared))
     else:
@@ -222,18 +219,18 @@ def _judged(
     since = FOREVER[0]
     if args.since is not None:
         since = parse_moment(args.since, clock.time_ms())
-    names = None if args.topic is None else asking.with_rejects(args.topic)
-    ledger = asking.ledger_of(args, settings, clock)
+    names = None if args.topic is None else options.with_rejects(args.topic)
+    ledger = options.ledger_of(args, settings, clock)
     try:
-        evidence = ledger.evidence((since, FOREVER[1]), asking.topics_named(names))
+        evidence = ledger.evidence((since, FOREVER[1]), options.topics_named(names))
     finally:
         ledger.close()
     now_ms = clock.time_ms()
     found = verdicts(evidence, policy, now_ms)
     states, times = survey(evidence, policy, now_ms), clocks(evidence, policy, now_ms)
     if names is not None:
-        found = [x for x in found if asking.is_named(x.source, names)]
+        found = [x for x in found if options.is_named(x.source, names)]
     whole = of_evidence(evidence, found)
     if names is not None:
-        whole = whole.where(lambda source: asking.is_named(source, names))
+        whole = whole.where(lambda source: options.is_named(source, names))
     return whole, found, states, times

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from skidway.audit.counts import topic_patterns as topics
+from skidway.audit.counts import topic_patterns
 from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.judgement import retired_places
 from skidway.audit.judgement.roster import Entry, Roster
@@ -85,7 +85,7 @@ class CounterSettings:
     def check(self) -> None:
         """ConfigurationRefused for combinations that cannot work."""
         check_cluster_name(self.cluster_name)
-        topics.check(self.topics)
+        topic_patterns.check(self.topics)
         if not self.topics:
             raise ConfigurationRefused("topics: at least one name or pattern is needed")
 
@@ -207,7 +207,7 @@ class AuditSettings:
         retired_places.check(self.retired_places)
         exempt = {each.tier.value.lower(): each.topics for each in self._exemptions()}
         for tier, texts in exempt.items():
-            topics.check(texts, f"exempt.{tier}")
+            topic_patterns.check(texts, f"exempt.{tier}")
         if exempt and len(set(self.tiers) - set(exempt)) < 2:
             raise ConfigurationRefused(
                 f"exempt.{', exempt.'.join(exempt)}: of tiers ({', '.join(self.tiers)}) at least"

@@ -1,9 +1,9 @@
 """Slices of a partition become one range: in offset order, with the marks of all before them.
 
-Slices run in parallel and without marks; audit.marks.join says which of them have to run again with
-which marks. A slice that ended early ends its partition: what was written behind it is not used.
-A second run may end later than the first (what looked like a record of an unknown file was a
-repeat), so this goes on until nothing is left to run again.
+Slices run in parallel and without marks; audit.counts.marks.join says which of them have to run
+again with which marks. A slice that ended early ends its partition: what was written behind it is
+not used. A second run may end later than the first (what looked like a record of an unknown file
+was a repeat), so this goes on until nothing is left to run again.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Mail:
         """Files whose announcement waits to be published."""
         return {message.file for message in self._durable if message.file is not None}
 
-    # --- audit.publisher.Outbox ---------------------------------------------------------------
+    # --- audit.topic.publisher.Outbox ---------------------------------------------------------
 
     def pending(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
         """(id, message) behind `after`, in order."""

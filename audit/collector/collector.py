@@ -17,7 +17,7 @@ import uvicorn
 from prometheus_client import Gauge
 
 from skidway import log, ports, systemd
-from skidway.audit.collector.judge import Judging
+from skidway.audit.collector.judge import Judge
 from skidway.audit.collector.roster_file import RosterFile
 from skidway.audit.collector.web import Dashboard
 from skidway.audit.database import failures
@@ -163,7 +163,7 @@ class _Loop:
         self._judge_at = clock.monotonic()
         self._good_at = clock.monotonic()
         self._partitions = 0
-        self._judging = Judging(ledger, lambda: expected.policy, clock)
+        self._judging = Judge(ledger, lambda: expected.policy, clock)
         self.standing = NOTHING_JUDGED
         self._clocks = Clocks()
         self._has_read = False

@@ -24,7 +24,7 @@ NEVER_S, AGAIN_S = 5.0, 0.25
 """For so long at most a step judges older blocks that were never judged; and others again."""
 
 
-class Judging:
+class Judge:
     """Owns the standing of each block. One thread, which owns the ledger's connection, too."""
 
     def __init__(self, ledger: Ledger, policy: Callable[[], Policy], clock: Clock) -> None:

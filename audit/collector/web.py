@@ -61,7 +61,7 @@ MEANINGS = {
     "lost": "an agent declared lines lost",
 }
 
-_STYLE = resources.files("skidway.audit").joinpath("pages/style.css").read_text("utf-8")
+_STYLE = resources.files("skidway.audit.collector").joinpath("pages/style.css").read_text("utf-8")
 _KEY = {
     "statuses": list(MEANINGS),
     "glyphs": GLYPHS,
@@ -282,7 +282,7 @@ class Dashboard:
 
 
 def _environment() -> jinja2.Environment:
-    pages = resources.files("skidway.audit").joinpath("pages")
+    pages = resources.files("skidway.audit.collector").joinpath("pages")
     templates = {
         entry.name: entry.read_text("utf-8")
         for entry in pages.iterdir()

@@ -13,13 +13,11 @@ import pwd
 from collections.abc import Sequence
 from typing import Any
 
-from skidway.audit.commands import options as asking
-from skidway.audit.commands import publication as saying
+from skidway.audit.commands import options, publication
 from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.evidence.ledger_evidence import NO_BUCKETS
-from skidway.audit.judgement import acceptances as accepting
-from skidway.audit.judgement import reasons
+from skidway.audit.judgement import acceptances, reasons
 from skidway.audit.judgement.acceptances import Signature
 from skidway.audit.judgement.counting_places import place_of
 from skidway.audit.judgement.retired_places import RetiredPlaces
@@ -69,21 +67,21 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--revoke", action="store_true", help="take it back")
     add_config_options(parser)
     add_json_option(parser)
-    asking.add_where(parser)
+    options.add_where(parser)
 
 
 def _accept(args: argparse.Namespace) -> int:
     clock = SystemClock()
-    settings = asking.settings_of(args)
+    settings = options.settings_of(args)
     signed = _signature(args, clock)
     found, standing = _buckets(args, settings, clock)
     decisions: Sequence[Decision]
     if args.revoke:
-        decisions = accepting.revocations(found, standing, signed)
+        decisions = acceptances.revocations(found, standing, signed)
         buckets = {(each.source, each.bucket, each.bucket_ms) for each in standing}
         said = [f"{name}: taken back" for key, (name, _) in _named(found).items() if key in buckets]
     else:
-        decisions = accepted = accepting.acceptances(found, signed)
+        decisions = accepted = acceptances.acceptances(found, signed)
         by_bucket = _named(found)
         said = [_line(*by_bucket[x.source, x.bucket, x.bucket_ms], args.json) for x in accepted]
     publish(args, settings, decisions, clock)
@@ -92,10 +90,10 @@ def _accept(args: argparse.Namespace) -> int:
 
 def _retire(args: argparse.Namespace) -> int:
     clock = SystemClock()
-    settings = asking.settings_of(args)
+    settings = options.settings_of(args)
     signed = _signature(args, clock)
     place = " ".join(args.place)
-    ledger = asking.ledger_of(args, settings, clock)
+    ledger = options.ledger_of(args, settings, clock)
     try:
         evidence = ledger.evidence(NO_BUCKETS)
     finally:
@@ -104,14 +102,14 @@ def _retire(args: argparse.Namespace) -> int:
     if args.revoke:
         texts = () if settings is None else settings.retired_places
         known = _retired_places(evidence, place, place)
-        others = accepting.other_retirements(
+        others = acceptances.other_retirements(
             place, texts, evidence.retirements, lambda text: _retired_places(evidence, place, text)
         )
-        decisions = accepting.reinstatements(place, evidence.retirements, signed, others)
-        said = [accepting.reinstated(place, known, others)]
+        decisions = acceptances.reinstatements(place, evidence.retirements, signed, others)
+        said = [acceptances.reinstated(place, known, others)]
     else:
         known = list(dict.fromkeys(_places_of(evidence, place)))
-        decisions = [accepting.retirement(place, known, signed)]
+        decisions = [acceptances.retirement(place, known, signed)]
         said = [f"{place} is retired by {signed.person}: nobody waits for its counts any more."]
     publish(args, settings, decisions, clock)
     return _tell(args, said, decisions)
@@ -127,7 +125,7 @@ def publish(
     values = [encode(each) for each in decisions]
     if max(map(len, values)) > LIMIT_BYTES:
         raise UsageError("One bucket has more findings than a message takes: nothing was accepted.")
-    saying.say(args, settings, values, clock, "the decision")
+    publication.say(args, settings, values, clock, "the decision")
 
 
 def _signature(args: argparse.Namespace, clock: Clock) -> Signature:
@@ -146,13 +144,13 @@ def _buckets(
     last = first if args.last is None else parse_moment(args.last, now_ms, "LAST")
     if last < first:
         raise UsageError("LAST must not be before BUCKET.")
-    policy = asking.policy_of(args, settings)
-    names = asking.with_rejects([args.topic])
-    ledger = asking.ledger_of(args, settings, clock)
+    policy = options.policy_of(args, settings)
+    names = options.with_rejects([args.topic])
+    ledger = options.ledger_of(args, settings, clock)
     try:
         size = ledger.bucket_ms() or DEFAULT_BUCKET_MS
         window = (first - size + 1, last + 1)
-        evidence = ledger.evidence(window, asking.topics_named(names))
+        evidence = ledger.evidence(window, options.topics_named(names))
     finally:
         ledger.close()
     if evidence.unread:
@@ -167,7 +165,7 @@ def _buckets(
     found = [
         verdict
         for verdict in verdicts(evidence, policy, now_ms)
-        if asking.is_named(verdict.source, names) and verdict.bucket + verdict.bucket_ms > first
+        if options.is_named(verdict.source, names) and verdict.bucket + verdict.bucket_ms > first
     ]
     return found, [each for topic in evidence.topics.values() for each in topic.acceptances]
 

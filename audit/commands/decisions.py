@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from skidway.audit.commands import options as asking
+from skidway.audit.commands import options
 from skidway.audit.judgement import reasons
 from skidway.audit.topic.decisions import Acceptance, Retirement
 from skidway.cli.options import add_config_options, add_json_option
@@ -21,12 +21,12 @@ def register(verbs: Any) -> None:
     parser = verbs.add_parser("decisions", help=words, description=f"{words}.")
     add_config_options(parser)
     add_json_option(parser)
-    asking.add_where(parser)
+    options.add_where(parser)
     parser.set_defaults(run=_decisions, tiers=None, lateness_ms=None)
 
 
 def _decisions(args: argparse.Namespace) -> int:
-    ledger = asking.ledger_of(args, asking.settings_of(args), SystemClock())
+    ledger = options.ledger_of(args, options.settings_of(args), SystemClock())
     try:
         found = sorted(ledger.decisions(), key=lambda each: (each.time_ms, each.id))
     finally:

@@ -8,7 +8,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from skidway.audit.commands import options as asking
+from skidway.audit.commands import options
 from skidway.audit.commands.live_ledger import Following
 from skidway.audit.commands.polling import patiently
 from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
@@ -38,14 +38,14 @@ def register(verbs: Any) -> None:
     )
     add_config_options(hosts)
     add_json_option(hosts)
-    asking.add_where(hosts)
+    options.add_where(hosts)
     hosts.set_defaults(run=_hosts, tiers=None, lateness_ms=None)
     wait = verbs.add_parser(
         "wait", help="wait until hosts have sealed past a time and are complete since; 1 if not"
     )
     add_config_options(wait)
     add_json_option(wait)
-    asking.add_where(wait)
+    options.add_where(wait)
     wait.add_argument(
         "--host", action="append", required=True, metavar="HOST", help="may be repeated"
     )
@@ -65,9 +65,9 @@ def register(verbs: Any) -> None:
 
 def _hosts(args: argparse.Namespace) -> int:
     clock = SystemClock()
-    settings = asking.settings_of(args)
-    policy = asking.policy_of(args, settings)
-    ledger = asking.ledger_of(args, settings, clock)
+    settings = options.settings_of(args)
+    policy = options.policy_of(args, settings)
+    ledger = options.ledger_of(args, settings, clock)
     try:
         evidence = ledger.evidence(NO_BUCKETS)
     finally:
@@ -87,7 +87,7 @@ def _hosts(args: argparse.Namespace) -> int:
 
 def _wait(args: argparse.Namespace) -> int:
     clock = SystemClock()
-    settings = asking.settings_of(args)
+    settings = options.settings_of(args)
     policy = _gate_policy(args, settings)
     since_ms = parse_since(args.since, clock.time_ms())
     if not args.timeout_s >= 0:
@@ -102,7 +102,7 @@ def _wait(args: argparse.Namespace) -> int:
             Progress("hosts proven", len(set(args.host))),
         )
         if any(x.is_short for x in found) and following.is_store:
-            asking.note_staleness(following.ledger, clock)
+            options.note_staleness(following.ledger, clock)
     waited_s = clock.monotonic() - begun
     if args.json:
         print_json(host_report.wait_document(found, since_ms, policy, waited_s))
@@ -114,7 +114,7 @@ def _wait(args: argparse.Namespace) -> int:
 def _gate_policy(args: argparse.Namespace, settings: AuditSettings | None) -> Policy:
     """Unless told otherwise without hdfs, which waits for the next load, where another tier than
     the agent's is left: with that alone nothing would be compared."""
-    policy = asking.policy_of(args, settings)
+    policy = options.policy_of(args, settings)
     if args.tiers is None and set(policy.tiers) != {Tier.AGENT, Tier.HDFS}:
         policy = replace(policy, tiers=tuple(x for x in policy.tiers if x is not Tier.HDFS))
     if Tier.AGENT not in policy.tiers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from types import TracebackType
 
-from skidway.audit.commands import options as asking
+from skidway.audit.commands import options
 from skidway.audit.evidence.collection import Collection
 from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.settings import AuditSettings
@@ -24,7 +24,7 @@ class Following:
         self._args = args
         self._settings = settings
         self._clock = clock
-        folder = asking.store_of(args, settings)
+        folder = options.store_of(args, settings)
         self.is_store = folder is not None
         self.ledger = Ledger() if folder is None else Ledger(folder / DATABASE)
         self._client: Client | None = None
@@ -48,7 +48,7 @@ class Following:
         if self.is_store:
             return
         if self._client is None or self._collection is None:
-            self._client = asking.client_of(self._args, self._settings)
+            self._client = options.client_of(self._args, self._settings)
             fetcher = Fetcher(self._client)
             self._collection = Collection(self._client, fetcher, self.ledger, self._clock)
         try:

@@ -15,8 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from skidway import settings
+from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.evidence.collection import collect_all
-from skidway.audit.evidence.evidence import REJECTED_SUFFIX
 from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.judgement import roster
 from skidway.audit.judgement.verdict import Policy

@@ -6,7 +6,7 @@ import argparse
 import time
 from collections.abc import Sequence
 
-from skidway.audit.commands import options as asking
+from skidway.audit.commands import options
 from skidway.audit.settings import AuditSettings
 from skidway.audit.topic import topic
 from skidway.audit.topic.messages import TOPIC
@@ -30,7 +30,7 @@ def say(
 
     what: they are, for its sentence.
     """
-    with asking.client_of(args, settings) as client:
+    with options.client_of(args, settings) as client:
         _publish(client, values, clock, what)
 
 
@@ -52,9 +52,9 @@ class Said:
         self._waiting = list(enumerate(values))
 
     def pending(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
-        """As audit.publisher.Outbox."""
+        """As audit.topic.publisher.Outbox."""
         return [each for each in self._waiting if each[0] > after][:limit]
 
     def published(self, up_to: int) -> None:
-        """As audit.publisher.Outbox."""
+        """As audit.topic.publisher.Outbox."""
         self._waiting = [each for each in self._waiting if each[0] > up_to]

@@ -26,8 +26,7 @@ from skidway import log
 from skidway.audit.counter import continuity
 from skidway.audit.counter.continuity import Following, Step
 from skidway.audit.counter.state import CounterState, PartitionId, Progress
-from skidway.audit.counts import marks
-from skidway.audit.counts import topic_patterns as topics
+from skidway.audit.counts import marks, topic_patterns
 from skidway.audit.counts.counts import Counts, identify
 from skidway.audit.counts.deltas import number_deltas
 from skidway.audit.counts.marks import FileKey
@@ -117,7 +116,7 @@ class Counter:
         """Finds topics and partitions that are new, gone, or made again."""
         found = self._client.metadata().topics
         usable = [name for name, topic in found.items() if topic.error is ErrorCode.NONE]
-        chosen = topics.choose(self._settings.topics, usable)
+        chosen = topic_patterns.choose(self._settings.topics, usable)
         wanted: dict[TopicPartition, Source] = {}
         for name, source in self._sources_of(chosen, {n: found[n].topic_id for n in chosen}):
             for partition in found[name].partitions:

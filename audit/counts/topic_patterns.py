@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from skidway.audit.evidence.evidence import REJECTED_SUFFIX
 from skidway.errors import ConfigurationRefused
+
+REJECTED_SUFFIX = ".rejected"
+"""Behind a topic's name: where its rejects go."""
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 

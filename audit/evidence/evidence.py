@@ -38,8 +38,6 @@ from skidway.audit.topic.messages import (
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
-REJECTED_SUFFIX = ".rejected"
-
 NEVER_AHEAD_MS = 1 << 62
 """A moment behind all seals."""
 
@@ -169,7 +167,7 @@ class Evidence:
     producer). began: the least clock of any message of an agent. bounds: by agent, the widest that
     it ever said. unread: how many messages have a schema that this version does not have, by its
     fingerprint. heard, readings, offsets (by agent): what does not rest on the senders' clocks
-    alone, see audit.hearing. overlaps: agents of one host that were alive side by side. resumed: by
+    alone, see hearing. overlaps: agents of one host that were alive side by side. resumed: by
     agent and epoch above 1, our clock when a seal of it came live first. taken_ms: our clock when
     something was taken last; 0 for never. retirements: those that nobody took back. asked: the
     names of the topics that are to be judged, others are there for their sake; None: all. window:

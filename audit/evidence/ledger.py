@@ -148,8 +148,8 @@ CREATE TABLE IF NOT EXISTS recounts (
 the inodes of announced files were made, and whose content lay there before (see rereading);
 messages of schemas that this version does not have, and from where the topics are to be read again
 by one that has them; when senders were heard, their clocks, seals of clocks that were ahead, when
-agents went on in a new epoch, and where agents' messages lie (see audit.hearing), and which of them
-were alive side by side (see audit.overlaps); what their hosts are called, by the order of their
+agents went on in a new epoch, and where agents' messages lie (see hearing), and which of them
+were alive side by side (see overlaps); what their hosts are called, by the order of their
 messages; what people decided and recounts found, as they said it. Tables that a program without
 them does not miss: it opens the store all the same, so an upgrade of the collector can go back; so
 they make no new format."""

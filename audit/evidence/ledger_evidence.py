@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from skidway.audit.counts.counts import Sums
+from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.evidence.evidence import (
     NEVER_AHEAD_MS,
-    REJECTED_SUFFIX,
     Coverage,
     Evidence,
     GapNote,
@@ -299,7 +299,7 @@ class _Reader:
     def _seals_around(
         self, number: int, key: SenderKey, reread: Rereading, clone: int
     ) -> Iterator[SealNote]:
-        """The last seal before it and the first behind it, as audit.doublings looks for them."""
+        """The last seal before it and the first behind it: judgement.doublings looks for them."""
         agent = agent_named(key.producer)
         whose, behind = (number, agent, key.epoch), 0
         if reread.since_ms is not None:

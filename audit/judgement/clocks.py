@@ -1,4 +1,4 @@
-"""Which clock is wrong: ours, or a sender's. Pure; see audit.hearing for what is measured.
+"""Which clock is wrong: ours, or a sender's. Pure; see evidence.hearing for what is measured.
 
 Most clocks agree. So where more than half of the senders that were read lately differ from ours to
 one side, ours is wrong by the middle one of their differences; the others are compared with what

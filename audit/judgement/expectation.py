@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.evidence.evidence import (
-    REJECTED_SUFFIX,
     Evidence,
     SealNote,
     SenderKey,

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from skidway.audit.counts.counts import NO_AGENT
-from skidway.audit.evidence.evidence import REJECTED_SUFFIX, Evidence, agent_named
+from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
+from skidway.audit.evidence.evidence import Evidence, agent_named
 from skidway.audit.judgement.clocks import behind_ms, ours_ahead_ms
 from skidway.audit.judgement.expectation import usable_seals
 from skidway.audit.judgement.newest_agents import namesakes, newest_agents

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from skidway.audit.evidence.evidence import REJECTED_SUFFIX, SenderKey, TopicEvidence
+from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
+from skidway.audit.evidence.evidence import SenderKey, TopicEvidence
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.verdict import BucketVerdict, Finding, Status
 from skidway.audit.topic.messages import Tier

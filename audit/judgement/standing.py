@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from skidway.audit.evidence.evidence import REJECTED_SUFFIX, Evidence, GapNote
+from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
+from skidway.audit.evidence.evidence import Evidence, GapNote
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict, Policy, Status
 from skidway.audit.topic.recount_result import RecountResult
@@ -90,7 +91,7 @@ class TopicStanding:
 @dataclass(frozen=True, slots=True)
 class Standing:
     """Of all topics. starts: of the newest buckets, newest first. judged_ms: our clock when the
-    newest were judged. unjudged: blocks of buckets (audit.judging) that nobody has judged yet."""
+    newest were judged. unjudged: blocks of buckets (collector.judge) that nobody has judged yet."""
 
     topics: tuple[TopicStanding, ...]
     starts: tuple[int, ...]

@@ -12,7 +12,7 @@ For each (source topic, agent, bucket), all of these must hold before it is comp
     seal      the agent's newest seal was made behind the bucket's end plus lateness, or is the
               last word of an agent that nobody waits for; and no delta touched the bucket after
               that seal's `at`. A seal is of a topic by its name, also where it was made again
-    clock     ours, too, is behind the bucket's end plus lateness (audit.clocks: where it is ahead
+    clock     ours, too, is behind the bucket's end plus lateness (clocks: where it is ahead
               of most others, what it should say)
     equation  every tier that the topic must have counted, and all counted the same records
 

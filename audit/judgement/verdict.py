@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from skidway.audit.counts import topic_patterns as topics
+from skidway.audit.counts import topic_patterns
 from skidway.audit.counts.counts import NO_AGENT, Sums
 from skidway.audit.judgement.roster import Roster
 from skidway.audit.topic.decisions import Acceptance, FindingName
@@ -57,7 +57,7 @@ class Exemption:
 
     def holds(self, source: Source) -> bool:
         """Whether the source topic is one of them."""
-        return bool(topics.choose(self.topics, [f"{source.cluster}.{source.topic}"]))
+        return bool(topic_patterns.choose(self.topics, [f"{source.cluster}.{source.topic}"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Policy:
     dead. lateness_ms, ahead_ms: how late lines come, and how far ahead their times are; where an
     agent says more of its own, that holds. clock_difference_ms: clocks that differ by more are
     named. rejects_share: the greatest share of a bucket's records that may be rejects without a
-    warning. retired_places: texts, see audit.retired_places. loads_every_ms: how often each output
+    warning. retired_places: texts, see retired_places. loads_every_ms: how often each output
     is loaded; None: nobody says.
     """
 

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from skidway.audit.counts.counts import Sums
-from skidway.audit.evidence.evidence import REJECTED_SUFFIX
+from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.judgement.standing import Standing, TopicStanding
 from skidway.audit.judgement.verdict import AgentVerdict, BucketVerdict, Place, Status
 from skidway.audit.topic.decisions import Acceptance

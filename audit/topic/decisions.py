@@ -21,7 +21,7 @@ from skidway.kafka.source import Source
 
 
 class FindingName(NamedTuple):
-    """Names a finding of a bucket. agent: 0 for none; finding: audit.verdict.Finding.name."""
+    """Names a finding of a bucket. agent: 0 for none; finding: judgement.verdict.Finding.name."""
 
     agent: int
     finding: str

@@ -2,8 +2,8 @@
 
 Four schemas: schemas/audit.avsc for the numbered messages of a tier (Delta, Seal, and Heartbeat,
 which repeats the last number), schemas/announcement.avsc for what a file id stands for,
-schemas/decision.avsc for what people decide (audit.decisions), and schemas/recount.avsc for what a
-recount found (audit.recount_result). The key of a numbered message is
+schemas/decision.avsc for what people decide (decisions), and schemas/recount.avsc for what a
+recount found (recount_result). The key of a numbered message is
 (tier, producer, epoch, number); the same key always has the same content.
 
 Positions count bytes, offsets count records, times and buckets are ms since the epoch.
@@ -116,7 +116,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What one message counted of one (source topic, agent, bucket); see audit.counts.Sums.
+    """What one message counted of one (source topic, agent, bucket); see counts.counts.Sums.
 
     previous: number of this producer's delta of the same epoch that touched the bucket before, 0
     for none.

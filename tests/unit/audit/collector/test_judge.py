@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from skidway.audit.collector import judge as judging
-from skidway.audit.collector.judge import BLOCK_MS, Judging
+from skidway.audit.collector import judge
+from skidway.audit.collector.judge import BLOCK_MS, Judge
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.judgement.standing import judged
 from skidway.audit.judgement.verdict import Policy, Status
@@ -38,7 +38,7 @@ class Site:
 
     def __init__(self) -> None:
         self.ledger, self.clock = Ledger(), ManualClock()
-        self.judging = Judging(self.ledger, lambda: POLICY, self.clock)
+        self.judge = Judge(self.ledger, lambda: POLICY, self.clock)
         self.numbers = {AGENT: 0, BROKER: 0}
         self.touched: dict[tuple[Sender, Source, int], int] = {}
 
@@ -69,7 +69,7 @@ def test_block_by_block_is_everything_at_once(seed: int) -> None:
             index = chance.choice([-70, 0, 1, 59, 60, 61, 300, 10_000, 10_001])
             site.count(chance.choice([LOGS, OTHER]), index, broker=chance.choice([5, 5, 5, 4]))
         site.seal()
-        found = site.judging.step()
+        found = site.judge.step()
         assert found == judged(site.ledger.evidence(), POLICY, site.clock.time_ms())
         assert found.unjudged == 0
 
@@ -81,8 +81,8 @@ def test_what_was_not_judged_yet_is_never_called_complete(monkeypatch: pytest.Mo
     for hour in range(10):
         site.count(LOGS, hour * BLOCK_MS // SIZE, broker=4 if hour == 0 else 5)
     site.seal()
-    monkeypatch.setattr(judging, "NEVER_S", -1.0)
-    found = site.judging.step()
+    monkeypatch.setattr(judge, "NEVER_S", -1.0)
+    found = site.judge.step()
     assert found.by_status == {Status.COMPLETE: 3}
     assert found.unjudged == 7
     assert report.exit_status(found, everything=False) == 1
@@ -91,7 +91,7 @@ def test_what_was_not_judged_yet_is_never_called_complete(monkeypatch: pytest.Mo
     )
     assert [topic.complete_until for topic in found.counted] == [None]
     for _ in range(7):
-        found = site.judging.step()
+        found = site.judge.step()
     assert (found.unjudged, found.overdue) == (0, {Status.INCOMPLETE: 1})
 
 
@@ -101,19 +101,19 @@ def test_older_blocks_are_judged_again_in_turn(monkeypatch: pytest.MonkeyPatch) 
     for hour in range(6):
         site.count(LOGS, hour * BLOCK_MS // SIZE)
     site.seal()
-    assert site.judging.step().by_status == {Status.COMPLETE: 6}
-    monkeypatch.setattr(judging, "AGAIN_S", -1.0)
+    assert site.judge.step().by_status == {Status.COMPLETE: 6}
+    monkeypatch.setattr(judge, "AGAIN_S", -1.0)
     site.count(LOGS, 0, broker=4)
     site.seal()
-    assert any(site.judging.step().overdue for _ in range(4))
+    assert any(site.judge.step().overdue for _ in range(4))
 
 
 def test_blocks_that_are_gone_are_forgotten() -> None:
     """The store was made anew."""
     site = Site()
     site.count(LOGS, 0)
-    assert site.judging.step().counted
+    assert site.judge.step().counted
     site.ledger._connection.execute("DELETE FROM tallies")
-    found = site.judging.step()
+    found = site.judge.step()
     assert (found.counted, found.starts) == ((), ())
     assert [topic.source for topic in found.topics] == [LOGS]

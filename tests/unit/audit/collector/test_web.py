@@ -13,7 +13,7 @@ import pytest
 from skidway.audit.collector.web import HOSTS_SHOWN, Dashboard
 from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.ledger import Ledger, ledger_of
-from skidway.audit.judgement import acceptances as accepting
+from skidway.audit.judgement import acceptances
 from skidway.audit.judgement.acceptances import Signature
 from skidway.audit.judgement.roster import Entry, Roster
 from skidway.audit.judgement.standing import Standing, judged
@@ -142,7 +142,7 @@ def test_a_warning_colours_the_page_until_it_is_accepted() -> None:
     assert words in body
     signed = Signature(5, "ada", "a bad deploy")
     found = verdicts(ledger.evidence(), POLICY, 10**12)
-    ledger.take(map(messages.encode, accepting.acceptances(found, signed)))
+    ledger.take(map(messages.encode, acceptances.acceptances(found, signed)))
     body = _get(ledger, "/")[2]
     assert headline.format("complete") in body
     assert f"{words}, accepted by ada (a bad deploy)" in body
@@ -333,7 +333,7 @@ def test_what_was_accepted_is_passed_over_and_counted() -> None:
     ledger.take([messages.encode(Delta(AGENT, 3, 5, losses=(loss,)))])
     assert "all complete up to 1970-01-01 00:01:00" in _get(ledger, "/")[2]
     found = verdicts(ledger.evidence(), POLICY, ManualClock().time_ms())
-    accepted = accepting.acceptances(found, Signature(5, "ada", "<why>"))
+    accepted = acceptances.acceptances(found, Signature(5, "ada", "<why>"))
     ledger.take(map(messages.encode, accepted))
     body = _get(ledger, "/")[2]
     assert "2 of 3 buckets of 1 topic are complete; 1 is not, and accepted (1 lost)." in body

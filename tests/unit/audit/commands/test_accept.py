@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from skidway.audit.commands import accept as deciding
-from skidway.audit.commands import publication as saying
+from skidway.audit.commands import accept, publication
 from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.topic import messages
 from skidway.audit.topic.decisions import Decision, Retirement
@@ -81,7 +80,7 @@ def ask(
     def publish(_args: Any, _settings: Any, decisions: Sequence[Decision], _clock: Any) -> None:
         store.take([messages.encode(each) for each in decisions], now_ms=10**9)
 
-    monkeypatch.setattr(deciding, "publish", publish)
+    monkeypatch.setattr(accept, "publish", publish)
     for module in ("cli", "commands.accept", "commands.decisions"):
         monkeypatch.setattr(f"skidway.audit.{module}.SystemClock", lambda: ManualClock(10**9))
 
@@ -116,7 +115,7 @@ def test_by_a_clock_that_is_ahead_nothing_is_accepted(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would make buckets due, and agents silent, before they are."""
-    monkeypatch.setattr(deciding, "SystemClock", lambda: ManualClock(10**9 + 3_600_000))
+    monkeypatch.setattr(accept, "SystemClock", lambda: ManualClock(10**9 + 3_600_000))
     status, printed = ask(
         "accept dc1.logs 1970-01-01T00:01:30Z --reason known --set silence.ms=60000"
         " --set lateness.ms=0"
@@ -297,7 +296,7 @@ def test_what_is_decided_is_published_in_order_to_the_audit_topic() -> None:
     """Each leaves the command when all in-sync replicas have it."""
     cluster = MemoryCluster()
     said = [Retirement(1, 5, "ada", "x", "hdfs /old"), Retirement(2, 5, "ada", "x", "mirror")]
-    outbox = saying.Said([messages.encode(each) for each in said])
+    outbox = publication.Said([messages.encode(each) for each in said])
     cluster.create(TOPIC)
     publisher = Publisher(MemoryProducer(cluster), outbox, TopicPartition(TOPIC, 0), ManualClock())
     assert publisher.flush(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skidway.audit.counts import topic_patterns as topics
+from skidway.audit.counts import topic_patterns
 from skidway.errors import ConfigurationRefused
 
 EXISTING = ["_skidway_audit", "dc1._skidway_audit", "dc1.logs", "dc1.logs.rejected", "logs", "mail"]
@@ -25,10 +25,10 @@ def test_patterns_match_whole_names_and_never_our_own_topics(
     texts: list[str], expected: list[str]
 ) -> None:
     """A topic's name brings its rejects; topics beginning with _ have to be named."""
-    assert topics.choose(texts, EXISTING) == expected
+    assert topic_patterns.choose(texts, EXISTING) == expected
 
 
 def test_what_is_no_regular_expression_is_refused_with_a_sentence() -> None:
     """Before the program starts, not when the first topic comes."""
     with pytest.raises(ConfigurationRefused, match="neither a topic's name"):
-        topics.check(["dc1.(*"])
+        topic_patterns.check(["dc1.(*"])

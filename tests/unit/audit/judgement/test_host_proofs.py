@@ -11,7 +11,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from skidway.audit.evidence.evidence import Evidence
-from skidway.audit.judgement import acceptances as accepting
+from skidway.audit.judgement import acceptances
 from skidway.audit.judgement.acceptances import Signature
 from skidway.audit.judgement.host_proofs import Proof, proofs
 from skidway.audit.judgement.roster import Entry, Roster
@@ -201,7 +201,7 @@ def test_a_loss_that_was_accepted_does_not_hold_the_gate_back() -> None:
     [proof] = asked(lost, now=later)
     assert proof.is_short
     found = verdicts(Fold(lost).evidence(), POLICY, later)
-    accepted = accepting.acceptances(found, Signature(later, "ada", "known"))
+    accepted = acceptances.acceptances(found, Signature(later, "ada", "known"))
     [proof] = asked([*lost, *accepted], now=later)
     assert not proof.is_short, proof.reasons
 

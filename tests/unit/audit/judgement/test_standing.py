@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from skidway.audit.collector.judge import Judging
+from skidway.audit.collector.judge import Judge
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.judgement.standing import NEWEST_BUCKETS, Standing, judged
 from skidway.audit.judgement.verdict import Policy, Status
@@ -203,6 +203,6 @@ def test_a_loss_is_listed_where_no_line_arrived() -> None:
     assert topic.oldest_overdue == 5 * SIZE
     assert topic.newest[5 * SIZE].reasons[0].endswith("is lost: it vanished")
     assert report.exit_status(found, everything=False) == 1
-    assert Judging(ledger, lambda: POLICY, ManualClock()).step().by_status == found.by_status
+    assert Judge(ledger, lambda: POLICY, ManualClock()).step().by_status == found.by_status
     assert ledger.newest_buckets(5) == [5 * SIZE, 0]
     assert judged(ledger.evidence((0, SIZE)), POLICY, NOW).by_status == {Status.COMPLETE: 1}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skidway.audit.evidence.ledger import Ledger, Position
-from skidway.audit.judgement import acceptances as accepting
+from skidway.audit.judgement import acceptances
 from skidway.audit.judgement.topic_judgement import TopicJudgement, verdicts
 from skidway.audit.judgement.verdict import Policy, Status
 from skidway.audit.topic import messages
@@ -112,7 +112,7 @@ def test_what_a_newer_version_said_is_covered_by_no_acceptance_of_before(store: 
     ledger = Ledger(store)
     ledger.take([messages.encode(SAID_LATER[0])])
     lost = verdicts(ledger.evidence(), POLICY, 300)
-    said = accepting.acceptances(lost, accepting.Signature(300, "ada", "the disk died"))
+    said = acceptances.acceptances(lost, acceptances.Signature(300, "ada", "the disk died"))
     ledger.take([messages.encode(x) for x in said])
     for more, left in ((), Status.COMPLETE), ([encoded(SAID_LATER[1])], Status.UNKNOWN):
         ledger.take(more)

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from skidway.audit.commands import publication as saying
+from skidway.audit.commands import publication
 from skidway.audit.counts import checksum
 from skidway.audit.counts.counts import Counts
 from skidway.audit.counts.deltas import number_deltas
@@ -658,7 +658,7 @@ def test_the_collector_is_told_what_a_night_s_recount_found(
     ledger.take(map(encode, output.messages()))
     ledger.close()
     said: list[bytes] = []
-    monkeypatch.setattr(saying, "say", lambda args, settings, values, *others: said.extend(values))
+    monkeypatch.setattr(publication, "say", lambda args, settings, values, *_: said.extend(values))
     given = ["--store", str(store), "--output", str(output.root)]
     assert main(["audit", "recount", *given, "--since", "1970-01-01T02:30:00Z", "--tell"]) == 0
     [result] = map(decode, said)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skidway.audit.evidence.ledger import ledger_of
-from skidway.audit.judgement import acceptances as accepting
+from skidway.audit.judgement import acceptances
 from skidway.audit.judgement.acceptances import Signature
 from skidway.audit.judgement.retired_places import RetiredPlaces, check
 from skidway.audit.judgement.roster import Entry, Roster
@@ -76,7 +76,7 @@ def bucket(found: list[Message], policy: Policy = POLICY, now: int = NOW) -> Buc
 
 
 def accepted(found: list[Message], policy: Policy = POLICY) -> list[Message]:
-    return [*found, *accepting.acceptances([bucket(found, policy)], SIGNED)]
+    return [*found, *acceptances.acceptances([bucket(found, policy)], SIGNED)]
 
 
 @promise("6 acceptance")
@@ -109,7 +109,7 @@ def test_an_accepted_loss_stays_a_loss_and_holds_nothing_back() -> None:
 def test_what_comes_later_is_not_covered() -> None:
     """Another loss in the same bucket, and a tier that is short by then."""
     seen = said(5, None, LOSS)
-    [acceptance] = accepting.acceptances([bucket(seen)], SIGNED)
+    [acceptance] = acceptances.acceptances([bucket(seen)], SIGNED)
     other = replace(LOSS, first=200, end=300)
     found = bucket([*said(5, None, LOSS, other), acceptance])
     assert (found.residue, found.is_overdue) == (Status.LOST, True)
@@ -120,7 +120,7 @@ def test_what_comes_later_is_not_covered() -> None:
     found = bucket([*said(4, None, LOSS), acceptance])
     assert (found.status, found.residue) == (Status.LOST, Status.INCOMPLETE)
     assert found.word == "incomplete (lost, accepted)"  # as the sentence and the metrics count it
-    again = accepting.acceptances([found], SIGNED)
+    again = acceptances.acceptances([found], SIGNED)
     assert bucket([*said(4, None, LOSS), acceptance, *again]).is_accepted
 
 
@@ -133,11 +133,11 @@ def test_a_loss_of_the_same_words_is_another_one() -> None:
 def test_an_acceptance_that_is_taken_back_covers_nothing() -> None:
     """And one that is given again afterwards covers again."""
     found = accepted(said(5, None, LOSS))
-    revoked = [*found, *accepting.revocations([bucket(found)], _standing(found), SIGNED)]
+    revoked = [*found, *acceptances.revocations([bucket(found)], _standing(found), SIGNED)]
     assert bucket(revoked).is_overdue
     assert bucket(accepted(revoked)).is_accepted
     with pytest.raises(UsageError, match="Nothing of these buckets was accepted"):
-        accepting.revocations([bucket(revoked)], _standing(revoked), SIGNED)
+        acceptances.revocations([bucket(revoked)], _standing(revoked), SIGNED)
 
 
 def _standing(messages: list[Message]) -> list[Acceptance]:
@@ -147,9 +147,9 @@ def _standing(messages: list[Message]) -> list[Acceptance]:
 def test_all_that_was_accepted_of_a_bucket_is_taken_back() -> None:
     """Also by whom a second person accepted the same, and what covers nothing at the moment."""
     lost = said(5, None, LOSS)
-    both = [*lost, *accepting.acceptances([bucket(lost)], SIGNED)]
-    both += accepting.acceptances([bucket(lost)], replace(SIGNED, person="grace"))
-    revoked = [*both, *accepting.revocations([bucket(both)], _standing(both), SIGNED)]
+    both = [*lost, *acceptances.acceptances([bucket(lost)], SIGNED)]
+    both += acceptances.acceptances([bucket(lost)], replace(SIGNED, person="grace"))
+    revoked = [*both, *acceptances.revocations([bucket(both)], _standing(both), SIGNED)]
     assert (bucket(both).is_accepted, bucket(revoked).is_accepted) == (True, False)
 
 
@@ -157,7 +157,7 @@ def test_another_difference_of_the_same_words_is_not_covered() -> None:
     """ "Short by 2" of some records is accepted; then other records are those that are short."""
     short = said(3, None)
     assert bucket(accepted(short)).is_accepted
-    acceptance = accepting.acceptances([bucket(short)], SIGNED)
+    acceptance = acceptances.acceptances([bucket(short)], SIGNED)
     other = [_with_checksum(message, 77) for message in short]
     assert bucket(short).reasons == bucket(other).reasons
     assert not bucket([*other, *acceptance]).is_accepted
@@ -173,7 +173,7 @@ def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() 
     """Records that come later into the bucket, and never get there either, are not covered."""
     early = said(None)
     assert "tier hdfs never reported this topic" in bucket(early).reasons[0]
-    [acceptance] = accepting.acceptances([bucket(early)], SIGNED)
+    [acceptance] = acceptances.acceptances([bucket(early)], SIGNED)
     assert bucket([*early, acceptance]).is_accepted
     more = [delta(AGENT, 2, 3), delta(BROKER, 2, 2)]
     later = bucket([*early, acceptance, *more])
@@ -188,7 +188,7 @@ def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
     new = replace(AGENT, epoch=2)
     early = [*said(), delta(new, 5), delta(BROKER, 5, 2), delta(OLD, 5, 2)]
     doubted = "before its first seal"
-    [acceptance] = accepting.acceptances([bucket(early)], SIGNED)
+    [acceptance] = acceptances.acceptances([bucket(early)], SIGNED)
     [words] = [x for x in bucket([*early, acceptance]).reasons if doubted in x]
     assert "accepted by ada" in words
     counted = [delta(BROKER, 9, 3), delta(OLD, 9, 3)]
@@ -210,7 +210,7 @@ def test_what_is_not_there_cannot_be_accepted() -> None:
         ([bucket(said()[:-1])], "open only"),
     ):
         with pytest.raises(UsageError, match=words):
-            accepting.acceptances(found, SIGNED)
+            acceptances.acceptances(found, SIGNED)
 
 
 def test_unknown_and_incomplete_buckets_can_be_accepted() -> None:
@@ -419,23 +419,23 @@ def test_of_a_broken_chain_the_acceptance_is_of_what_was_counted_then() -> None:
 def test_a_place_is_retired_by_a_message_and_taken_back() -> None:
     """As by the setting; it stands in the evidence of every window."""
     known = [Place(Tier.HDFS, "/old/dc1.logs", is_retired=True)]
-    retired = accepting.retirement("hdfs /old", known, SIGNED)
+    retired = acceptances.retirement("hdfs /old", known, SIGNED)
     assert bucket([*said(3, 5), retired]).status is Status.COMPLETE
     ledger = ledger_of(map(messages.encode, [*said(3, 5), retired]))
     assert verdicts(ledger.evidence((START, START + 1)), POLICY, NOW)[0].status is Status.COMPLETE
-    [back] = accepting.reinstatements("hdfs /old", [retired], SIGNED)
+    [back] = acceptances.reinstatements("hdfs /old", [retired], SIGNED)
     assert bucket([*said(3, 5), retired, back]).status is Status.INCOMPLETE
     with pytest.raises(UsageError, match="was not retired by this command"):
-        accepting.reinstatements("hdfs /new", [retired], SIGNED)
+        acceptances.reinstatements("hdfs /new", [retired], SIGNED)
 
 
 def test_only_what_has_counted_is_retired_by_the_command() -> None:
     """A sentence with the places that there are, or with the words that name one."""
     known = [Place(Tier.HDFS, "/old/dc1.logs"), Place(Tier.BROKER, "dc1")]
     with pytest.raises(UsageError, match=r"broker dc1, hdfs /old/dc1\.logs"):
-        accepting.retirement("hdfs /odl", known, SIGNED)
+        acceptances.retirement("hdfs /odl", known, SIGNED)
     with pytest.raises(UsageError, match="names no place"):
-        accepting.retirement("/old", known, SIGNED)
+        acceptances.retirement("/old", known, SIGNED)
 
 
 decisions: st.SearchStrategy[Decision] = st.one_of(
@@ -497,4 +497,4 @@ def test_a_text_that_names_no_place_is_refused(text: str) -> None:
 def test_a_retirement_is_taken_back_however_the_place_is_spelled() -> None:
     """With a slash at its end or without."""
     retired = Retirement(1, 5, "ada", "x", "hdfs /old/")
-    assert accepting.reinstatements("hdfs  /old", [retired], SIGNED)
+    assert acceptances.reinstatements("hdfs  /old", [retired], SIGNED)
