@@ -12,9 +12,8 @@ What is expected:
 How a bucket is judged:
 
     reasons           findings in words
-    doublings         lines that two agents may have delivered
     counting_places   who counts a topic where
-    rejects           a warning of too many rejects
+    rules             one module for each rule that keeps a bucket from being complete
     topic_judgement   the verdict on each bucket of a topic
 
 What is made of it:

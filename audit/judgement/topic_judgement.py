@@ -40,12 +40,13 @@ from skidway.audit.evidence.evidence import (
     Tally,
     agent_named,
 )
-from skidway.audit.judgement import reasons, rejects
+from skidway.audit.judgement import reasons
 from skidway.audit.judgement.clocks import behind_ms, ours_ahead_ms, present_ms
 from skidway.audit.judgement.counting_places import counting_places, needed_still, place_of
-from skidway.audit.judgement.doublings import Doublings
 from skidway.audit.judgement.expectation import Expectation, usable_seals
 from skidway.audit.judgement.retired_places import retired_by
+from skidway.audit.judgement.rules import rejects
+from skidway.audit.judgement.rules.doublings import Doublings
 from skidway.audit.judgement.verdict import (
     AgentVerdict,
     BucketVerdict,

@@ -146,8 +146,8 @@ MUTANTS = (
         """    if message.fingerprint_length == 0 or message.predecessor is not None:
 """,
         (
-            "tests/unit/audit/judgement/test_doublings.py::test_a_predecessor_hides_no_file",
-            "tests/unit/audit/judgement/test_doublings.py::test_without_births_first_bytes_decide",
+            "tests/unit/audit/judgement/rules/test_doublings.py::test_a_predecessor_hides_no_file",
+            "tests/unit/audit/judgement/rules/test_doublings.py::test_without_births_first_bytes_decide",
             "tests/unit/agent/test_loop.py::"
             "test_a_file_that_was_truncated_is_known_again_after_the_state_was_deleted",
         ),
@@ -159,7 +159,7 @@ MUTANTS = (
 """,
         """    return any(True for _ in notes)
 """,
-        ("tests/unit/audit/judgement/test_doublings.py::test_another_birth_is_another_file",),
+        ("tests/unit/audit/judgement/rules/test_doublings.py::test_another_birth_is_another_file",),
     ),
     Mutant(
         "the floors of a topic outlive it",

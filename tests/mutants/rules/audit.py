@@ -811,11 +811,11 @@ MUTANTS = (
     # Doublings.
     Mutant(
         "what an agent counts before its first seal is not in doubt",
-        "audit/judgement/doublings.py",
+        "audit/judgement/rules/doublings.py",
         "        at = (before[-1].epoch, before[-1].at) if before else _BEGIN\n",
         "        at = (before or seals)[-1][:2] if before or seals else _BEGIN\n",
         (
-            "tests/unit/audit/judgement/test_doublings.py::"
+            "tests/unit/audit/judgement/rules/test_doublings.py::"
             "test_what_a_new_agent_counted_while_it_read_again_is_in_doubt",
             "tests/model/test_audit_agents.py::"
             "test_no_complete_bucket_has_a_line_that_was_delivered_before",
@@ -823,31 +823,31 @@ MUTANTS = (
     ),
     Mutant(
         "a doubt ends with any seal of the new agent",
-        "audit/judgement/doublings.py",
+        "audit/judgement/rules/doublings.py",
         "later = (x for x in seals if x[:2] > begin and x.sealed_until > reread.until_ms)",
         "later = (x for x in seals if x[:2] > begin)",
         (
-            "tests/unit/audit/judgement/test_doublings.py::"
+            "tests/unit/audit/judgement/rules/test_doublings.py::"
             "test_without_a_seal_that_vouches_later_buckets_stay_in_doubt",
         ),
     ),
     Mutant(
         "a doubt never ends",
-        "audit/judgement/doublings.py",
+        "audit/judgement/rules/doublings.py",
         "            end = next((x[:2] for x in later), None)\n",
         "            end = next((x[:2] for x in later if x.final), None)\n",
         (
-            "tests/unit/audit/judgement/test_doublings.py::"
+            "tests/unit/audit/judgement/rules/test_doublings.py::"
             "test_what_it_counts_behind_its_first_seal_is_not_in_doubt",
         ),
     ),
     Mutant(
         "a seal behind bytes that were set apart ends a doubt",
-        "audit/judgement/doublings.py",
+        "audit/judgement/rules/doublings.py",
         "            if end is not None and self._sets_apart(agent, begin, end):\n",
         "            if end is not None and self._sets_apart(agent, end, begin):\n",
         (
-            "tests/unit/audit/judgement/test_doublings.py::"
+            "tests/unit/audit/judgement/rules/test_doublings.py::"
             "test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing",
         ),
     ),
@@ -857,7 +857,7 @@ MUTANTS = (
         "        if index + 1 < len(readers):\n",
         "        if 0 < index < len(readers) - 1:\n",
         (
-            "tests/unit/audit/judgement/test_doublings.py::"
+            "tests/unit/audit/judgement/rules/test_doublings.py::"
             "test_a_state_that_is_brought_back_reads_again_what_the_new_agent_had",
         ),
     ),
@@ -867,7 +867,7 @@ MUTANTS = (
         "counting = [x for x in others if x.replaced_ms is None or x.replaced_ms <= heard_ms]",
         "counting = others",
         (
-            "tests/unit/audit/judgement/test_doublings.py::test_content_behind_what_was_seen_later_is_newer",
+            "tests/unit/audit/judgement/rules/test_doublings.py::test_content_behind_what_was_seen_later_is_newer",
         ),
     ),
     Mutant(
@@ -876,7 +876,7 @@ MUTANTS = (
         "counting = [x for x in others if x.replaced_ms is None or x.replaced_ms <= heard_ms]",
         "counting = [x for x in others if x.replaced_ms is None]",
         (
-            "tests/unit/audit/judgement/test_doublings.py::"
+            "tests/unit/audit/judgement/rules/test_doublings.py::"
             "test_content_of_while_the_other_one_was_there_is_in_doubt",
         ),
     ),
@@ -935,7 +935,7 @@ MUTANTS = (
     ),
     Mutant(
         "the clock alone says which of two agents delivered a line first",
-        "audit/judgement/doublings.py",
+        "audit/judgement/rules/doublings.py",
         "        if self._meets_kin(agent, by_agent):\n",
         "        if len(by_agent) > 2 and self._meets_kin(agent, by_agent):\n",
         (
@@ -1696,7 +1696,7 @@ MUTANTS = (
         "Finding(Status.UNKNOWN, reason, self._of_now(reason, tallies))",
         "Finding(Status.UNKNOWN, reason)",
         (
-            "tests/unit/audit/judgement/test_doublings.py::"
+            "tests/unit/audit/judgement/rules/test_doublings.py::"
             "test_what_a_new_agent_counted_while_it_read_again_is_in_doubt",
         ),
     ),
