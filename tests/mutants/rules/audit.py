@@ -220,9 +220,9 @@ MUTANTS = (
     # Tiers that a topic does not have.
     Mutant(
         "a tier that never reported a topic is one that it does not have",
-        "audit/judgement/topic_judgement.py",
-        "            if not places:\n                sums[Place",
-        "            if not places and tier is Tier.BROKER:\n                sums[Place",
+        "audit/judgement/rules/equation.py",
+        "        if not places:\n            sums[Place",
+        "        if not places and tier is Tier.BROKER:\n            sums[Place",
         (f"{_RECONCILE}test_other_topics_are_not_exempt",),
     ),
     Mutant(
@@ -235,16 +235,16 @@ MUTANTS = (
     # Every expected host must have sealed.
     Mutant(
         "a bucket is complete at its end, without any lateness",
-        "audit/judgement/topic_judgement.py",
-        "        return sum(bucket) + self._policy.lateness_ms\n",
+        "audit/judgement/rules/topic_facts.py",
+        "        return sum(bucket) + self.policy.lateness_ms\n",
         "        return sum(bucket)\n",
         _EACH_RULE,
     ),
     Mutant(
         "a seal behind the bucket's beginning is enough",
-        "audit/judgement/topic_judgement.py",
-        "if until_ms < self._due(bucket) and not self._is_last_word(agent, newest):",
-        "if until_ms < bucket[0] and not self._is_last_word(agent, newest):",
+        "audit/judgement/rules/seals.py",
+        "if until_ms < facts.due(bucket) and not _is_last_word(facts, agent, newest):",
+        "if until_ms < bucket[0] and not _is_last_word(facts, agent, newest):",
         _EACH_RULE,
     ),
     Mutant(
@@ -256,16 +256,16 @@ MUTANTS = (
     ),
     Mutant(
         "a heartbeat is taken for a seal of all topics",
-        "audit/judgement/topic_judgement.py",
-        "        until_ms = newest.vouched_until\n",
-        "        until_ms = max(newest.vouched_until, self._evidence.last_heard(agent))\n",
+        "audit/judgement/rules/seals.py",
+        "    until_ms = newest.vouched_until\n",
+        "    until_ms = max(newest.vouched_until, facts.evidence.last_heard(agent))\n",
         ("tests/model/test_audit.py::test_never_falsely_complete_and_complete_in_the_end",),
     ),
     Mutant(
         "lines that came behind the newest seal are of later buckets",
-        "audit/judgement/topic_judgement.py",
-        "        if any(touch > (newest.epoch, newest.at) for touch in touched):\n",
-        "        if any(touch > (newest.epoch, newest.number) for touch in touched[1:]):\n",
+        "audit/judgement/rules/seals.py",
+        "    if any(touch > (newest.epoch, newest.at) for touch in touched):\n",
+        "    if any(touch > (newest.epoch, newest.number) for touch in touched[1:]):\n",
         _EACH_RULE,
     ),
     Mutant(
@@ -357,37 +357,37 @@ MUTANTS = (
     ),
     Mutant(
         "equal counts are enough, whatever records they are of",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/equation.py",
         "    return sums.count, sums.bytes, sums.checksum\n",
         "    return sums.count, sums.bytes, 0\n",
         _EACH_RULE,
     ),
     Mutant(
         "a bucket is counted in the tiers that have counted anything of it",
-        "audit/judgement/topic_judgement.py",
-        "            for place, x in sums.items()\n            if not (",
-        "            for place, x in sums.items()\n            if (x is None or x.count) and not (",
+        "audit/judgement/rules/equation.py",
+        "        for place, x in sums.items()\n        if not (",
+        "        for place, x in sums.items()\n        if (x is None or x.count) and not (",
         _EACH_RULE,
     ),
     Mutant(
         "a message that is missing between two others is nobody's",
-        "audit/judgement/topic_judgement.py",
-        "if numbers.missing is not None and not self._overcome(key, start):",
-        "if numbers.missing == numbers.last and not self._overcome(key, start):",
+        "audit/judgement/rules/sender_numbers.py",
+        "if numbers.missing is not None and not _overcome(facts, key, start):",
+        "if numbers.missing == numbers.last and not _overcome(facts, key, start):",
         ("tests/model/test_audit.py::test_faults_never_make_a_bucket_falsely_complete",),
     ),
     Mutant(
         "a delta of a bucket that is missing is not missed where numbers have no holes",
-        "audit/judgement/topic_judgement.py",
-        "            if not tally.chained:\n",
-        "            if not tally.chained and self._evidence.senders[key].missing is not None:\n",
+        "audit/judgement/rules/sender_numbers.py",
+        "        if not tally.chained:\n",
+        "        if not tally.chained and facts.evidence.senders[key].missing is not None:\n",
         _EACH_RULE,
     ),
     Mutant(
         "one number with two contents is one message",
-        "audit/judgement/topic_judgement.py",
-        "            if touched or not self._sealed_usably(key, bucket):\n",
-        "            if touched and not self._sealed_usably(key, bucket):\n",
+        "audit/judgement/rules/sender_numbers.py",
+        "        if touched or not _sealed_usably(facts, key, bucket):\n",
+        "        if touched and not _sealed_usably(facts, key, bucket):\n",
         _EACH_RULE,
     ),
     Mutant(
@@ -406,9 +406,9 @@ MUTANTS = (
     ),
     Mutant(
         "what lay between an agent's two epochs was sealed by the new one",
-        "audit/judgement/topic_judgement.py",
-        "            if before and not (proven and untouched):\n",
-        "            if before and not (proven or untouched):\n",
+        "audit/judgement/rules/epochs.py",
+        "        if before and not (proven and untouched):\n",
+        "        if before and not (proven or untouched):\n",
         _EACH_RULE,
     ),
     # Hosts that are proven since a moment.
@@ -452,16 +452,16 @@ MUTANTS = (
     # Topics made again.
     Mutant(
         "a seal of a topic made again says nothing of the topic before",
-        "audit/judgement/topic_judgement.py",
-        "usable_seals(evidence, self._expectation.namesakes, agent)",
-        "usable_seals(evidence, self._expectation.topics, agent)",
+        "audit/judgement/rules/topic_facts.py",
+        "usable_seals(evidence, self.expectation.namesakes, agent)",
+        "usable_seals(evidence, self.expectation.topics, agent)",
         (f"{_RECONCILE}test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before",),
     ),
     Mutant(
         "a last word on a topic is one on the topic that was made again, too",
-        "audit/judgement/topic_judgement.py",
-        "        return not spoke or any(topic.seals.get(agent) for topic in self._related)\n",
-        "        return not spoke or bool(self._seals.get(agent))\n",
+        "audit/judgement/rules/seals.py",
+        "    return not spoke or any(topic.seals.get(agent) for topic in facts.related)\n",
+        "    return not spoke or bool(facts.seals.get(agent))\n",
         (f"{_RECONCILE}test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again",),
     ),
     Mutant(
@@ -495,9 +495,9 @@ MUTANTS = (
     # Never falsely complete.
     Mutant(
         "what was said before the messages that are still there cannot matter",
-        "audit/judgement/topic_judgement.py",
-        "        if numbers.first > 1 and start < numbers.first_time_ms + self._ahead_ms:\n",
-        "        if numbers.first > 1 and start < numbers.first_time_ms - self._ahead_ms:\n",
+        "audit/judgement/rules/sender_numbers.py",
+        "    if numbers.first > 1 and start < numbers.first_time_ms + facts.ahead_ms:\n",
+        "    if numbers.first > 1 and start < numbers.first_time_ms - facts.ahead_ms:\n",
         (
             f"{_RECONCILE}test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours",
             "tests/model/test_audit.py::"
@@ -506,8 +506,8 @@ MUTANTS = (
     ),
     Mutant(
         "a later epoch of an agent overcomes what is missing of the one before",
-        "audit/judgement/topic_judgement.py",
-        "return bool(later) and start >= min(later).sealed_until + self._ahead_ms",
+        "audit/judgement/rules/sender_numbers.py",
+        "return bool(later) and start >= min(later).sealed_until + facts.ahead_ms",
         "return bool(later)",
         _EACH_RULE,
     ),
@@ -563,8 +563,10 @@ MUTANTS = (
     Mutant(
         "at the moment at which a bucket is due its sums are not compared",
         "audit/judgement/topic_judgement.py",
-        "        if tallies and self._now_ms >= self._due(bucket):\n            findings",
-        "        if tallies and self._now_ms > self._due(bucket):\n            findings",
+        "        if tallies and self._facts.now_ms >= self._facts.due(bucket):\n"
+        "            findings",
+        "        if tallies and self._facts.now_ms > self._facts.due(bucket):\n"
+        "            findings",
         (
             "tests/unit/audit/judgement/test_topic_judgement.py::"
             "test_at_the_moment_at_which_it_is_due_a_bucket_is_judged",
@@ -572,7 +574,7 @@ MUTANTS = (
     ),
     Mutant(
         "a missing number is made up for by a seal of its own epoch",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/sender_numbers.py",
         "if x.epoch > key.epoch]",
         "if x.epoch >= key.epoch]",
         (
@@ -582,8 +584,8 @@ MUTANTS = (
     ),
     Mutant(
         "a later epoch makes up for a missing number up to its first seal",
-        "audit/judgement/topic_judgement.py",
-        "start >= min(later).sealed_until + self._ahead_ms",
+        "audit/judgement/rules/sender_numbers.py",
+        "start >= min(later).sealed_until + facts.ahead_ms",
         "start >= min(later).sealed_until",
         (
             "tests/unit/audit/judgement/test_topic_judgement.py::"
@@ -592,8 +594,8 @@ MUTANTS = (
     ),
     Mutant(
         "a seal that is too early proves a bucket beside a copy",
-        "audit/judgement/topic_judgement.py",
-        "any(seal.vouched_until >= self._due(bucket) for seal in seals)",
+        "audit/judgement/rules/sender_numbers.py",
+        "any(seal.vouched_until >= facts.due(bucket) for seal in seals)",
         "bool(seals)",
         (
             "tests/unit/audit/judgement/test_topic_judgement.py::"
@@ -602,9 +604,9 @@ MUTANTS = (
     ),
     Mutant(
         "what a copy touched is proven by a seal of before",
-        "audit/judgement/topic_judgement.py",
-        "            if touched or not self._sealed_usably(key, bucket):",
-        "            if not self._sealed_usably(key, bucket):",
+        "audit/judgement/rules/sender_numbers.py",
+        "        if touched or not _sealed_usably(facts, key, bucket):",
+        "        if not _sealed_usably(facts, key, bucket):",
         (
             "tests/unit/audit/judgement/test_topic_judgement.py::"
             "test_a_copy_that_runs_leaves_complete_what_was_sealed_before",
@@ -612,9 +614,9 @@ MUTANTS = (
     ),
     Mutant(
         "a counter's copy throws every bucket into doubt",
-        "audit/judgement/topic_judgement.py",
-        "        if key.tier is not Tier.AGENT:\n            return True\n",
-        "        if key.tier is not Tier.AGENT:\n            return False\n",
+        "audit/judgement/rules/sender_numbers.py",
+        "    if key.tier is not Tier.AGENT:\n        return True\n",
+        "    if key.tier is not Tier.AGENT:\n        return False\n",
         (
             "tests/unit/audit/judgement/test_topic_judgement.py::"
             "test_a_counters_copy_leaves_complete_what_it_did_not_touch",
@@ -622,9 +624,9 @@ MUTANTS = (
     ),
     Mutant(
         "a gap of any counter explains what a place lacks",
-        "audit/judgement/topic_judgement.py",
-        "        gaps = [note for note in self._topic.gaps if note.sender in senders]\n",
-        "        gaps = list(self._topic.gaps)\n",
+        "audit/judgement/rules/equation.py",
+        "    gaps = [note for note in facts.topic.gaps if note.sender in senders]\n",
+        "    gaps = list(facts.topic.gaps)\n",
         (
             "tests/unit/audit/judgement/test_topic_judgement.py::"
             "test_a_gap_is_no_reason_where_another_tier_is_short",
@@ -633,18 +635,18 @@ MUTANTS = (
     # Epochs.
     Mutant(
         "an epoch of a counter is added to the one that it replaces",
-        "audit/judgement/topic_judgement.py",
-        "sums[counting.place] = _added(tallies, counting.senders)",
+        "audit/judgement/rules/equation.py",
+        "sums[counting.place] = added(tallies, counting.senders)",
         "names = {x[:2] for x in counting.senders}\n"
-        "                keys = [x for x in tallies if x[:2] in names]\n"
-        "                sums[counting.place] = _added(tallies, keys)",
+        "            keys = [x for x in tallies if x[:2] in names]\n"
+        "            sums[counting.place] = added(tallies, keys)",
         (f"{_RECONCILE}test_a_higher_epoch_of_a_counter_replaces_the_lower",),
     ),
     Mutant(
         "an epoch of an agent replaces the one before",
-        "audit/judgement/topic_judgement.py",
-        '                sums[Place(tier, "")] = _added(tallies, keys)\n',
-        '                sums[Place(tier, "")] = _added(tallies, sorted(keys)[-1:])\n',
+        "audit/judgement/rules/equation.py",
+        '            sums[Place(tier, "")] = added(tallies, keys)\n',
+        '            sums[Place(tier, "")] = added(tallies, sorted(keys)[-1:])\n',
         (f"{_RECONCILE}test_an_agents_new_epoch_adds",),
     ),
     Mutant(
@@ -656,9 +658,9 @@ MUTANTS = (
     ),
     Mutant(
         "an agent whose first epoch is gone began with the second",
-        "audit/judgement/topic_judgement.py",
-        "        if epochs and epochs[0].epoch > 1:",
-        "        if epochs and epochs[0].epoch > 2:",
+        "audit/judgement/rules/epochs.py",
+        "    if epochs and epochs[0].epoch > 1:",
+        "    if epochs and epochs[0].epoch > 2:",
         (
             "tests/unit/audit/judgement/test_topic_judgement.py::"
             "test_an_epoch_before_the_first_that_is_there_has_left_no_trace",
@@ -666,7 +668,7 @@ MUTANTS = (
     ),
     Mutant(
         "an epoch's last seal proves what it touched behind that",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/epochs.py",
         "(until and tallies[old].last <= until[-1].at)",
         "bool(until)",
         (
@@ -676,7 +678,7 @@ MUTANTS = (
     ),
     Mutant(
         "an epoch is proven by its first seal, not by its last",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/epochs.py",
         "bool(until) and until[-1].vouched_until >=",
         "bool(until) and until[0].vouched_until >=",
         (
@@ -686,9 +688,9 @@ MUTANTS = (
     ),
     Mutant(
         "epochs follow each other as they were heard",
-        "audit/judgement/topic_judgement.py",
-        "        for key in sorted(x for x in self._evidence.senders if x.tier is Tier.AGENT):",
-        "        for key in (x for x in self._evidence.senders if x.tier is Tier.AGENT):",
+        "audit/judgement/rules/topic_facts.py",
+        "    for key in sorted(x for x in evidence.senders if x.tier is Tier.AGENT):",
+        "    for key in (x for x in evidence.senders if x.tier is Tier.AGENT):",
         (
             "tests/unit/audit/judgement/test_topic_judgement.py::test_epochs_are_in_order_whichever_was_heard_first",
         ),
@@ -759,14 +761,14 @@ MUTANTS = (
     # Repeats and rejects.
     Mutant(
         "repeats are held against whoever saw them",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/equation.py",
         "    return sums.count, sums.bytes, sums.checksum\n",
         "    return sums.count + sums.repeats, sums.bytes, sums.checksum\n",
         (f"{_RECONCILE}test_repeats_are_shown_and_are_no_fault",),
     ),
     Mutant(
         "what the loader rejected has not arrived",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/equation.py",
         "    return sums.count, sums.bytes, sums.checksum\n",
         "    return sums.count - sums.rejects, sums.bytes, sums.checksum\n",
         (f"{_RECONCILE}test_the_loaders_rejects_count_as_arrived",),
@@ -774,9 +776,9 @@ MUTANTS = (
     # Last words.
     Mutant(
         "the last word of a host that is still expected is proof for ever",
-        "audit/judgement/topic_judgement.py",
-        "        if not newest.final or not self._expectation.is_gone(agent):\n",
-        "        if not newest.final:\n",
+        "audit/judgement/rules/seals.py",
+        "    if not newest.final or not facts.expectation.is_gone(agent):\n",
+        "    if not newest.final:\n",
         (f"{_RECONCILE}test_the_last_word_of_an_expected_host_is_a_seal_like_any_other",),
     ),
     Mutant(
@@ -915,7 +917,7 @@ MUTANTS = (
     ),
     Mutant(
         "what lay between two epochs ends where the new one's clock says, though it is behind",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/epochs.py",
         "bucket[0] <= max(since[0].sealed_until, resumed_ms)",
         "bucket[0] <= since[0].sealed_until",
         (
@@ -947,8 +949,8 @@ MUTANTS = (
     Mutant(
         "messages of a newer version that nobody can read are a remark",
         "audit/judgement/topic_judgement.py",
-        "yield Finding(Status.UNKNOWN, reasons.of_unread(self._evidence.unread))",
-        "yield Finding(Status.COMPLETE, reasons.of_unread(self._evidence.unread))",
+        "yield Finding(Status.UNKNOWN, reasons.of_unread(self._facts.evidence.unread))",
+        "yield Finding(Status.COMPLETE, reasons.of_unread(self._facts.evidence.unread))",
         (
             "tests/unit/audit/judgement/test_unread.py::"
             "test_what_a_newer_version_said_leaves_nothing_complete",
@@ -982,8 +984,8 @@ MUTANTS = (
     Mutant(
         "a loss counts where lines were counted only",
         "audit/judgement/topic_judgement.py",
-        "        return sorted(self._topic.tallies.keys() | lossy)\n",
-        "        return sorted(self._topic.tallies.keys())\n",
+        "        return sorted(self._facts.topic.tallies.keys() | lossy)\n",
+        "        return sorted(self._facts.topic.tallies.keys())\n",
         (
             "tests/unit/audit/judgement/test_standing.py::test_a_loss_is_listed_where_no_line_arrived",
         ),
@@ -999,9 +1001,9 @@ MUTANTS = (
     ),
     Mutant(
         "a lost line is never older than those that came between",
-        "audit/judgement/topic_judgement.py",
-        "            inside = _touched_between(tallies, agent, note, prior)\n",
-        "            inside = _touched_between(tallies, agent, note, prior) and begin is None\n",
+        "audit/judgement/rules/losses.py",
+        "        inside = _touched_between(tallies, agent, note, prior)\n",
+        "        inside = _touched_between(tallies, agent, note, prior) and begin is None\n",
         (
             "tests/unit/audit/judgement/test_declared_losses.py::"
             "test_a_loss_may_belong_to_all_that_was_touched_since_the_seal",
@@ -1009,28 +1011,28 @@ MUTANTS = (
     ),
     Mutant(
         "a loss without an end may be of any bucket, however long sealed",
-        "audit/judgement/topic_judgement.py",
-        "        if begin is None and prior is not None:\n",
-        "        if begin is None and prior is not None and note.loss.end is not None:\n",
+        "audit/judgement/rules/losses.py",
+        "    if begin is None and prior is not None:\n",
+        "    if begin is None and prior is not None and note.loss.end is not None:\n",
         (f"{_RECONCILE}test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete",),
     ),
     Mutant(
         "a loss of some buckets is one of all before them",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/losses.py",
         "inside = (begin is None or start + size > begin) and start <= end",
         "inside = start <= end",
         (f"{_RECONCILE}test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete",),
     ),
     Mutant(
         "a loss of some buckets is one of all behind them",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/losses.py",
         "inside = (begin is None or start + size > begin) and start <= end",
         "inside = begin is None or start + size > begin or start > end",
         (f"{_RECONCILE}test_a_loss_of_other_buckets_leaves_this_one_complete",),
     ),
     Mutant(
         "a loss belongs to nothing that its own delta touched",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/losses.py",
         "(key.epoch, tally.first) <= (note.epoch, note.number)",
         "(key.epoch, tally.first) < (note.epoch, note.number)",
         (
@@ -1040,7 +1042,7 @@ MUTANTS = (
     ),
     Mutant(
         "a loss belongs to all that anybody touched since the seal",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/losses.py",
         "        if key[:2] == (Tier.AGENT, str(agent))\n",
         "",
         (
@@ -1050,7 +1052,7 @@ MUTANTS = (
     ),
     Mutant(
         "a loss ends where the last seal was, also where it was declared later",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/losses.py",
         "max(note.time_ms, prior.sealed_until if prior is not None else note.time_ms)",
         "prior.sealed_until if prior is not None else note.time_ms",
         (
@@ -1060,9 +1062,9 @@ MUTANTS = (
     ),
     Mutant(
         "a loss reaches back to the agent's first seal",
-        "audit/judgement/topic_judgement.py",
-        "        prior = before[-1] if before else None",
-        "        prior = before[0] if before else None",
+        "audit/judgement/rules/losses.py",
+        "    prior = before[-1] if before else None",
+        "    prior = before[0] if before else None",
         (
             "tests/unit/audit/judgement/test_topic_judgement.py::"
             "test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete",
@@ -1130,9 +1132,9 @@ MUTANTS = (
     ),
     Mutant(
         "a doubt of lines is accepted with those that come later",
-        "audit/judgement/topic_judgement.py",
-        "        counted = [key for key in tallies if key.tier is Tier.AGENT]\n",
-        "        counted = [key for key in tallies if key.tier is not Tier.AGENT]\n",
+        "audit/judgement/rules/topic_facts.py",
+        "    counted = [key for key in tallies if key.tier is Tier.AGENT]\n",
+        "    counted = [key for key in tallies if key.tier is not Tier.AGENT]\n",
         (
             "tests/unit/audit/topic/test_decisions.py::"
             "test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there",
@@ -1141,7 +1143,7 @@ MUTANTS = (
     # Retired places.
     Mutant(
         "the silence of retired places is proof where nobody else can confirm a count",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/equation.py",
         "yield Finding(Status.UNKNOWN, words, reasons.name_of_lack(words, largest))",
         "yield Finding(Status.COMPLETE, words, reasons.name_of_lack(words, largest))",
         (
@@ -1150,7 +1152,7 @@ MUTANTS = (
     ),
     Mutant(
         "nobody waits for a newer output to take a topic of a retired one",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/equation.py",
         "yield Finding(Status.INCOMPLETE, words, name)",
         "yield Finding(Status.COMPLETE, words, name)",
         (
@@ -1170,7 +1172,7 @@ MUTANTS = (
     ),
     Mutant(
         "what a retired place lacks is held against it",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/equation.py",
         "    return Status.COMPLETE if place.is_retired else Status.INCOMPLETE\n",
         "    return Status.OPEN if place.is_retired else Status.INCOMPLETE\n",
         (
@@ -1180,9 +1182,9 @@ MUTANTS = (
     ),
     Mutant(
         "what a retired place has counted is not compared any more",
-        "audit/judgement/topic_judgement.py",
-        "            for place, x in sums.items()\n            if not (",
-        "            for place, x in sums.items()\n            if not place.is_retired and not (",
+        "audit/judgement/rules/equation.py",
+        "        for place, x in sums.items()\n        if not (",
+        "        for place, x in sums.items()\n        if not place.is_retired and not (",
         (
             "tests/unit/audit/topic/test_decisions.py::"
             "test_an_output_that_is_retired_keeps_nothing_incomplete",
@@ -1197,26 +1199,26 @@ MUTANTS = (
     ),
     Mutant(
         "an agent's broken chain is a remark where its cluster is retired",
-        "audit/judgement/topic_judgement.py",
-        "        if key.tier is Tier.AGENT or key not in self._evidence.senders:",
-        "        if key not in self._evidence.senders:",
+        "audit/judgement/rules/sender_numbers.py",
+        "    if key.tier is Tier.AGENT or key not in facts.evidence.senders:",
+        "    if key not in facts.evidence.senders:",
         (
             "tests/unit/audit/topic/test_decisions.py::test_a_broken_chain_of_a_retired_place_is_a_remark",
         ),
     ),
     Mutant(
         "a broken chain of a retired place keeps a bucket unknown",
-        "audit/judgement/topic_judgement.py",
-        "                yield _remark(found) if self._is_retired(key) else found",
-        "                yield found",
+        "audit/judgement/rules/sender_numbers.py",
+        "            yield _remark(found) if _is_retired(facts, key) else found",
+        "            yield found",
         (
             "tests/unit/audit/topic/test_decisions.py::test_a_broken_chain_of_a_retired_place_is_a_remark",
         ),
     ),
     Mutant(
         "a retired counter that is short holds back what has no origin",
-        "audit/judgement/topic_judgement.py",
-        "        known.sort(key=lambda each: each[0].is_retired)  # what counts comes first\n",
+        "audit/judgement/rules/equation.py",
+        "    known.sort(key=lambda each: each[0].is_retired)  # what counts comes first\n",
         "",
         (
             "tests/unit/audit/judgement/test_topic_judgement.py::"
@@ -1235,7 +1237,7 @@ MUTANTS = (
     ),
     Mutant(
         "a loss is told without its path",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/losses.py",
         'path = topic.paths.get((note.loss.agent, note.loss.file), "")',
         'path = topic.paths.get((note.loss.file, note.loss.agent), "")',
         (f"{_RECONCILE}test_a_loss_is_told_by_its_host_and_path",),
@@ -1243,16 +1245,16 @@ MUTANTS = (
     # Lateness and times ahead.
     Mutant(
         "a loss reaches back by the agent's lateness, though ours is larger",
-        "audit/judgement/topic_judgement.py",
-        "            begin -= max(self._policy.lateness_ms, said.lateness_ms)\n",
-        "            begin -= said.lateness_ms or self._policy.lateness_ms\n",
+        "audit/judgement/rules/losses.py",
+        "        begin -= max(facts.policy.lateness_ms, said.lateness_ms)\n",
+        "        begin -= said.lateness_ms or facts.policy.lateness_ms\n",
         (f"{_RECONCILE}test_a_loss_reaches_back_by_the_larger_of_the_agents_lateness_and_ours",),
     ),
     Mutant(
         "event times are ahead by our bound, though an agent's is larger",
-        "audit/judgement/topic_judgement.py",
-        "self._ahead_ms = max(policy.ahead_ms, max(said, default=0))",
-        "self._ahead_ms = min(policy.ahead_ms, max(said, default=policy.ahead_ms))",
+        "audit/judgement/rules/topic_facts.py",
+        "self.ahead_ms = max(policy.ahead_ms, max(said, default=0))",
+        "self.ahead_ms = min(policy.ahead_ms, max(said, default=policy.ahead_ms))",
         (f"{_RECONCILE}test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours",),
     ),
     Mutant(
@@ -1269,38 +1271,38 @@ MUTANTS = (
     Mutant(
         "records without an origin need a seal",
         "audit/judgement/topic_judgement.py",
-        "        if agent == NO_AGENT or Tier.AGENT not in self._tiers:\n",
-        "        if Tier.AGENT not in self._tiers:\n",
+        "        if agent == NO_AGENT or Tier.AGENT not in self._facts.tiers:\n",
+        "        if Tier.AGENT not in self._facts.tiers:\n",
         (f"{_RECONCILE}test_records_without_origin_are_audited_from_the_broker_on",),
     ),
     Mutant(
         "records without an origin are complete though their counter stands still",
-        "audit/judgement/topic_judgement.py",
-        "                if seen < due:\n",
-        "                if seen < bucket[0]:\n",
+        "audit/judgement/rules/without_origin.py",
+        "            if seen < due:\n",
+        "            if seen < bucket[0]:\n",
         (f"{_RECONCILE}test_without_origin_a_bucket_waits_for_its_counter",),
     ),
     Mutant(
         "a gap in a log leaves records without an origin complete",
-        "audit/judgement/topic_judgement.py",
-        "if self._current(note.sender) and bucket[0] < note.time_ms + self._ahead_ms:",
-        "if self._current(note.sender) and bucket[0] + bucket[1] < note.time_ms:",
+        "audit/judgement/rules/without_origin.py",
+        "if _is_current(facts, note.sender) and bucket[0] < note.time_ms + facts.ahead_ms:",
+        "if _is_current(facts, note.sender) and bucket[0] + bucket[1] < note.time_ms:",
         (f"{_RECONCILE}test_without_origin_a_late_beginning_or_a_gap_leaves_it_unknown",),
     ),
     Mutant(
         "records without origin are not compared",
-        "audit/judgement/topic_judgement.py",
-        "            if not (agent == NO_AGENT and place.tier is Tier.AGENT)\n",
-        "            if agent != NO_AGENT\n",
+        "audit/judgement/rules/equation.py",
+        "        if not (agent == NO_AGENT and place.tier is Tier.AGENT)\n",
+        "        if agent != NO_AGENT\n",
         (
             "tests/unit/audit/judgement/test_topic_judgement.py::test_records_without_origin_are_compared_too",
         ),
     ),
     Mutant(
         "where no broker is counted nobody need have been heard",
-        "audit/judgement/topic_judgement.py",
-        "            if tier in self._tiers and not self._retired.holds_tier(tier):",
-        "            if not self._retired.holds_tier(tier):",
+        "audit/judgement/rules/without_origin.py",
+        "        if tier in facts.tiers and not facts.retired.holds_tier(tier):",
+        "        if not facts.retired.holds_tier(tier):",
         (
             "tests/unit/audit/judgement/test_topic_judgement.py::"
             "test_without_origin_and_a_broker_tier_the_mirrors_counter_is_waited_for",
@@ -1308,9 +1310,9 @@ MUTANTS = (
     ),
     Mutant(
         "a retired tier that never counted is the one that must have been heard",
-        "audit/judgement/topic_judgement.py",
-        "            if tier in self._tiers and not self._retired.holds_tier(tier):",
-        "            if tier in self._tiers:",
+        "audit/judgement/rules/without_origin.py",
+        "        if tier in facts.tiers and not facts.retired.holds_tier(tier):",
+        "        if tier in facts.tiers:",
         (
             "tests/unit/audit/judgement/test_topic_judgement.py::"
             "test_without_origin_the_counter_behind_a_retired_one_is_waited_for",
@@ -1318,9 +1320,9 @@ MUTANTS = (
     ),
     Mutant(
         "where all counters are retired nobody need have been heard",
-        "audit/judgement/topic_judgement.py",
-        "        return tuple(sorted(counters, key=lambda x: self._evidence.heard_ms(x[:2]))[-1:])",
-        "        return tuple(counters[:0])",
+        "audit/judgement/rules/without_origin.py",
+        "    return tuple(sorted(counters, key=lambda x: facts.evidence.heard_ms(x[:2]))[-1:])",
+        "    return tuple(counters[:0])",
         (
             "tests/unit/audit/judgement/test_topic_judgement.py::"
             "test_without_origin_retired_counters_prove_nothing_by_being_silent",
@@ -1328,7 +1330,7 @@ MUTANTS = (
     ),
     Mutant(
         "a partition that was counted from its second record on was counted from its start",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/without_origin.py",
         "if covered.first > 0]",
         "if covered.first > 1]",
         (
@@ -1338,8 +1340,8 @@ MUTANTS = (
     ),
     Mutant(
         "a gap touches no bucket that is ahead of it",
-        "audit/judgement/topic_judgement.py",
-        "bucket[0] < note.time_ms + self._ahead_ms:",
+        "audit/judgement/rules/without_origin.py",
+        "bucket[0] < note.time_ms + facts.ahead_ms:",
         "bucket[0] < note.time_ms:",
         (
             "tests/unit/audit/judgement/test_topic_judgement.py::"
@@ -1461,7 +1463,7 @@ MUTANTS = (
     ),
     Mutant(
         "lines that a new epoch delivered before its first seal are beyond doubt",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/epochs.py",
         "if first is not None and not (since and first > since[0][:2]):",
         "if False:",
         (
@@ -1471,7 +1473,7 @@ MUTANTS = (
     ),
     Mutant(
         "the first seal of a new epoch vouches from its look on, not from its own number",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/epochs.py",
         "if first is not None and not (since and first > since[0][:2]):",
         "if first is not None and not (since and first > (since[0].epoch, since[0].at)):",
         (
@@ -1529,28 +1531,28 @@ MUTANTS = (
     ),
     Mutant(
         "records that a retired place alone has of those that no agent counts are nobody's",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/equation.py",
         "if not is_sealed and found.count >= expected.count:",
         "if False:",
         (f"{_RECONCILE}test_without_a_seal_what_a_retired_place_has_alone_is_missing",),
     ),
     Mutant(
         "of as many records as a place counts, those that a retired place has are the same",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/equation.py",
         "if not is_sealed and found.count >= expected.count:",
         "if not is_sealed and found.count > expected.count:",
         (f"{_RECONCILE}test_without_a_seal_what_a_retired_place_has_alone_is_missing",),
     ),
     Mutant(
         "what a retired place has beside what an agent sealed is missing elsewhere",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/equation.py",
         "if not is_sealed and found.count >= expected.count:",
         "if found.count >= expected.count:",
         (f"{_RECONCILE}test_what_a_retired_place_has_alone_of_an_agent_that_sealed_is_a_remark",),
     ),
     Mutant(
         "who spoke of rejects alone has not spoken of the topic that was made again",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/seals.py",
         "spoke = any(agent in topic.agents",
         "spoke = all(agent in topic.agents",
         (
@@ -1570,28 +1572,28 @@ MUTANTS = (
     ),
     Mutant(
         "without origin the counter that was heard last stands for all of them",
-        "audit/judgement/topic_judgement.py",
-        "            if tier in self._tiers and not self._retired.holds_tier(tier):\n",
-        "            if False:\n",
+        "audit/judgement/rules/without_origin.py",
+        "        if tier in facts.tiers and not facts.retired.holds_tier(tier):\n",
+        "        if False:\n",
         (f"{_RECONCILE}test_without_origin_no_counter_stands_for_another_one",),
     ),
     Mutant(
         "without origin and a broker tier one mirror's counter stands for all of them",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/without_origin.py",
         "for tier in (Tier.BROKER, Tier.MIRROR):",
         "for tier in (Tier.BROKER,):",
         (f"{_RECONCILE}test_without_origin_no_counter_stands_for_another_one",),
     ),
     Mutant(
         "records are the same where their bytes and checksums are",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/equation.py",
         "    return sums.count, sums.bytes, sums.checksum\n",
         "    return 0, sums.bytes, sums.checksum\n",
         (f"{_RECONCILE}test_tiers_agree_in_count_bytes_and_checksum",),
     ),
     Mutant(
         "records are the same where their counts and checksums are",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/equation.py",
         "    return sums.count, sums.bytes, sums.checksum\n",
         "    return sums.count, 0, sums.checksum\n",
         (f"{_RECONCILE}test_tiers_agree_in_count_bytes_and_checksum",),
@@ -1599,8 +1601,8 @@ MUTANTS = (
     Mutant(
         "the bucket of a loss has no size where nobody counted anything",
         "audit/judgement/topic_judgement.py",
-        "size = self._evidence.bucket_ms or DEFAULT_BUCKET_MS",
-        "size = self._evidence.bucket_ms",
+        "size = self._facts.evidence.bucket_ms or DEFAULT_BUCKET_MS",
+        "size = self._facts.evidence.bucket_ms",
         (f"{_RECONCILE}test_a_loss_where_nobody_ever_counted_anything_has_a_bucket",),
     ),
     Mutant(
@@ -1615,14 +1617,14 @@ MUTANTS = (
     ),
     Mutant(
         "without origin a loader that is heard stands for counters that are retired",
-        "audit/judgement/topic_judgement.py",
-        "for p in self._places if p.place.tier is not Tier.HDFS for",
-        "for p in self._places for",
+        "audit/judgement/rules/without_origin.py",
+        "for p in facts.places if p.place.tier is not Tier.HDFS for",
+        "for p in facts.places for",
         (f"{_RECONCILE}test_without_origin_retired_counters_prove_nothing_by_being_silent",),
     ),
     Mutant(
         "an acceptance of silence ends as the agent falls behind further",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/seals.py",
         '{reasons.of_delay(late_ms)}: unknown {since}", name\n',
         '{reasons.of_delay(late_ms)}: unknown {since}"\n',
         (
@@ -1632,7 +1634,7 @@ MUTANTS = (
     ),
     Mutant(
         "a loss is of nothing that was touched between the look of a seal and the seal",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/losses.py",
         "since = (prior.epoch, prior.at) if prior",
         "since = (prior.epoch, prior.number) if prior",
         (
@@ -1642,7 +1644,7 @@ MUTANTS = (
     ),
     Mutant(
         "an acceptance of a broken chain covers what is counted later",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/sender_numbers.py",
         "Finding(Status.UNKNOWN, words, reasons.name_of_lack(words, tally.sums))",
         "Finding(Status.UNKNOWN, words)",
         (
@@ -1652,9 +1654,9 @@ MUTANTS = (
     ),
     Mutant(
         "what an agent that is behind has not sealed is open for ever",
-        "audit/judgement/topic_judgement.py",
-        '                Status.UNKNOWN, f"the agent is {reasons.of_delay',
-        '                Status.OPEN, f"the agent is {reasons.of_delay',
+        "audit/judgement/rules/seals.py",
+        '            Status.UNKNOWN, f"the agent is {reasons.of_delay',
+        '            Status.OPEN, f"the agent is {reasons.of_delay',
         (
             "tests/unit/audit/judgement/test_clocks.py::"
             "test_a_host_whose_clock_is_far_behind_is_not_called_silent",
@@ -1662,7 +1664,7 @@ MUTANTS = (
     ),
     Mutant(
         "an acceptance of a count that nothing confirms covers what is counted later",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/equation.py",
         "yield Finding(Status.UNKNOWN, words, reasons.name_of_lack(words, largest))",
         "yield Finding(Status.UNKNOWN, words)",
         (
@@ -1693,7 +1695,7 @@ MUTANTS = (
     Mutant(
         "an acceptance of lines that two agents may have read covers those that come later",
         "audit/judgement/topic_judgement.py",
-        "Finding(Status.UNKNOWN, reason, self._of_now(reason, tallies))",
+        "Finding(Status.UNKNOWN, reason, name_of_doubt(reason, tallies))",
         "Finding(Status.UNKNOWN, reason)",
         (
             "tests/unit/audit/judgement/rules/test_doublings.py::"
@@ -1702,7 +1704,7 @@ MUTANTS = (
     ),
     Mutant(
         "lines of a new epoch before its first seal are beyond doubt if more came behind it",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/epochs.py",
         "first = (new.epoch, tallies[new].first) if new in tallies",
         "first = (new.epoch, tallies[new].last) if new in tallies",
         (
@@ -1712,7 +1714,7 @@ MUTANTS = (
     ),
     Mutant(
         "an epoch's seal by a clock that is ahead proves what came after it was taken",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/epochs.py",
         "bool(until) and until[-1].vouched_until >=",
         "bool(until) and until[-1].sealed_until >=",
         (
@@ -1722,23 +1724,23 @@ MUTANTS = (
     ),
     Mutant(
         "a later epoch makes up for a missing number by our clock",
-        "audit/judgement/topic_judgement.py",
-        "start >= min(later).sealed_until + self._ahead_ms",
-        "start >= min(later).vouched_until + self._ahead_ms",
+        "audit/judgement/rules/sender_numbers.py",
+        "start >= min(later).sealed_until + facts.ahead_ms",
+        "start >= min(later).vouched_until + facts.ahead_ms",
         (f"{_RECONCILE}test_a_later_epoch_makes_up_for_a_missing_number_by_the_agents_own_clock",),
     ),
     Mutant(
         "after a clock was set back a loss reaches up to when we took what it said before",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/losses.py",
         "end = max(note.time_ms, prior.sealed_until if prior",
         "end = max(note.time_ms, prior.vouched_until if prior",
         (f"{_RECONCILE}test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said",),
     ),
     Mutant(
         "an acceptance of what no output has covers what no output has later",
-        "audit/judgement/topic_judgement.py",
-        "                yield Finding(Status.INCOMPLETE, words, name)\n",
-        "                yield Finding(Status.INCOMPLETE, words)\n",
+        "audit/judgement/rules/equation.py",
+        "            yield Finding(Status.INCOMPLETE, words, name)\n",
+        "            yield Finding(Status.INCOMPLETE, words)\n",
         (
             "tests/unit/audit/topic/test_decisions.py::"
             "test_a_topic_that_no_newer_output_has_yet_waits_for_one",
@@ -1746,21 +1748,21 @@ MUTANTS = (
     ),
     Mutant(
         "a seal vouches for what was delivered between its look and it",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/seals.py",
         "if any(touch > (newest.epoch, newest.at) for touch in touched):",
         "if any(touch > (newest.epoch, newest.number) for touch in touched):",
         (f"{_RECONCILE}test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it",),
     ),
     Mutant(
         "an epoch's last seal proves what was delivered between its look and it",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/epochs.py",
         "(until and tallies[old].last <= until[-1].at)",
         "(until and tallies[old].last <= until[-1].number)",
         (f"{_RECONCILE}test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it",),
     ),
     Mutant(
         "what lay between two epochs goes up to when we took the first seal",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/epochs.py",
         "bucket[0] <= max(since[0].sealed_until, resumed_ms)",
         "bucket[0] <= max(since[0].vouched_until, resumed_ms)",
         (
@@ -1770,7 +1772,7 @@ MUTANTS = (
     ),
     Mutant(
         "a loss is of no bucket that was touched behind it, too",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/losses.py",
         "(key.epoch, tally.first) <= (note.epoch, note.number)",
         "(key.epoch, tally.last) <= (note.epoch, note.number)",
         (
@@ -1780,7 +1782,7 @@ MUTANTS = (
     ),
     Mutant(
         "a loss is of no bucket that was touched before the seal, too",
-        "audit/judgement/topic_judgement.py",
+        "audit/judgement/rules/losses.py",
         "and (key.epoch, tally.last) > since",
         "and (key.epoch, tally.first) > since",
         (
@@ -1790,16 +1792,16 @@ MUTANTS = (
     ),
     Mutant(
         "beside a copy a seal ahead of us vouches for what came after it was taken",
-        "audit/judgement/topic_judgement.py",
-        "any(seal.vouched_until >= self._due(bucket) for seal in seals)",
-        "any(seal.sealed_until >= self._due(bucket) for seal in seals)",
+        "audit/judgement/rules/sender_numbers.py",
+        "any(seal.vouched_until >= facts.due(bucket) for seal in seals)",
+        "any(seal.sealed_until >= facts.due(bucket) for seal in seals)",
         (f"{_RECONCILE}test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken",),
     ),
     Mutant(
         "what a loader has of records without origin is taken for all of them",
-        "audit/judgement/topic_judgement.py",
-        "        elif not self._has_counters():",
-        "        elif False:",
+        "audit/judgement/rules/without_origin.py",
+        "    elif not _has_counters(facts):",
+        "    elif False:",
         (
             "tests/unit/audit/judgement/test_topic_judgement.py::"
             "test_without_a_counter_nothing_without_origin_is_complete",
@@ -1807,9 +1809,9 @@ MUTANTS = (
     ),
     Mutant(
         "an epoch that sealed nothing leaves all later buckets unknown",
-        "audit/judgement/topic_judgement.py",
-        "since = [x for x in self._seals[agent] if x.epoch >= new.epoch]",
-        "since = [x for x in self._seals[agent] if x.epoch == new.epoch]",
+        "audit/judgement/rules/epochs.py",
+        "since = [x for x in facts.seals[agent] if x.epoch >= new.epoch]",
+        "since = [x for x in facts.seals[agent] if x.epoch == new.epoch]",
         (
             "tests/unit/audit/judgement/test_topic_judgement.py::"
             "test_a_later_epochs_seal_bounds_one_that_sealed_nothing",
@@ -1817,8 +1819,8 @@ MUTANTS = (
     ),
     Mutant(
         "an acceptance of a doubt covers lines that come into it later",
-        "audit/judgement/topic_judgement.py",
-        "return reasons.name_of_lack(words, _added(tallies, counted))",
+        "audit/judgement/rules/topic_facts.py",
+        "return reasons.name_of_lack(words, added(tallies, counted))",
         "return words",
         (
             "tests/unit/audit/topic/test_decisions.py::"
