@@ -540,7 +540,7 @@ MUTANTS = (
     ),
     Mutant(
         "a host is called what the message with the greatest clock says",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         " host = excluded.host WHERE (excluded.epoch, excluded.number, excluded.time,"
         '"\n            " excluded.host) > (epoch, number, time, host)"',
         " host = excluded.host WHERE (excluded.time,"
@@ -552,7 +552,7 @@ MUTANTS = (
     ),
     Mutant(
         "the ledger keeps of a bucket's chain the last link alone",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         "    links = add64(links, excluded.links)\n",
         "    links = excluded.links\n",
         (
@@ -958,7 +958,7 @@ MUTANTS = (
     ),
     Mutant(
         "unread messages of a newer version are passed over like what is no message",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         """            self._take_unread(error)
             return False
         except""",
@@ -1869,7 +1869,7 @@ MUTANTS = (
     ),
     Mutant(
         "the delta that came last is the last one that touched a bucket",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         """    first = min(first, excluded.first), last = max(last, excluded.last),
     links""",
         """    first = min(first, excluded.first), last = excluded.last,
@@ -1878,7 +1878,7 @@ MUTANTS = (
     ),
     Mutant(
         "the delta that came first is the first one that touched a bucket",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         """    first = min(first, excluded.first), last = max(last, excluded.last),
     links""",
         """    last = max(last, excluded.last),
@@ -1887,14 +1887,14 @@ MUTANTS = (
     ),
     Mutant(
         "a file is called what was said last of it",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         "(time, path) THEN excluded.path ELSE path END",
         "(time, path) THEN excluded.path ELSE excluded.path END",
         _ANY_ORDER,
     ),
     Mutant(
         "a file was announced when its last announcement says",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         """THEN excluded.path ELSE path END,
     time = min(time, excluded.time),
 """,
@@ -1905,42 +1905,42 @@ MUTANTS = (
     ),
     Mutant(
         "an announcement without a time of birth takes the one of before away",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         "    born = min(coalesce(born, excluded.born), coalesce(excluded.born, born)),\n",
         "    born = excluded.born,\n",
         _ANY_ORDER,
     ),
     Mutant(
         "whose place a file took is what was said last",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         "    replaced = CASE WHEN replaced IS excluded.replaced THEN replaced END\n",
         "    replaced = excluded.replaced\n",
         _ANY_ORDER,
     ),
     Mutant(
         "a counter begins where the last range that came begins",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         "UPDATE SET first = min(first, excluded.first), end = max(end, excluded.end)",
         "UPDATE SET first = excluded.first, end = max(end, excluded.end)",
         _ANY_ORDER,
     ),
     Mutant(
         "a counter ends where the last range that came ends",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         "UPDATE SET first = min(first, excluded.first), end = max(end, excluded.end)",
         "UPDATE SET first = min(first, excluded.first), end = excluded.end",
         _ANY_ORDER,
     ),
     Mutant(
         "a file without a birth was announced when its last announcement says",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         '" THEN excluded.path ELSE path END, time = min(time, excluded.time)",',
         '" THEN excluded.path ELSE path END, time = excluded.time",',
         _ANY_ORDER,
     ),
     Mutant(
         "a file without a birth is called what was said last of it",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         """\" path = CASE WHEN (excluded.time, excluded.path) < (time, path)"
             " THEN excluded.path ELSE path END, time""",
         '" path = excluded.path, time',
@@ -1948,7 +1948,7 @@ MUTANTS = (
     ),
     Mutant(
         "a sender was heard last when the last message that came says",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         """INSERT INTO last_seen VALUES (?, ?, ?)"
             " ON CONFLICT DO UPDATE SET time = max(time, excluded.time)""",
         """INSERT INTO last_seen VALUES (?, ?, ?)"
@@ -1957,28 +1957,28 @@ MUTANTS = (
     ),
     Mutant(
         "an agent began when the last message that came says",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         '            " time = excluded.time WHERE excluded.time < time",\n',
         '            " time = excluded.time",\n',
         _ANY_ORDER,
     ),
     Mutant(
         "of an agent's bounds the last that came hold, not the widest",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         "lateness = max(lateness, excluded.lateness), ahead = max(ahead, excluded.ahead)",
         "lateness = excluded.lateness, ahead = excluded.ahead",
         _ANY_ORDER,
     ),
     Mutant(
         "an agent's bounds grow together or not at all",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         '" WHERE excluded.lateness > lateness OR excluded.ahead > ahead",\n',
         '" WHERE excluded.lateness > lateness AND excluded.ahead > ahead",\n',
         _ANY_ORDER,
     ),
     Mutant(
         "a sender was heard last, by our clock too, when the last message that came says",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         """            "INSERT INTO heard VALUES (?, ?, ?)"
             " ON CONFLICT DO UPDATE SET time = max(time, excluded.time)",
 """,
@@ -1989,14 +1989,14 @@ MUTANTS = (
     ),
     Mutant(
         "an epoch went on when the last seal of it came",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         '" ON CONFLICT DO UPDATE SET taken = min(taken, excluded.taken)",\n',
         '" ON CONFLICT DO UPDATE SET taken = excluded.taken",\n',
         _ANY_ORDER,
     ),
     Mutant(
         "an agent's messages begin with the one that came last",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         """            " first = min(first, excluded.first), last = max(last, excluded.last)",
             ((agent, *log""",
         """            " first = excluded.first, last = max(last, excluded.last)",
@@ -2005,7 +2005,7 @@ MUTANTS = (
     ),
     Mutant(
         "an agent's messages end with the one that came last",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         """            " first = min(first, excluded.first), last = max(last, excluded.last)",
             ((agent, *log""",
         """            " first = min(first, excluded.first), last = excluded.last",
@@ -2014,7 +2014,7 @@ MUTANTS = (
     ),
     Mutant(
         "a host is called what the message that came last says",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         """\" host = excluded.host WHERE (excluded.epoch, excluded.number, excluded.time,"
             " excluded.host) > (epoch, number, time, host)",""",
         '" host = excluded.host",',
@@ -2022,35 +2022,35 @@ MUTANTS = (
     ),
     Mutant(
         "a sender's last number is that of the message that came last",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         "last = max(coalesce(last, ?2), ?2),",
         "last = ?2,",
         _ANY_ORDER,
     ),
     Mutant(
         "a sender's first number is that of the message that came first",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         "first = min(coalesce(first, ?2), ?2) WHERE",
         "first = coalesce(first, ?2) WHERE",
         _ANY_ORDER,
     ),
     Mutant(
         "what a heartbeat claims is forgotten with the next one",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         '" WHERE id = ?1 AND (claimed, claimed_time) < (?2, ?3)",\n',
         '" WHERE id = ?1",\n',
         _ANY_ORDER,
     ),
     Mutant(
         "what is doubtful behind a clone begins with the last one that came",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         '"UPDATE senders SET cloned_at = min(coalesce(cloned_at, ?2), ?2) WHERE id = ?1",',
         '"UPDATE senders SET cloned_at = ?2 WHERE id = ?1",',
         _ANY_ORDER,
     ),
     Mutant(
         "to a version before, a host is called what came last",
-        "audit/evidence/ledger.py",
+        "audit/evidence/ledger_rows.py",
         '            " WHERE (excluded.time, excluded.host) > (time, host)",\n',
         '            "",\n',
         _ANY_ORDER,
