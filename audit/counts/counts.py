@@ -89,7 +89,7 @@ class Counts:
         self.bucket_ms = bucket_ms
         self._sums: dict[BucketKey, Sums] = {}
 
-    def add(
+    def add(  # each argument a column of the same records
         self,
         source: Source,
         timestamps: Int64s,

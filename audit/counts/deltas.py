@@ -35,7 +35,7 @@ class Numbered:
     last: int
 
 
-def number_deltas(
+def number_deltas(  # the fields of a delta, and the limit
     sender: Sender,
     time_ms: int,
     last: int,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 from skidway.audit.counts.counts import Sums
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
@@ -114,6 +115,24 @@ def bucket_ms(connection: sqlite3.Connection) -> int:
     return int(size)
 
 
+class _SenderRow(NamedTuple):
+    """A row of the table `senders`. first: None where only heartbeats came."""
+
+    id: int
+    tier: str
+    producer: str
+    epoch: int
+    cluster: str
+    host: str
+    first: int | None
+    last: int
+    known: int
+    first_time: int
+    claimed: int
+    claimed_time: int
+    cloned_at: int | None
+
+
 class _Reader:
     def __init__(self, connection: sqlite3.Connection, window: Window) -> None:
         self._connection = connection
@@ -166,28 +185,30 @@ class _Reader:
 
     def _read_senders(self) -> None:
         rows = self._connection.execute("SELECT * FROM senders ORDER BY id").fetchall()
-        for number, tier, producer, epoch, *rest in rows:
-            key = self._keys[number] = SenderKey(Tier(tier), producer, epoch)
-            numbers = self._numbers(number, *rest)
+        for row in map(_SenderRow._make, rows):
+            key = self._keys[row.id] = SenderKey(Tier(row.tier), row.producer, row.epoch)
+            numbers = self._numbers(row)
             if numbers is not None:
                 self._found.senders[key] = numbers
 
-    def _numbers(
-        self, sender: int, cluster: str, host: str, first: int | None, last: int, known: int,
-        first_time: int, claimed: int, claimed_time: int, cloned_at: int | None,
-    ) -> Numbers | None:  # fmt: skip
-        if first is None:
-            return only_claimed(cluster, host, claimed, claimed_time) if claimed else None
+    def _numbers(self, row: _SenderRow) -> Numbers | None:
+        if row.first is None:
+            if not row.claimed:
+                return None
+            return only_claimed(row.cluster, row.host, row.claimed, row.claimed_time)
         missing = None
-        if known < last - first + 1:
+        if row.known < row.last - row.first + 1:
             (missing,) = self._connection.execute(
                 "SELECT min(number) + 1 FROM numbers AS x WHERE sender = ? AND NOT EXISTS"
                 " (SELECT 1 FROM numbers WHERE sender = x.sender AND number = x.number + 1)",
-                (sender,),
+                (row.id,),
             ).fetchone()
-        elif claimed > last:
-            missing = last + 1
-        return Numbers(cluster, host, first, max(last, claimed), first_time, missing, cloned_at)
+        elif row.claimed > row.last:
+            missing = row.last + 1
+        last = max(row.last, row.claimed)
+        return Numbers(
+            row.cluster, row.host, row.first, last, row.first_time, missing, row.cloned_at
+        )
 
     def _read_topic(self, source: Source, number: int) -> None:
         topic = self._found.topic(source)

@@ -80,11 +80,12 @@ class Rereading:
 @dataclass(frozen=True, slots=True)
 class Rereadings:
     """Of one agent: what it read again of agents before it, and of later ones (its state was
-    brought back, or both ran at once). kin: the same for all agents that share files."""
+    brought back, or both ran at once). group: of agents that share files, also by
+    way of others; named by the least of their ids."""
 
     of_earlier: Rereading | None
     of_later: Rereading | None
-    kin: int
+    group: int
 
     def __iter__(self) -> Iterator[Rereading]:
         return (x for x in (self.of_earlier, self.of_later) if x is not None)
@@ -135,12 +136,12 @@ def rereadings(
     last_heard: when last; ms.
     """
     found: dict[int, Rereadings] = {}
-    kin = _Kin()
+    groups = _Groups()
     for notes in files:
         for agent, part in _of_file(_by_age(notes, began), last_heard):
             found[agent] = part if agent not in found else _both(found[agent], part)
-            kin.join(agent, part.kin)
-    return {agent: replace(part, kin=kin.of(agent)) for agent, part in found.items()}
+            groups.join(agent, part.group)
+    return {agent: replace(part, group=groups.of(agent)) for agent, part in found.items()}
 
 
 class _Reader(NamedTuple):
@@ -212,7 +213,7 @@ def _reason(path: str, first: _Reader, second: _Reader) -> str:
 
 def _both(one: Rereadings, other: Rereadings) -> Rereadings:
     return Rereadings(
-        _wider(one.of_earlier, other.of_earlier), _wider(one.of_later, other.of_later), one.kin
+        _wider(one.of_earlier, other.of_earlier), _wider(one.of_later, other.of_later), one.group
     )
 
 
@@ -227,7 +228,7 @@ def _wider(one: Rereading | None, other: Rereading | None) -> Rereading | None:
     return Rereading(since, max(one.until_ms, other.until_ms), min(one.reason, other.reason))
 
 
-class _Kin:
+class _Groups:
     """Agents that share files, also by way of others; each such group has its least agent's id."""
 
     def __init__(self) -> None:

@@ -160,8 +160,8 @@ def newest_own(
     None where the topic has none of it, or is not there.
     """
     found = [
-        _newest_in(client, fetcher, tp, first, end, (tier, producer), clock)
-        for tp, (first, end) in topic.bounds(client, [messages.TOPIC]).items()
+        _newest_in(client, fetcher, tp, offsets, (tier, producer), clock)
+        for tp, offsets in topic.bounds(client, [messages.TOPIC]).items()
     ]
     known = [newest for newest in found if newest is not None]
     return max(known, key=lambda x: (x.epoch, x.number), default=None)
@@ -196,12 +196,12 @@ def _newest_in(
     client: Client,
     fetcher: Fetcher,
     tp: TopicPartition,
-    first: int,
-    end: int,
+    offsets: tuple[int, int],
     who: tuple[Tier, str],
     clock: Clock,
 ) -> Newest | None:
-    step = FIRST_LOOK_OFFSETS
+    """Looks from the end backwards, in steps that double."""
+    (first, end), step = offsets, FIRST_LOOK_OFFSETS
     while end > first:
         begin = max(first, end - step)
         found = [

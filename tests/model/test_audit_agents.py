@@ -690,14 +690,14 @@ def _blind_to_later_agents(evidence: Evidence) -> None:
     """As if only a new agent could read again what an old one had read."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
-        known[agent] = replace(part, of_later=None, kin=agent)
+        known[agent] = replace(part, of_later=None, group=agent)
 
 
 def _blind_to_kin(evidence: Evidence) -> None:
     """As if the clock of the host could be believed."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
-        known[agent] = replace(part, kin=agent)
+        known[agent] = replace(part, group=agent)
 
 
 def _blind_to_order(evidence: Evidence) -> None:

@@ -52,9 +52,9 @@ class Doublings:
         self._evidence = evidence
         self._topic = topic
         self._stretches: dict[int, tuple[_Stretch, ...]] = {}
-        self._kin: dict[int, set[int]] = {}
+        self._groups: dict[int, set[int]] = {}
         for agent, known in topic.rereadings.items():
-            self._kin.setdefault(known.kin, set()).add(agent)
+            self._groups.setdefault(known.group, set()).add(agent)
 
     def reasons(
         self, agent: int, by_agent: Mapping[int, Mapping[SenderKey, Tally]]
@@ -63,7 +63,7 @@ class Doublings:
         all counted in it."""
         if agent not in self._topic.rereadings or not by_agent.get(agent):
             return
-        if self._meets_kin(agent, by_agent):
+        if self._meets_its_group(agent, by_agent):
             yield next(iter(self._topic.rereadings[agent])).reason
         touched = [
             ((key.epoch, tally.first), (key.epoch, tally.last))
@@ -74,9 +74,9 @@ class Doublings:
             if any(stretch.holds(*numbers) for numbers in touched):
                 yield stretch.reason
 
-    def _meets_kin(self, agent: int, by_agent: Mapping[int, object]) -> bool:
-        kin = self._kin[self._topic.rereadings[agent].kin]
-        fewer, more = sorted((kin, by_agent), key=len)
+    def _meets_its_group(self, agent: int, by_agent: Mapping[int, object]) -> bool:
+        group = self._groups[self._topic.rereadings[agent].group]
+        fewer, more = sorted((group, by_agent), key=len)
         return any(x != agent and x in more for x in fewer)
 
     def _stretches_of(self, agent: int) -> tuple[_Stretch, ...]:

@@ -938,8 +938,8 @@ MUTANTS = (
     Mutant(
         "the clock alone says which of two agents delivered a line first",
         "audit/judgement/rules/doublings.py",
-        "        if self._meets_kin(agent, by_agent):\n",
-        "        if len(by_agent) > 2 and self._meets_kin(agent, by_agent):\n",
+        "        if self._meets_its_group(agent, by_agent):\n",
+        "        if len(by_agent) > 2 and self._meets_its_group(agent, by_agent):\n",
         (
             "tests/model/test_audit_agents.py::"
             "test_a_clock_set_back_while_two_agents_run_hides_no_line_that_has_a_time",
