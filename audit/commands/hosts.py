@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from skidway.audit.commands import options
-from skidway.audit.commands.live_ledger import Following
+from skidway.audit.commands.live_ledger import LiveLedger
 from skidway.audit.commands.polling import patiently
 from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.evidence.evidence import FOREVER
@@ -93,16 +93,16 @@ def _wait(args: argparse.Namespace) -> int:
     if not args.timeout_s >= 0:
         raise UsageError("--timeout-s must not be negative.")
     begun = clock.monotonic()
-    with Following(args, settings, clock) as following:
+    with LiveLedger(args, settings, clock) as live:
         found = patiently(
-            lambda: _look(following, args, settings, policy, since_ms, clock),
+            lambda: _look(live, args, settings, policy, since_ms, clock),
             clock,
             time.sleep,
             args.timeout_s,
             Progress("hosts proven", len(set(args.host))),
         )
-        if any(x.is_short for x in found) and following.is_store:
-            options.note_staleness(following.ledger, clock)
+        if any(x.is_short for x in found) and live.is_store:
+            options.note_staleness(live.ledger, clock)
     waited_s = clock.monotonic() - begun
     if args.json:
         print_json(host_report.wait_document(found, since_ms, policy, waited_s))
@@ -123,15 +123,15 @@ def _gate_policy(args: argparse.Namespace, settings: AuditSettings | None) -> Po
 
 
 def _look(
-    following: Following,
+    live: LiveLedger,
     args: argparse.Namespace,
     settings: AuditSettings | None,
     policy: Policy,
     since_ms: int,
     clock: Clock,
 ) -> list[Proof]:
-    following.catch_up()
+    live.catch_up()
     configured_ms = DEFAULT_BUCKET_MS if settings is None else settings.bucket_ms
-    bucket_ms = following.ledger.bucket_ms() or configured_ms
-    evidence = following.ledger.evidence((since_ms - bucket_ms, FOREVER[1]))
+    bucket_ms = live.ledger.bucket_ms() or configured_ms
+    evidence = live.ledger.evidence((since_ms - bucket_ms, FOREVER[1]))
     return proofs(evidence, policy, args.host, since_ms, clock.time_ms(), bucket_ms)

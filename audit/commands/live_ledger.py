@@ -13,7 +13,7 @@ from skidway.clock import Clock
 from skidway.kafka.client import Client, Fetcher
 
 
-class Following:
+class LiveLedger:
     """Whoever reads a store gets what its collector has taken; whoever reads a cluster reads on in
     its audit topics. One thread."""
 
@@ -30,7 +30,7 @@ class Following:
         self._client: Client | None = None
         self._collection: Collection | None = None
 
-    def __enter__(self) -> Following:
+    def __enter__(self) -> LiveLedger:
         return self
 
     def __exit__(

@@ -1,6 +1,6 @@
 """Evidence: what all messages together say, in whatever order and however often they came.
 
-`Evidence` is what the judgement (reconcile) looks at; the ledger makes it from its tables, for a
+`Evidence` is what the judgement looks at; the ledger makes it from its tables, for a
 window of buckets. Every number in it is a sum, a least or a greatest over distinct messages, so
 order and repetition cannot matter. Only the senders stand in the order in which they were first
 heard, which can but raise a doubt (counting_places).

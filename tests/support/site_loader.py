@@ -17,8 +17,9 @@ from skidway.audit.topic.messages import Gap, Range, Sender, Tier
 from skidway.kafka.source import Source
 from skidway.loader import plan
 from skidway.loader.manifest import Gap as NamedGap
+from support.audit_model import BUCKET_MS
 from support.site_counter import unrepeated
-from support.site_logs import BUCKET_MS, PARTITIONS, AuditLogs, Log, Placed, Record, Teller, Topic
+from support.site_logs import PARTITIONS, AuditLogs, Log, Placed, Record, Teller, Topic
 
 Rows = list[tuple[Placed, Sums]]
 

@@ -27,7 +27,8 @@ from skidway.audit.recount.manifests import Committed
 from skidway.audit.recount.recount import Recounted
 from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
-from support.site_logs import BUCKET_MS, NumberKey
+from support.audit_model import BUCKET_MS
+from support.site_logs import NumberKey
 from support.site_world import Collector, World
 
 LATENESS_MS = 2_000

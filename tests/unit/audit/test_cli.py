@@ -12,10 +12,8 @@ from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.topic import messages
 from skidway.audit.topic.messages import Count, Delta, Range, Seal, SealedTopic, Sender, Tier
 from skidway.cli.commands import main
-from skidway.kafka.source import Source
+from support.audit_senders import LOGS
 from support.clock import ManualClock
-
-LOGS = Source("dc1", "cid", "logs", "tid")
 
 
 def _store(folder: Path, *, records: int = 5) -> None:

@@ -23,13 +23,10 @@ from skidway.audit.topic.messages import (
     encode,
 )
 from skidway.kafka.source import Source
+from support.audit_senders import AGENT, BROKER, LOGS, OTHER
 from support.clock import ManualClock
 
-LOGS = Source("dc1", "cid", "logs", "tid")
-OTHER = Source("dc1", "cid", "other", "oid")
 SIZE = 60_000
-AGENT = Sender(Tier.AGENT, "dc1", "7", "web1", 1)
-BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
 POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
 
 

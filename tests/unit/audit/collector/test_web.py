@@ -34,14 +34,12 @@ from skidway.audit.topic.messages import (
 )
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
+from support.audit_senders import BROKER, LOGS, OTHER
 from support.clock import ManualClock
 
 HOSTILE = "<script>alert(1)</script>"
-LOGS = Source("dc1", "cid", "logs", "tid")
-OTHER = Source("dc1", "cid", "other", "oid")
 NASTY = Source("dc1", "cid", HOSTILE, "tid")
 AGENT = Sender(Tier.AGENT, "dc1", "7", HOSTILE, 1)
-BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
 POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
 
 

@@ -29,16 +29,12 @@ from skidway.audit.topic.messages import (
 )
 from skidway.audit.topic.publisher import Publisher
 from skidway.cli.commands import main
-from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
+from support.audit_senders import AGENT, BROKER, LOGS, REJECTED
 from support.clock import ManualClock
 from support.memory_kafka import MemoryCluster, MemoryProducer
 from support.promises import promise
 
-LOGS = Source("dc1", "cid", "logs", "tid")
-REJECTED = Source("dc1", "cid", "logs.rejected", "rid")
-AGENT = Sender(Tier.AGENT, "dc1", "7", "web1", 1)
-BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
 HDFS = Sender(Tier.HDFS, "dc1", "/old/dc1.logs", "l1", 1)
 LOSS = Loss(LOGS, 7, 3, 100, 200, Certainty.LOST, "deleted", 60_000, 60_000)
 

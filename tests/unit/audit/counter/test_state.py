@@ -9,10 +9,9 @@ from typing import Any
 
 from skidway.audit.counter.state import BatchId, CounterState, Position, Progress
 from skidway.audit.topic.messages import Count, Delta, Range, Sender, Tier
-from skidway.kafka.source import Source
+from support.audit_senders import LOGS
 from support.promises import promise
 
-LOGS = Source("dc1", "cid", "logs", "tid")
 SENDER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
 
 

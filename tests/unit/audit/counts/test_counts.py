@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from skidway.audit.counts import bucket, checksum
 from skidway.audit.counts.counts import BucketKey, Counts, Sums, identify
 from skidway.kafka.columns import Origins
-from skidway.kafka.source import Source
-
-LOGS = Source("dc1", "cid", "logs", "tid")
+from support.audit_senders import LOGS
 
 rows = st.lists(
     st.tuples(

@@ -7,8 +7,8 @@ from skidway.audit.counts.deltas import number_deltas, number_seals
 from skidway.audit.topic import messages
 from skidway.audit.topic.messages import Certainty, Gap, Loss, Range, SealedTopic, Sender, Tier
 from skidway.kafka.source import Source
+from support.audit_senders import LOGS
 
-LOGS = Source("dc1", "cid", "logs", "tid")
 SENDER = Sender(Tier.BROKER, "dc1", "count-dc1", "host", 1)
 
 

@@ -14,13 +14,12 @@ from skidway.audit.topic import messages
 from skidway.audit.topic.messages import TOPIC, Count, Delta, Sender, Tier
 from skidway.kafka import columns
 from skidway.kafka.errors import KafkaError, OffsetOutOfRange
-from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
+from support.audit_senders import LOGS
 from support.clock import ManualClock
 from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
 from support.promises import promise
 
-LOGS = Source("dc1", "cid", "logs", "tid")
 OWN, MIRRORED = TopicPartition(TOPIC, 0), TopicPartition(f"dc1.{TOPIC}", 0)
 
 

@@ -43,12 +43,11 @@ from skidway.errors import StateRefused
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 from skidway.schemas import single_object
+from support.audit_senders import LOGS, REJECTED
 from support.fold import Fold, judge
 from support.promises import promise
 from support.randomness import share_of
 
-LOGS = Source("dc1", "cid", "logs", "tid")
-REJECTED = Source("dc1", "cid", "logs.rejected", "rid")
 POLICY = Policy(lateness_ms=0, silence_ms=500, ahead_ms=50)
 
 small = st.integers(0, 3)

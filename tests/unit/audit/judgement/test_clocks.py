@@ -38,8 +38,8 @@ from skidway.audit.topic.messages import (
 from skidway.cli.commands import main
 from skidway.kafka import columns
 from skidway.kafka.batch import read_header, stamp_append_time
-from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
+from support.audit_senders import BROKER, LOGS
 from support.clock import ManualClock
 from support.fold import Fold
 from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
@@ -48,9 +48,7 @@ from support.promises import promise
 NOW = 1_800_000_000_000
 HOUR = 3_600_000
 TP = TopicPartition(TOPIC, 0)
-LOGS = Source("dc1", "cid", "logs", "tid")
 POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
-BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
 LOADER = Sender(Tier.HDFS, "offline", "/logs", "l1", 1)
 
 

@@ -23,15 +23,13 @@ from skidway.audit.topic.messages import (
     Sender,
     Tier,
 )
-from skidway.kafka.source import Source
+from support.audit_senders import BROKER, LOGS
 from support.fold import Fold, judge
 from support.promises import promise
 
-LOGS = Source("dc1", "cid", "logs", "tid")
 SIZE = 60_000
 OLD, START = 0, 100 * SIZE
 NOW = START + 10 * SIZE
-BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
 POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
 APP1, APP2 = (Entry(host, "dc1", frozenset({"logs"})) for host in ("app1", "app2"))
 

@@ -32,6 +32,7 @@ from skidway.audit.topic.messages import (
 )
 from skidway.errors import UsageError
 from skidway.kafka.source import Source
+from support.audit_senders import BROKER
 from support.fold import Fold
 from support.promises import promise
 from support.randomness import share_of
@@ -45,7 +46,6 @@ NGINX = Source("dc1", "c1", "nginx", "n1")
 AUTH = Source("dc1", "c1", "auth", "a1")
 APP1 = Sender(Tier.AGENT, "dc1", "1", "app1", 1)
 APP2 = Sender(Tier.AGENT, "dc1", "2", "app2", 1)
-BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
 ROSTER = Roster([Entry("app1", "dc1", frozenset({"nginx"}))])
 TIERS = (Tier.AGENT, Tier.BROKER)
 POLICY = Policy(tiers=TIERS, lateness_ms=LATENESS, silence_ms=600_000, roster=ROSTER)

@@ -29,11 +29,10 @@ from skidway.audit.topic.messages import (
     Tier,
     encode,
 )
-from skidway.kafka.source import Source
+from support.audit_senders import BROKER, LOGS
 from support.fold import Fold
 from support.promises import promise
 
-LOGS = Source("dc1", "cid", "logs", "tid")
 MINUTE, HOUR = 60_000, 3_600_000
 SILENCE = 3 * MINUTE
 NOW = 1_000 * HOUR
@@ -44,7 +43,6 @@ POLICY = Policy(
     roster=Roster([Entry("app1", "dc1", frozenset({"logs"}))]),
 )
 OLD, NEW = (Sender(Tier.AGENT, "dc1", str(n), "app1", 1) for n in (1, 2))
-BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
 
 Said = tuple[Message, int]
 """A message, and our clock when we took it. They lie in the log in the order of a list."""

@@ -9,12 +9,10 @@ import pytest
 from skidway.audit.judgement.sender_states import SenderState, sender_states
 from skidway.audit.judgement.verdict import Policy
 from skidway.audit.topic.messages import Delta, Heartbeat, Range, Sender, Tier
-from skidway.kafka.source import Source
+from support.audit_senders import BROKER, LOGS
 from support.fold import Fold
 
 HOUR = 3_600_000
-LOGS = Source("dc1", "cid", "logs", "tid")
-BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
 LOADED = Sender(Tier.HDFS, "dc1", "/lake/dc1.logs", "l1", 1)
 QUIET = Sender(Tier.HDFS, "dc1", "/lake/dc1.quiet", "l1", 1)
 POLICY = Policy(silence_ms=180_000)

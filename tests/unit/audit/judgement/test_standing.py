@@ -26,17 +26,13 @@ from skidway.audit.topic.messages import (
 )
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
+from support.audit_senders import AGENT, BROKER, LOGS, OTHER, REJECTED
 from support.clock import ManualClock
 from support.fold import Fold
 from support.promises import promise
 
-LOGS = Source("dc1", "cid", "logs", "tid")
-OTHER = Source("dc1", "cid", "other", "oid")
-REJECTED = Source("dc1", "cid", "logs.rejected", "rid")
 SIZE = 60_000
 NOW = 10**9
-AGENT = Sender(Tier.AGENT, "dc1", "7", "web1", 1)
-BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
 LOADER = Sender(Tier.HDFS, "dc1", "/data/dc1.logs", "l1", 1)
 POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
 

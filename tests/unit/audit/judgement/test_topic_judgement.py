@@ -29,11 +29,10 @@ from skidway.audit.topic.messages import (
     Tier,
 )
 from skidway.kafka.source import Source
+from support.audit_senders import AGENT, BROKER, LOGS, REJECTED
 from support.fold import Fold, judge
 from support.promises import promise
 
-LOGS = Source("dc1", "cid", "logs", "tid")
-REJECTED = Source("dc1", "cid", "logs.rejected", "rid")
 AGAIN = replace(LOGS, topic_id="other")
 SIZE = 60_000
 START = 600_000
@@ -43,9 +42,7 @@ DUE = END + LATENESS
 NOW = DUE + 5_000
 POLICY = Policy(lateness_ms=LATENESS, silence_ms=100_000, ahead_ms=30_000)
 
-AGENT = Sender(Tier.AGENT, "dc1", "7", "web1", 1)
 SECOND = Sender(Tier.AGENT, "dc1", "8", "web2", 1)
-BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
 MIRROR = Sender(Tier.MIRROR, "offline", "mirror-offline", "c2", 1)
 HDFS = Sender(Tier.HDFS, "offline", "/logs/dc1.logs", "l1", 1)
 COUNTERS = (BROKER, MIRROR, HDFS)

@@ -27,14 +27,12 @@ from skidway.audit.topic.messages import (
     Sender,
     Tier,
 )
-from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 from skidway.schemas import single_object
+from support.audit_senders import BROKER, LOGS
 from support.promises import promise
 
-LOGS = Source("dc1", "cid", "logs", "tid")
 AGENT = Sender(Tier.AGENT, "dc1", "7", "h1", 1)
-BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
 COUNT = Count(LOGS, 7, 100, 100, 3, 30, -5)
 POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0, silence_ms=500, ahead_ms=50)
 GOOD: list[Message] = [

@@ -35,11 +35,10 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.cli.commands import main
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.columns import Origins
-from skidway.kafka.source import Source
+from support.audit_senders import LOGS
 from support.fold import Fold
 from support.promises import promise
 
-LOGS = Source("dc1", "cid", "logs", "tid")
 TOPIC = "dc1.logs"
 PRODUCER = f"/out/{TOPIC}"
 MINUTE = 60_000

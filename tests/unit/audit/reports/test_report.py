@@ -12,8 +12,8 @@ from skidway.audit.judgement.verdict import AgentVerdict, BucketVerdict, Finding
 from skidway.audit.reports import report
 from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
+from support.audit_senders import LOGS
 
-LOGS = Source("dc1", "cid", "logs", "tid")
 TIERS = [Tier.AGENT, Tier.BROKER, Tier.MIRROR]
 
 

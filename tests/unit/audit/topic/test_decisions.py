@@ -39,16 +39,13 @@ from skidway.audit.topic.messages import (
     Tier,
 )
 from skidway.errors import ConfigurationRefused, UsageError
-from skidway.kafka.source import Source
+from support.audit_senders import AGENT, BROKER, LOGS
 from support.fold import Fold, judge
 from support.promises import promise
 
-LOGS = Source("dc1", "cid", "logs", "tid")
 SIZE, START = 60_000, 600_000
 NOW = START + 2 * SIZE
 POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS), lateness_ms=0, silence_ms=10**9)
-AGENT = Sender(Tier.AGENT, "dc1", "7", "web1", 1)
-BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
 OLD = Sender(Tier.HDFS, "dc1", "/old/dc1.logs", "l1", 1)
 NEW = Sender(Tier.HDFS, "dc1", "/new/dc1.logs", "l1", 1)
 LOSS = Loss(LOGS, 7, 3, 100, 200, Certainty.LOST, "it was deleted unread", START, START)

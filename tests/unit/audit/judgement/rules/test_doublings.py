@@ -31,11 +31,10 @@ from skidway.audit.topic.messages import (
     Sender,
     Tier,
 )
-from skidway.kafka.source import Source
+from support.audit_senders import BROKER, LOGS
 from support.fold import Fold, judge
 from support.promises import promise
 
-LOGS = Source("dc1", "cid", "logs", "tid")
 SIZE = 60_000
 OLD, NEW, LATER = (SIZE * n for n in (10, 20, 30))
 """Buckets: while the old agent ran; when the new one began; long after."""
@@ -45,7 +44,6 @@ POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0, silence_ms=10**9
 
 FIRST = Sender(Tier.AGENT, "dc1", "7", "web1", 1)
 SECOND = Sender(Tier.AGENT, "dc1", "8", "web1", 1)
-BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
 WORDS = "/x was announced by agent 7 and then by agent 8, whose state seems to be a new one"
 
 
