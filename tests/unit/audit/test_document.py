@@ -71,7 +71,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ledger.take(map(messages.encode, said()), now_ms=ms("10:05:00"))
     ledger.close()
     monkeypatch.chdir(tmp_path)
-    for module in ("skidway.audit.cli", "skidway.audit.commands.hosts"):
+    for module in ("skidway.audit.commands.report", "skidway.audit.commands.hosts"):
         monkeypatch.setattr(f"{module}.SystemClock", lambda: ManualClock(ms("10:05:00")))
     return tmp_path
 

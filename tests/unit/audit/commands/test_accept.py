@@ -77,7 +77,7 @@ def ask(
         store.take([messages.encode(each) for each in decisions], now_ms=10**9)
 
     monkeypatch.setattr(accept, "publish", publish)
-    for module in ("cli", "commands.accept", "commands.decisions"):
+    for module in ("commands.report", "commands.accept", "commands.decisions"):
         monkeypatch.setattr(f"skidway.audit.{module}.SystemClock", lambda: ManualClock(10**9))
 
     def run(line: str) -> tuple[int, str]:

@@ -496,7 +496,7 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int
 
     def ask(verb: str, *more: str, ahead_ms: int = 0) -> int:
         clock = ManualClock(site.now_ms + ahead_ms)
-        for module in ("skidway.audit.cli", "skidway.audit.commands.hosts"):
+        for module in ("skidway.audit.commands.report", "skidway.audit.commands.hosts"):
             monkeypatch.setattr(f"{module}.SystemClock", lambda: clock)
         return main(["audit", verb, "--store", str(tmp_path), *more])
 
