@@ -9,8 +9,7 @@ from pathlib import Path
 from skidway.audit.counts import topic_patterns
 from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.judgement import retired_places
-from skidway.audit.judgement.roster import Entry, Roster
-from skidway.audit.judgement.verdict import (
+from skidway.audit.judgement.policy import (
     DEFAULT_CLOCK_DIFFERENCE_MS,
     DEFAULT_LATENESS_MS,
     DEFAULT_REJECTS_SHARE,
@@ -18,6 +17,7 @@ from skidway.audit.judgement.verdict import (
     Exemption,
     Policy,
 )
+from skidway.audit.judgement.roster import Entry, Roster
 from skidway.audit.topic.messages import Tier
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import DEFAULT_CLUSTER, check_cluster_name

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.evidence.ledger_evidence import NO_BUCKETS
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.standing import Standing, joined, judged
-from skidway.audit.judgement.verdict import Policy
 from skidway.clock import Clock
 
 BLOCK_MS = 3_600_000

@@ -33,10 +33,11 @@ from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.evidence.ledger_evidence import NO_BUCKETS
 from skidway.audit.judgement.clocks import Clocks, clocks, present_ms
 from skidway.audit.judgement.hosts import HostState, survey
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.sender_states import sender_states
 from skidway.audit.judgement.standing import Standing, TopicStanding
 from skidway.audit.judgement.topic_judgement import verdicts
-from skidway.audit.judgement.verdict import BucketVerdict, Policy, Status
+from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.reports import clock_report, host_report, report
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.clock import Clock

@@ -18,7 +18,7 @@ from skidway.audit.judgement import reasons
 from skidway.audit.judgement.clocks import clocks
 from skidway.audit.judgement.host_proofs import Proof, proofs
 from skidway.audit.judgement.hosts import survey
-from skidway.audit.judgement.verdict import Policy
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.reports import clock_report, host_report
 from skidway.audit.settings import TIERS, AuditSettings
 from skidway.audit.topic.messages import Tier

@@ -19,7 +19,7 @@ from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.evidence.collection import collect_all
 from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.judgement import roster
-from skidway.audit.judgement.verdict import Policy
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.settings import AuditSettings, check_tiers
 from skidway.audit.topic.messages import Tier
 from skidway.cli.options import bootstrap_server

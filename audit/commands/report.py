@@ -9,9 +9,10 @@ from skidway.audit.commands import options
 from skidway.audit.evidence.evidence import FOREVER
 from skidway.audit.judgement.clocks import Clocks, clocks
 from skidway.audit.judgement.hosts import HostState, survey
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.standing import Standing, of_evidence
 from skidway.audit.judgement.topic_judgement import verdicts
-from skidway.audit.judgement.verdict import BucketVerdict, Policy
+from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.audit.reports import clock_report, host_report, report
 from skidway.audit.settings import TIERS, AuditSettings
 from skidway.cli.moments import parse_moment

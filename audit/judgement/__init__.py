@@ -4,13 +4,14 @@ What is expected:
 
     roster            the hosts whose agents must seal
     retired_places    the places and hosts that nobody waits for any more
-    verdict           policy, findings, and the verdict on a bucket
+    policy            all of this together, and how long is waited
     clocks            whose clock is wrong: ours, or a sender's
     newest_agents     which agents of a host are waited for
     expectation       which agents must seal a topic, and up to when others may have lines unread
 
 How a bucket is judged:
 
+    verdict           statuses, findings, and the verdict on a bucket
     reasons           findings in words
     counting_places   who counts a topic where
     rules             one module for each rule that keeps a bucket from being complete

@@ -21,7 +21,7 @@ from statistics import median_low
 from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.evidence.evidence import Evidence, agent_named
 from skidway.audit.evidence.hearing import WINDOW_MS, Reading, SenderName
-from skidway.audit.judgement.verdict import Policy
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.topic.messages import Tier
 
 

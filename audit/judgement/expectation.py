@@ -12,7 +12,7 @@ from skidway.audit.evidence.evidence import (
     TopicEvidence,
 )
 from skidway.audit.judgement.newest_agents import namesakes, newest_agents, unread_until
-from skidway.audit.judgement.verdict import Policy
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.topic.messages import NEVER_SEALED, Tier
 from skidway.kafka.source import Source
 

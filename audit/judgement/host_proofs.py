@@ -27,8 +27,9 @@ from skidway.audit.evidence.evidence import BucketId, Evidence
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.clocks import present_ms
 from skidway.audit.judgement.hosts import AgentState, HostState, HostStatus, survey
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import TopicJudgement
-from skidway.audit.judgement.verdict import AgentVerdict, Policy, Status
+from skidway.audit.judgement.verdict import AgentVerdict, Status
 from skidway.errors import UsageError
 from skidway.kafka.source import Source
 

@@ -16,7 +16,7 @@ from skidway.audit.evidence.evidence import Evidence, agent_named
 from skidway.audit.judgement.clocks import behind_ms, ours_ahead_ms
 from skidway.audit.judgement.expectation import usable_seals
 from skidway.audit.judgement.newest_agents import namesakes, newest_agents
-from skidway.audit.judgement.verdict import Policy
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
 

@@ -13,8 +13,9 @@ from skidway.audit.evidence.evidence import Evidence, Numbers, SenderKey
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.clocks import behind_ms
 from skidway.audit.judgement.counting_places import place_of
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.retired_places import retired_by
-from skidway.audit.judgement.verdict import Policy, Status
+from skidway.audit.judgement.verdict import Status
 from skidway.audit.topic.messages import Tier
 
 NOBODY_WAITS = "none"

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.evidence.evidence import Evidence, GapNote
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
-from skidway.audit.judgement.verdict import BucketVerdict, Policy, Status
+from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 

@@ -33,6 +33,7 @@ from skidway.audit.counts.counts import NO_AGENT, Sums
 from skidway.audit.evidence.evidence import BucketId, Evidence
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.clocks import present_ms
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.rules import (
     epochs,
     equation,
@@ -44,14 +45,7 @@ from skidway.audit.judgement.rules import (
 )
 from skidway.audit.judgement.rules.doublings import Doublings
 from skidway.audit.judgement.rules.topic_facts import Tallies, TopicFacts, name_of_doubt
-from skidway.audit.judgement.verdict import (
-    AgentVerdict,
-    BucketVerdict,
-    Finding,
-    Place,
-    Policy,
-    Status,
-)
+from skidway.audit.judgement.verdict import AgentVerdict, BucketVerdict, Finding, Place, Status
 from skidway.audit.topic.decisions import Acceptance
 from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source

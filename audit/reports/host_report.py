@@ -9,7 +9,8 @@ from typing import Any
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.host_proofs import Proof
 from skidway.audit.judgement.hosts import MISSED, HostState, HostStatus
-from skidway.audit.judgement.verdict import Policy, Status
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import report
 
 COLUMNS = ["host", "cluster", "state", "last_heard", "sealed_to", "agent", "topics"]

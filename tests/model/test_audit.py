@@ -33,9 +33,10 @@ from skidway.audit.counts.counts import Sums
 from skidway.audit.evidence.collection import LIVE_WITHIN_S
 from skidway.audit.evidence.evidence import Evidence, SealNote, SenderKey, Tally, link
 from skidway.audit.evidence.hearing import Heard
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.roster import Roster
 from skidway.audit.judgement.topic_judgement import verdicts
-from skidway.audit.judgement.verdict import Policy, Status
+from skidway.audit.judgement.verdict import Status
 from skidway.audit.topic.messages import (
     Bounds,
     Certainty,

@@ -27,9 +27,10 @@ import pytest
 
 from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.evidence.hearing import Heard
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.roster import Entry, Roster
 from skidway.audit.judgement.topic_judgement import verdicts
-from skidway.audit.judgement.verdict import Policy, Status
+from skidway.audit.judgement.verdict import Status
 from skidway.audit.topic.messages import (
     Announcement,
     Certainty,

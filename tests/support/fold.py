@@ -32,8 +32,9 @@ from skidway.audit.evidence.evidence import (
 from skidway.audit.evidence.hearing import Heard, Hearings
 from skidway.audit.evidence.overlaps import overlaps
 from skidway.audit.evidence.rereading import rereadings
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
-from skidway.audit.judgement.verdict import BucketVerdict, Policy
+from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.audit.topic.decisions import Acceptance, Decision, Retirement, Revocation
 from skidway.audit.topic.messages import (
     NOTHING_SAID,

@@ -20,8 +20,9 @@ from dataclasses import replace
 
 from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
-from skidway.audit.judgement.verdict import BucketVerdict, Policy, Status
+from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.recount import recount
 from skidway.audit.recount.manifests import Committed
 from skidway.audit.recount.recount import Recounted

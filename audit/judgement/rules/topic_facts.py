@@ -11,8 +11,8 @@ from skidway.audit.judgement import reasons
 from skidway.audit.judgement.clocks import ours_ahead_ms
 from skidway.audit.judgement.counting_places import counting_places, needed_still
 from skidway.audit.judgement.expectation import Expectation, usable_seals
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.retired_places import retired_by
-from skidway.audit.judgement.verdict import Policy
 from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
 

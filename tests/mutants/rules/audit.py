@@ -227,7 +227,7 @@ MUTANTS = (
     ),
     Mutant(
         "whoever exempts a topic of one tier exempts it of all",
-        "audit/judgement/verdict.py",
+        "audit/judgement/policy.py",
         "return tuple(tier for tier in self.tiers if tier not in exempt)",
         "return tuple(tier for tier in self.tiers if not exempt or tier is Tier.AGENT)",
         (f"{_RECONCILE}test_a_topic_that_nobody_mirrors_or_loads_is_complete_without",),

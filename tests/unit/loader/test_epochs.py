@@ -14,8 +14,9 @@ from skidway.audit.counts.counts import Counts
 from skidway.audit.counts.deltas import number_deltas
 from skidway.audit.evidence.evidence import FOREVER
 from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
-from skidway.audit.judgement.verdict import BucketVerdict, Policy, Status
+from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.topic.messages import TOPIC as AUDIT
 from skidway.audit.topic.messages import Delta, Seal, SealedTopic, Sender, Tier, encode
 from skidway.errors import StateRefused

@@ -9,8 +9,9 @@ import pytest
 from skidway.audit.collector import judge
 from skidway.audit.collector.judge import BLOCK_MS, Judge
 from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.standing import judged
-from skidway.audit.judgement.verdict import Policy, Status
+from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import report
 from skidway.audit.topic.messages import (
     Count,

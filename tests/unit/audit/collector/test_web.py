@@ -15,10 +15,10 @@ from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.ledger import Ledger, ledger_of
 from skidway.audit.judgement import acceptances
 from skidway.audit.judgement.acceptances import Signature
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.roster import Entry, Roster
 from skidway.audit.judgement.standing import Standing, judged
 from skidway.audit.judgement.topic_judgement import verdicts
-from skidway.audit.judgement.verdict import Policy
 from skidway.audit.topic import messages
 from skidway.audit.topic.messages import (
     Certainty,

@@ -19,8 +19,9 @@ from skidway.audit.database import DatabaseFailed, failures
 from skidway.audit.evidence.evidence import SenderKey, sender_key
 from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.ledger import Ledger, Position, ledger_of
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
-from skidway.audit.judgement.verdict import Policy, Status
+from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import report
 from skidway.audit.topic import messages
 from skidway.audit.topic.messages import (

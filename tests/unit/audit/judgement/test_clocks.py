@@ -17,9 +17,10 @@ from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.judgement.clocks import Clocks, clocks, present_ms
 from skidway.audit.judgement.host_proofs import proofs
 from skidway.audit.judgement.hosts import HostStatus, survey
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.sender_states import sender_states
 from skidway.audit.judgement.topic_judgement import verdicts
-from skidway.audit.judgement.verdict import Policy, Status
+from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import clock_report, host_report
 from skidway.audit.topic import messages
 from skidway.audit.topic.messages import (

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from skidway.audit.judgement.hosts import HostStatus, survey
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.roster import Entry, Roster
 from skidway.audit.judgement.topic_judgement import verdicts
-from skidway.audit.judgement.verdict import BucketVerdict, Policy, Status
+from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.topic.messages import (
     Certainty,
     Count,

@@ -14,9 +14,10 @@ from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.judgement import acceptances
 from skidway.audit.judgement.acceptances import Signature
 from skidway.audit.judgement.host_proofs import Proof, proofs
+from skidway.audit.judgement.policy import Exemption, Policy
 from skidway.audit.judgement.roster import Entry, Roster
 from skidway.audit.judgement.topic_judgement import verdicts
-from skidway.audit.judgement.verdict import Exemption, Policy, Status
+from skidway.audit.judgement.verdict import Status
 from skidway.audit.topic.messages import (
     Certainty,
     Count,

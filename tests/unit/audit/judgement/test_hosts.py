@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from skidway.audit.judgement.hosts import AgentState, HostState, HostStatus, survey
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.roster import Entry, Roster
-from skidway.audit.judgement.verdict import Policy
 from skidway.audit.reports import host_report
 from skidway.audit.topic.messages import (
     NEVER_SEALED,

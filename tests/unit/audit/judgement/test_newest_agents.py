@@ -11,10 +11,11 @@ from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.judgement.hosts import survey
 from skidway.audit.judgement.newest_agents import newest_agents, unread_until
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.reasons import of_time
 from skidway.audit.judgement.roster import Entry, Roster
 from skidway.audit.judgement.topic_judgement import verdicts
-from skidway.audit.judgement.verdict import Policy, Status
+from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports.host_report import sentence
 from skidway.audit.topic.messages import (
     TOPIC,

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.sender_states import SenderState, sender_states
-from skidway.audit.judgement.verdict import Policy
 from skidway.audit.topic.messages import Delta, Heartbeat, Range, Sender, Tier
 from support.audit_senders import BROKER, LOGS
 from support.fold import Fold

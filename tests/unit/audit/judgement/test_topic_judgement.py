@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skidway.audit.evidence.hearing import Heard
+from skidway.audit.judgement.policy import Exemption, Policy
 from skidway.audit.judgement.roster import Entry, Roster
 from skidway.audit.judgement.topic_judgement import verdicts
-from skidway.audit.judgement.verdict import BucketVerdict, Exemption, Policy, Status
+from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.topic.messages import (
     Announcement,
     Bounds,

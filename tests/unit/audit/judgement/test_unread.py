@@ -10,8 +10,9 @@ import pytest
 
 from skidway.audit.evidence.ledger import Ledger, Position
 from skidway.audit.judgement import acceptances
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import TopicJudgement, verdicts
-from skidway.audit.judgement.verdict import Policy, Status
+from skidway.audit.judgement.verdict import Status
 from skidway.audit.topic import messages
 from skidway.audit.topic.messages import (
     Announcement,

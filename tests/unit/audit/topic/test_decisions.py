@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from skidway.audit.evidence.ledger import ledger_of
 from skidway.audit.judgement import acceptances
 from skidway.audit.judgement.acceptances import Signature
+from skidway.audit.judgement.policy import Exemption, Policy
 from skidway.audit.judgement.retired_places import RetiredPlaces, check
 from skidway.audit.judgement.roster import Entry, Roster
 from skidway.audit.judgement.standing import standing
 from skidway.audit.judgement.topic_judgement import verdicts
-from skidway.audit.judgement.verdict import BucketVerdict, Exemption, Place, Policy, Status
+from skidway.audit.judgement.verdict import BucketVerdict, Place, Status
 from skidway.audit.reports import report
 from skidway.audit.topic import messages
 from skidway.audit.topic.decisions import (

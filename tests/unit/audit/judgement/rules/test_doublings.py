@@ -13,9 +13,10 @@ import pytest
 from skidway.audit.counts.counts import Sums
 from skidway.audit.evidence.evidence import SenderKey, Tally, sender_key
 from skidway.audit.evidence.ledger import Ledger, ledger_of
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.rules.doublings import Doublings
 from skidway.audit.judgement.topic_judgement import verdicts
-from skidway.audit.judgement.verdict import AgentVerdict, Policy, Status
+from skidway.audit.judgement.verdict import AgentVerdict, Status
 from skidway.audit.topic import messages
 from skidway.audit.topic.messages import (
     Announcement,
