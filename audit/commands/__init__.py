@@ -3,7 +3,7 @@ the verbs that are programs.
 
     options      where evidence is read (a store, or the topics of a cluster), and what is expected
     live_ledger  a ledger that is kept up to date while somebody waits
-    polling      how often is looked, and what happens while a cluster is away
+    polling      looks at hosts again and again, also while a cluster is away
     publication  what commands tell the collector, on the audit topic
     report       `skidway audit report`
     recount      `skidway audit recount`

@@ -4,7 +4,7 @@ What is expected:
 
     roster            the hosts whose agents must seal
     retired_places    the places and hosts that nobody waits for any more
-    policy            all of this together, and how long is waited
+    policy            what the audit expects, and how long it waits
     clocks            whose clock is wrong: ours, or a sender's
     newest_agents     which agents of a host are waited for
     expectation       which agents must seal a topic, and up to when others may have lines unread

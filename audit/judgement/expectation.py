@@ -46,8 +46,8 @@ class Expectation:
         self.replaced = self._replaced(waited - self.agents) if is_told else {}
 
     def unheard(self) -> list[str]:
-        """Hosts that must report the topic, and no agent of theirs that is waited for ever spoke of
-        it: one that is retired by its id speaks for its host no more."""
+        """Hosts that must report the topic, and did not: no agent of theirs ever spoke of it but
+        such as are retired by their ids, and these speak for their host no more."""
         heard = {self._host(agent) for agent in self.known if not self.is_retired(agent)}
         return sorted(self._roster.hosts(self._cluster, self._name) - heard)
 

@@ -1,4 +1,4 @@
-"""The policy: what is expected of whom, and how long is waited for it."""
+"""The policy: what the audit expects, and how long it waits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Exemption:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What is expected, and how long is waited.
+    """What the audit expects, and how long it waits.
 
     tiers: where each record must be counted, but for the exemptions. roster: the hosts whose agents
     must seal, and those that nobody waits for any more. silence_ms: an agent unheard for so long is

@@ -1,4 +1,4 @@
-"""Seals: whether an agent has sealed a bucket, and how long is waited for that. Pure."""
+"""Seals: whether an agent has sealed a bucket, and how long the audit waits for that. Pure."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def _is_current(facts: TopicFacts, key: SenderKey) -> bool:
 
 
 def _has_counters(facts: TopicFacts) -> bool:
-    """Whether a tier is asked that has a counter: none of a loader's own counts is proof."""
+    """Whether a tier with a counter is expected: what a loader counts itself proves nothing."""
     return Tier.BROKER in facts.tiers or Tier.MIRROR in facts.tiers
 
 
