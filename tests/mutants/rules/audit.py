@@ -2,11 +2,13 @@
 
 from mutants.mutant import Mutant
 
-_RECONCILE = "tests/unit/audit/judgement/test_topic_judgement.py::"
+_JUDGEMENT = "tests/unit/audit/judgement/"
 _ANY_ORDER = (
     "tests/unit/audit/evidence/test_ledger.py::test_the_order_in_which_messages_come_changes_nothing",
 )
-_EACH_RULE = (f"{_RECONCILE}test_each_rule_keeps_a_bucket_from_being_complete",)
+_EACH_RULE = (
+    f"{_JUDGEMENT}test_topic_judgement.py::test_each_rule_keeps_a_bucket_from_being_complete",
+)
 
 MUTANTS = (
     # Numbers, and the progress that they stand for.
@@ -223,14 +225,16 @@ MUTANTS = (
         "audit/judgement/rules/equation.py",
         "        if not places:\n            sums[Place",
         "        if not places and tier is Tier.BROKER:\n            sums[Place",
-        (f"{_RECONCILE}test_other_topics_are_not_exempt",),
+        (f"{_JUDGEMENT}rules/test_equation.py::test_other_topics_are_not_exempt",),
     ),
     Mutant(
         "whoever exempts a topic of one tier exempts it of all",
         "audit/judgement/policy.py",
         "return tuple(tier for tier in self.tiers if tier not in exempt)",
         "return tuple(tier for tier in self.tiers if not exempt or tier is Tier.AGENT)",
-        (f"{_RECONCILE}test_a_topic_that_nobody_mirrors_or_loads_is_complete_without",),
+        (
+            f"{_JUDGEMENT}rules/test_equation.py::test_a_topic_that_nobody_mirrors_or_loads_is_complete_without",
+        ),
     ),
     # Every expected host must have sealed.
     Mutant(
@@ -343,7 +347,9 @@ MUTANTS = (
         "audit/judgement/expectation.py",
         "{agent for topic in self.namesakes for agent in topic.agents}",
         "{agent for topic in self.topics for agent in topic.agents}",
-        (f"{_RECONCILE}test_who_had_a_topic_is_waited_for_when_it_was_made_again",),
+        (
+            f"{_JUDGEMENT}test_topic_judgement.py::test_who_had_a_topic_is_waited_for_when_it_was_made_again",
+        ),
     ),
     Mutant(
         "a roster of retired hosts alone expects nobody",
@@ -455,14 +461,18 @@ MUTANTS = (
         "audit/judgement/rules/topic_facts.py",
         "usable_seals(evidence, self.expectation.namesakes, agent)",
         "usable_seals(evidence, self.expectation.topics, agent)",
-        (f"{_RECONCILE}test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before",),
+        (
+            f"{_JUDGEMENT}rules/test_seals.py::test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before",
+        ),
     ),
     Mutant(
         "a last word on a topic is one on the topic that was made again, too",
         "audit/judgement/rules/seals.py",
         "    return not spoke or any(topic.seals.get(agent) for topic in facts.related)\n",
         "    return not spoke or bool(facts.seals.get(agent))\n",
-        (f"{_RECONCILE}test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again",),
+        (
+            f"{_JUDGEMENT}rules/test_seals.py::test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again",
+        ),
     ),
     Mutant(
         "the collector reads an audit topic on that was made again meanwhile",
@@ -499,7 +509,7 @@ MUTANTS = (
         "    if numbers.first > 1 and start < numbers.first_time_ms + facts.ahead_ms:\n",
         "    if numbers.first > 1 and start < numbers.first_time_ms - facts.ahead_ms:\n",
         (
-            f"{_RECONCILE}test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours",
+            f"{_JUDGEMENT}rules/test_sender_numbers.py::test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours",
             "tests/model/test_audit.py::"
             "test_a_rebuild_from_an_expired_topic_is_never_falsely_complete",
         ),
@@ -578,7 +588,7 @@ MUTANTS = (
         "if x.epoch > key.epoch]",
         "if x.epoch >= key.epoch]",
         (
-            "tests/unit/audit/judgement/test_topic_judgement.py::"
+            "tests/unit/audit/judgement/rules/test_sender_numbers.py::"
             "test_a_seal_of_the_same_epoch_makes_up_for_no_missing_number",
         ),
     ),
@@ -588,7 +598,7 @@ MUTANTS = (
         "start >= min(later).sealed_until + facts.ahead_ms",
         "start >= min(later).sealed_until",
         (
-            "tests/unit/audit/judgement/test_topic_judgement.py::"
+            "tests/unit/audit/judgement/rules/test_sender_numbers.py::"
             "test_only_an_agents_later_epoch_makes_up_for_a_missing_number",
         ),
     ),
@@ -598,7 +608,7 @@ MUTANTS = (
         "any(seal.vouched_until >= facts.due(bucket) for seal in seals)",
         "bool(seals)",
         (
-            "tests/unit/audit/judgement/test_topic_judgement.py::"
+            "tests/unit/audit/judgement/rules/test_sender_numbers.py::"
             "test_a_copy_that_runs_leaves_complete_what_was_sealed_before",
         ),
     ),
@@ -608,7 +618,7 @@ MUTANTS = (
         "        if touched or not _sealed_usably(facts, key, bucket):",
         "        if not _sealed_usably(facts, key, bucket):",
         (
-            "tests/unit/audit/judgement/test_topic_judgement.py::"
+            "tests/unit/audit/judgement/rules/test_sender_numbers.py::"
             "test_a_copy_that_runs_leaves_complete_what_was_sealed_before",
         ),
     ),
@@ -618,7 +628,7 @@ MUTANTS = (
         "    if key.tier is not Tier.AGENT:\n        return True\n",
         "    if key.tier is not Tier.AGENT:\n        return False\n",
         (
-            "tests/unit/audit/judgement/test_topic_judgement.py::"
+            "tests/unit/audit/judgement/rules/test_sender_numbers.py::"
             "test_a_counters_copy_leaves_complete_what_it_did_not_touch",
         ),
     ),
@@ -628,7 +638,7 @@ MUTANTS = (
         "    gaps = [note for note in facts.topic.gaps if note.sender in senders]\n",
         "    gaps = list(facts.topic.gaps)\n",
         (
-            "tests/unit/audit/judgement/test_topic_judgement.py::"
+            "tests/unit/audit/judgement/rules/test_equation.py::"
             "test_a_gap_is_no_reason_where_another_tier_is_short",
         ),
     ),
@@ -640,14 +650,16 @@ MUTANTS = (
         "names = {x[:2] for x in counting.senders}\n"
         "            keys = [x for x in tallies if x[:2] in names]\n"
         "            sums[counting.place] = added(tallies, keys)",
-        (f"{_RECONCILE}test_a_higher_epoch_of_a_counter_replaces_the_lower",),
+        (
+            f"{_JUDGEMENT}test_counting_places.py::test_a_higher_epoch_of_a_counter_replaces_the_lower",
+        ),
     ),
     Mutant(
         "an epoch of an agent replaces the one before",
         "audit/judgement/rules/equation.py",
         '            sums[Place(tier, "")] = added(tallies, keys)\n',
         '            sums[Place(tier, "")] = added(tallies, sorted(keys)[-1:])\n',
-        (f"{_RECONCILE}test_an_agents_new_epoch_adds",),
+        (f"{_JUDGEMENT}rules/test_epochs.py::test_an_agents_new_epoch_adds",),
     ),
     Mutant(
         "a counter that is replaced in some partitions counts in all of them",
@@ -662,7 +674,7 @@ MUTANTS = (
         "    if epochs and epochs[0].epoch > 1:",
         "    if epochs and epochs[0].epoch > 2:",
         (
-            "tests/unit/audit/judgement/test_topic_judgement.py::"
+            "tests/unit/audit/judgement/rules/test_epochs.py::"
             "test_an_epoch_before_the_first_that_is_there_has_left_no_trace",
         ),
     ),
@@ -672,7 +684,7 @@ MUTANTS = (
         "(until and tallies[old].last <= until[-1].at)",
         "bool(until)",
         (
-            "tests/unit/audit/judgement/test_topic_judgement.py::"
+            "tests/unit/audit/judgement/rules/test_epochs.py::"
             "test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it",
         ),
     ),
@@ -682,7 +694,7 @@ MUTANTS = (
         "bool(until) and until[-1].vouched_until >=",
         "bool(until) and until[0].vouched_until >=",
         (
-            "tests/unit/audit/judgement/test_topic_judgement.py::"
+            "tests/unit/audit/judgement/rules/test_epochs.py::"
             "test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it",
         ),
     ),
@@ -692,7 +704,7 @@ MUTANTS = (
         "    for key in sorted(x for x in evidence.senders if x.tier is Tier.AGENT):",
         "    for key in (x for x in evidence.senders if x.tier is Tier.AGENT):",
         (
-            "tests/unit/audit/judgement/test_topic_judgement.py::test_epochs_are_in_order_whichever_was_heard_first",
+            "tests/unit/audit/judgement/rules/test_epochs.py::test_epochs_are_in_order_whichever_was_heard_first",
         ),
     ),
     # Seals of the agent.
@@ -764,14 +776,14 @@ MUTANTS = (
         "audit/judgement/rules/equation.py",
         "    return sums.count, sums.bytes, sums.checksum\n",
         "    return sums.count + sums.repeats, sums.bytes, sums.checksum\n",
-        (f"{_RECONCILE}test_repeats_are_shown_and_are_no_fault",),
+        (f"{_JUDGEMENT}rules/test_equation.py::test_repeats_are_shown_and_are_no_fault",),
     ),
     Mutant(
         "what the loader rejected has not arrived",
         "audit/judgement/rules/equation.py",
         "    return sums.count, sums.bytes, sums.checksum\n",
         "    return sums.count - sums.rejects, sums.bytes, sums.checksum\n",
-        (f"{_RECONCILE}test_the_loaders_rejects_count_as_arrived",),
+        (f"{_JUDGEMENT}rules/test_equation.py::test_the_loaders_rejects_count_as_arrived",),
     ),
     # Last words.
     Mutant(
@@ -779,7 +791,9 @@ MUTANTS = (
         "audit/judgement/rules/seals.py",
         "    if not newest.final or not facts.expectation.is_gone(agent):\n",
         "    if not newest.final:\n",
-        (f"{_RECONCILE}test_the_last_word_of_an_expected_host_is_a_seal_like_any_other",),
+        (
+            f"{_JUDGEMENT}rules/test_seals.py::test_the_last_word_of_an_expected_host_is_a_seal_like_any_other",
+        ),
     ),
     Mutant(
         "a last word is said although bytes are under way",
@@ -1014,21 +1028,27 @@ MUTANTS = (
         "audit/judgement/rules/losses.py",
         "    if begin is None and prior is not None:\n",
         "    if begin is None and prior is not None and note.loss.end is not None:\n",
-        (f"{_RECONCILE}test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete",),
+        (
+            f"{_JUDGEMENT}rules/test_losses.py::test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete",
+        ),
     ),
     Mutant(
         "a loss of some buckets is one of all before them",
         "audit/judgement/rules/losses.py",
         "inside = (begin is None or start + size > begin) and start <= end",
         "inside = start <= end",
-        (f"{_RECONCILE}test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete",),
+        (
+            f"{_JUDGEMENT}rules/test_losses.py::test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete",
+        ),
     ),
     Mutant(
         "a loss of some buckets is one of all behind them",
         "audit/judgement/rules/losses.py",
         "inside = (begin is None or start + size > begin) and start <= end",
         "inside = begin is None or start + size > begin or start > end",
-        (f"{_RECONCILE}test_a_loss_of_other_buckets_leaves_this_one_complete",),
+        (
+            f"{_JUDGEMENT}rules/test_losses.py::test_a_loss_of_other_buckets_leaves_this_one_complete",
+        ),
     ),
     Mutant(
         "a loss belongs to nothing that its own delta touched",
@@ -1056,7 +1076,7 @@ MUTANTS = (
         "max(note.time_ms, prior.sealed_until if prior is not None else note.time_ms)",
         "prior.sealed_until if prior is not None else note.time_ms",
         (
-            "tests/unit/audit/judgement/test_topic_judgement.py::"
+            "tests/unit/audit/judgement/rules/test_losses.py::"
             "test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said",
         ),
     ),
@@ -1066,7 +1086,7 @@ MUTANTS = (
         "    prior = before[-1] if before else None",
         "    prior = before[0] if before else None",
         (
-            "tests/unit/audit/judgement/test_topic_judgement.py::"
+            "tests/unit/audit/judgement/rules/test_losses.py::"
             "test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete",
         ),
     ),
@@ -1221,7 +1241,7 @@ MUTANTS = (
         "    known.sort(key=lambda each: each[0].is_retired)  # what counts comes first\n",
         "",
         (
-            "tests/unit/audit/judgement/test_topic_judgement.py::"
+            "tests/unit/audit/judgement/rules/test_without_origin.py::"
             "test_without_origin_a_retired_counter_that_is_short_holds_nothing_back",
         ),
     ),
@@ -1240,7 +1260,7 @@ MUTANTS = (
         "audit/judgement/rules/losses.py",
         'path = topic.paths.get((note.loss.agent, note.loss.file), "")',
         'path = topic.paths.get((note.loss.file, note.loss.agent), "")',
-        (f"{_RECONCILE}test_a_loss_is_told_by_its_host_and_path",),
+        (f"{_JUDGEMENT}rules/test_losses.py::test_a_loss_is_told_by_its_host_and_path",),
     ),
     # Lateness and times ahead.
     Mutant(
@@ -1248,14 +1268,18 @@ MUTANTS = (
         "audit/judgement/rules/losses.py",
         "        begin -= max(facts.policy.lateness_ms, said.lateness_ms)\n",
         "        begin -= said.lateness_ms or facts.policy.lateness_ms\n",
-        (f"{_RECONCILE}test_a_loss_reaches_back_by_the_larger_of_the_agents_lateness_and_ours",),
+        (
+            f"{_JUDGEMENT}rules/test_losses.py::test_a_loss_reaches_back_by_the_larger_of_the_agents_lateness_and_ours",
+        ),
     ),
     Mutant(
         "event times are ahead by our bound, though an agent's is larger",
         "audit/judgement/rules/topic_facts.py",
         "self.ahead_ms = max(policy.ahead_ms, max(said, default=0))",
         "self.ahead_ms = min(policy.ahead_ms, max(said, default=policy.ahead_ms))",
-        (f"{_RECONCILE}test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours",),
+        (
+            f"{_JUDGEMENT}rules/test_sender_numbers.py::test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours",
+        ),
     ),
     Mutant(
         "a loss begins with the last seal, and not with its bucket",
@@ -1273,21 +1297,27 @@ MUTANTS = (
         "audit/judgement/topic_judgement.py",
         "        if agent == NO_AGENT or Tier.AGENT not in self._facts.tiers:\n",
         "        if Tier.AGENT not in self._facts.tiers:\n",
-        (f"{_RECONCILE}test_records_without_origin_are_audited_from_the_broker_on",),
+        (
+            f"{_JUDGEMENT}rules/test_without_origin.py::test_records_without_origin_are_audited_from_the_broker_on",
+        ),
     ),
     Mutant(
         "records without an origin are complete though their counter stands still",
         "audit/judgement/rules/without_origin.py",
         "            if seen < due:\n",
         "            if seen < bucket[0]:\n",
-        (f"{_RECONCILE}test_without_origin_a_bucket_waits_for_its_counter",),
+        (
+            f"{_JUDGEMENT}rules/test_without_origin.py::test_without_origin_a_bucket_waits_for_its_counter",
+        ),
     ),
     Mutant(
         "a gap in a log leaves records without an origin complete",
         "audit/judgement/rules/without_origin.py",
         "if _is_current(facts, note.sender) and bucket[0] < note.time_ms + facts.ahead_ms:",
         "if _is_current(facts, note.sender) and bucket[0] + bucket[1] < note.time_ms:",
-        (f"{_RECONCILE}test_without_origin_a_late_beginning_or_a_gap_leaves_it_unknown",),
+        (
+            f"{_JUDGEMENT}rules/test_without_origin.py::test_without_origin_a_late_beginning_or_a_gap_leaves_it_unknown",
+        ),
     ),
     Mutant(
         "records without origin are not compared",
@@ -1295,7 +1325,7 @@ MUTANTS = (
         "        if not (agent == NO_AGENT and place.tier is Tier.AGENT)\n",
         "        if agent != NO_AGENT\n",
         (
-            "tests/unit/audit/judgement/test_topic_judgement.py::test_records_without_origin_are_compared_too",
+            "tests/unit/audit/judgement/rules/test_without_origin.py::test_records_without_origin_are_compared_too",
         ),
     ),
     Mutant(
@@ -1304,7 +1334,7 @@ MUTANTS = (
         "        if tier in facts.tiers and not facts.retired.holds_tier(tier):",
         "        if not facts.retired.holds_tier(tier):",
         (
-            "tests/unit/audit/judgement/test_topic_judgement.py::"
+            "tests/unit/audit/judgement/rules/test_without_origin.py::"
             "test_without_origin_and_a_broker_tier_the_mirrors_counter_is_waited_for",
         ),
     ),
@@ -1314,7 +1344,7 @@ MUTANTS = (
         "        if tier in facts.tiers and not facts.retired.holds_tier(tier):",
         "        if tier in facts.tiers:",
         (
-            "tests/unit/audit/judgement/test_topic_judgement.py::"
+            "tests/unit/audit/judgement/rules/test_without_origin.py::"
             "test_without_origin_the_counter_behind_a_retired_one_is_waited_for",
         ),
     ),
@@ -1324,7 +1354,7 @@ MUTANTS = (
         "    return tuple(sorted(counters, key=lambda x: facts.evidence.heard_ms(x[:2]))[-1:])",
         "    return tuple(counters[:0])",
         (
-            "tests/unit/audit/judgement/test_topic_judgement.py::"
+            "tests/unit/audit/judgement/rules/test_without_origin.py::"
             "test_without_origin_retired_counters_prove_nothing_by_being_silent",
         ),
     ),
@@ -1334,7 +1364,7 @@ MUTANTS = (
         "if covered.first > 0]",
         "if covered.first > 1]",
         (
-            "tests/unit/audit/judgement/test_topic_judgement.py::"
+            "tests/unit/audit/judgement/rules/test_without_origin.py::"
             "test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket",
         ),
     ),
@@ -1344,7 +1374,7 @@ MUTANTS = (
         "bucket[0] < note.time_ms + facts.ahead_ms:",
         "bucket[0] < note.time_ms:",
         (
-            "tests/unit/audit/judgement/test_topic_judgement.py::"
+            "tests/unit/audit/judgement/rules/test_without_origin.py::"
             "test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket",
         ),
     ),
@@ -1467,7 +1497,7 @@ MUTANTS = (
         "if first is not None and not (since and first > since[0][:2]):",
         "if False:",
         (
-            "tests/unit/audit/judgement/test_topic_judgement.py::"
+            "tests/unit/audit/judgement/rules/test_epochs.py::"
             "test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doubt",
         ),
     ),
@@ -1477,7 +1507,7 @@ MUTANTS = (
         "if first is not None and not (since and first > since[0][:2]):",
         "if first is not None and not (since and first > (since[0].epoch, since[0].at)):",
         (
-            "tests/unit/audit/judgement/test_topic_judgement.py::"
+            "tests/unit/audit/judgement/rules/test_epochs.py::"
             "test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doubt",
         ),
     ),
@@ -1526,7 +1556,7 @@ MUTANTS = (
         "        findings += _used_again(older, newest, evidence)\n",
         "",
         (
-            "tests/unit/audit/judgement/test_topic_judgement.py::test_an_epoch_that_is_used_again_is_never_passed_over",
+            "tests/unit/audit/judgement/test_counting_places.py::test_an_epoch_that_is_used_again_is_never_passed_over",
         ),
     ),
     Mutant(
@@ -1534,21 +1564,27 @@ MUTANTS = (
         "audit/judgement/rules/equation.py",
         "if not is_sealed and found.count >= expected.count:",
         "if False:",
-        (f"{_RECONCILE}test_without_a_seal_what_a_retired_place_has_alone_is_missing",),
+        (
+            f"{_JUDGEMENT}rules/test_equation.py::test_without_a_seal_what_a_retired_place_has_alone_is_missing",
+        ),
     ),
     Mutant(
         "of as many records as a place counts, those that a retired place has are the same",
         "audit/judgement/rules/equation.py",
         "if not is_sealed and found.count >= expected.count:",
         "if not is_sealed and found.count > expected.count:",
-        (f"{_RECONCILE}test_without_a_seal_what_a_retired_place_has_alone_is_missing",),
+        (
+            f"{_JUDGEMENT}rules/test_equation.py::test_without_a_seal_what_a_retired_place_has_alone_is_missing",
+        ),
     ),
     Mutant(
         "what a retired place has beside what an agent sealed is missing elsewhere",
         "audit/judgement/rules/equation.py",
         "if not is_sealed and found.count >= expected.count:",
         "if found.count >= expected.count:",
-        (f"{_RECONCILE}test_what_a_retired_place_has_alone_of_an_agent_that_sealed_is_a_remark",),
+        (
+            f"{_JUDGEMENT}rules/test_equation.py::test_what_a_retired_place_has_alone_of_an_agent_that_sealed_is_a_remark",
+        ),
     ),
     Mutant(
         "who spoke of rejects alone has not spoken of the topic that was made again",
@@ -1556,7 +1592,7 @@ MUTANTS = (
         "spoke = any(agent in topic.agents",
         "spoke = all(agent in topic.agents",
         (
-            f"{_RECONCILE}"
+            f"{_JUDGEMENT}rules/test_seals.py::"
             "test_who_spoke_of_rejects_alone_has_spoken_of_the_topic_that_was_made_again",
         ),
     ),
@@ -1575,35 +1611,41 @@ MUTANTS = (
         "audit/judgement/rules/without_origin.py",
         "        if tier in facts.tiers and not facts.retired.holds_tier(tier):\n",
         "        if False:\n",
-        (f"{_RECONCILE}test_without_origin_no_counter_stands_for_another_one",),
+        (
+            f"{_JUDGEMENT}rules/test_without_origin.py::test_without_origin_no_counter_stands_for_another_one",
+        ),
     ),
     Mutant(
         "without origin and a broker tier one mirror's counter stands for all of them",
         "audit/judgement/rules/without_origin.py",
         "for tier in (Tier.BROKER, Tier.MIRROR):",
         "for tier in (Tier.BROKER,):",
-        (f"{_RECONCILE}test_without_origin_no_counter_stands_for_another_one",),
+        (
+            f"{_JUDGEMENT}rules/test_without_origin.py::test_without_origin_no_counter_stands_for_another_one",
+        ),
     ),
     Mutant(
         "records are the same where their bytes and checksums are",
         "audit/judgement/rules/equation.py",
         "    return sums.count, sums.bytes, sums.checksum\n",
         "    return 0, sums.bytes, sums.checksum\n",
-        (f"{_RECONCILE}test_tiers_agree_in_count_bytes_and_checksum",),
+        (f"{_JUDGEMENT}rules/test_equation.py::test_tiers_agree_in_count_bytes_and_checksum",),
     ),
     Mutant(
         "records are the same where their counts and checksums are",
         "audit/judgement/rules/equation.py",
         "    return sums.count, sums.bytes, sums.checksum\n",
         "    return sums.count, 0, sums.checksum\n",
-        (f"{_RECONCILE}test_tiers_agree_in_count_bytes_and_checksum",),
+        (f"{_JUDGEMENT}rules/test_equation.py::test_tiers_agree_in_count_bytes_and_checksum",),
     ),
     Mutant(
         "the bucket of a loss has no size where nobody counted anything",
         "audit/judgement/topic_judgement.py",
         "size = self._facts.evidence.bucket_ms or DEFAULT_BUCKET_MS",
         "size = self._facts.evidence.bucket_ms",
-        (f"{_RECONCILE}test_a_loss_where_nobody_ever_counted_anything_has_a_bucket",),
+        (
+            f"{_JUDGEMENT}rules/test_losses.py::test_a_loss_where_nobody_ever_counted_anything_has_a_bucket",
+        ),
     ),
     Mutant(
         "a host is proven though a newer version said something, once anything is accepted",
@@ -1620,7 +1662,9 @@ MUTANTS = (
         "audit/judgement/rules/without_origin.py",
         "for p in facts.places if p.place.tier is not Tier.HDFS for",
         "for p in facts.places for",
-        (f"{_RECONCILE}test_without_origin_retired_counters_prove_nothing_by_being_silent",),
+        (
+            f"{_JUDGEMENT}rules/test_without_origin.py::test_without_origin_retired_counters_prove_nothing_by_being_silent",
+        ),
     ),
     Mutant(
         "an acceptance of silence ends as the agent falls behind further",
@@ -1708,7 +1752,7 @@ MUTANTS = (
         "first = (new.epoch, tallies[new].first) if new in tallies",
         "first = (new.epoch, tallies[new].last) if new in tallies",
         (
-            f"{_RECONCILE}"
+            f"{_JUDGEMENT}rules/test_epochs.py::"
             "test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doubt",
         ),
     ),
@@ -1718,7 +1762,7 @@ MUTANTS = (
         "bool(until) and until[-1].vouched_until >=",
         "bool(until) and until[-1].sealed_until >=",
         (
-            f"{_RECONCILE}"
+            f"{_JUDGEMENT}rules/test_epochs.py::"
             "test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_taken",
         ),
     ),
@@ -1727,14 +1771,18 @@ MUTANTS = (
         "audit/judgement/rules/sender_numbers.py",
         "start >= min(later).sealed_until + facts.ahead_ms",
         "start >= min(later).vouched_until + facts.ahead_ms",
-        (f"{_RECONCILE}test_a_later_epoch_makes_up_for_a_missing_number_by_the_agents_own_clock",),
+        (
+            f"{_JUDGEMENT}rules/test_sender_numbers.py::test_a_later_epoch_makes_up_for_a_missing_number_by_the_agents_own_clock",
+        ),
     ),
     Mutant(
         "after a clock was set back a loss reaches up to when we took what it said before",
         "audit/judgement/rules/losses.py",
         "end = max(note.time_ms, prior.sealed_until if prior",
         "end = max(note.time_ms, prior.vouched_until if prior",
-        (f"{_RECONCILE}test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said",),
+        (
+            f"{_JUDGEMENT}rules/test_losses.py::test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said",
+        ),
     ),
     Mutant(
         "an acceptance of what no output has covers what no output has later",
@@ -1751,14 +1799,18 @@ MUTANTS = (
         "audit/judgement/rules/seals.py",
         "if any(touch > (newest.epoch, newest.at) for touch in touched):",
         "if any(touch > (newest.epoch, newest.number) for touch in touched):",
-        (f"{_RECONCILE}test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it",),
+        (
+            f"{_JUDGEMENT}rules/test_seals.py::test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it",
+        ),
     ),
     Mutant(
         "an epoch's last seal proves what was delivered between its look and it",
         "audit/judgement/rules/epochs.py",
         "(until and tallies[old].last <= until[-1].at)",
         "(until and tallies[old].last <= until[-1].number)",
-        (f"{_RECONCILE}test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it",),
+        (
+            f"{_JUDGEMENT}rules/test_seals.py::test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it",
+        ),
     ),
     Mutant(
         "what lay between two epochs goes up to when we took the first seal",
@@ -1766,7 +1818,7 @@ MUTANTS = (
         "bucket[0] <= max(since[0].sealed_until, resumed_ms)",
         "bucket[0] <= max(since[0].vouched_until, resumed_ms)",
         (
-            f"{_RECONCILE}"
+            f"{_JUDGEMENT}rules/test_epochs.py::"
             "test_what_lay_between_two_epochs_goes_up_to_the_first_seal_by_its_own_clock",
         ),
     ),
@@ -1795,7 +1847,9 @@ MUTANTS = (
         "audit/judgement/rules/sender_numbers.py",
         "any(seal.vouched_until >= facts.due(bucket) for seal in seals)",
         "any(seal.sealed_until >= facts.due(bucket) for seal in seals)",
-        (f"{_RECONCILE}test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken",),
+        (
+            f"{_JUDGEMENT}rules/test_sender_numbers.py::test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken",
+        ),
     ),
     Mutant(
         "what a loader has of records without origin is taken for all of them",
@@ -1803,7 +1857,7 @@ MUTANTS = (
         "    elif not _has_counters(facts):",
         "    elif False:",
         (
-            "tests/unit/audit/judgement/test_topic_judgement.py::"
+            "tests/unit/audit/judgement/rules/test_without_origin.py::"
             "test_without_a_counter_nothing_without_origin_is_complete",
         ),
     ),
@@ -1813,7 +1867,7 @@ MUTANTS = (
         "since = [x for x in facts.seals[agent] if x.epoch >= new.epoch]",
         "since = [x for x in facts.seals[agent] if x.epoch == new.epoch]",
         (
-            "tests/unit/audit/judgement/test_topic_judgement.py::"
+            "tests/unit/audit/judgement/rules/test_epochs.py::"
             "test_a_later_epochs_seal_bounds_one_that_sealed_nothing",
         ),
     ),
@@ -1833,7 +1887,7 @@ MUTANTS = (
         "if key.tier is Tier.HDFS and evidence.senders[key].cloned_at is not None:",
         "if evidence.senders[key].cloned_at is not None:",
         (
-            "tests/unit/audit/judgement/test_topic_judgement.py::"
+            "tests/unit/audit/judgement/test_counting_places.py::"
             "test_a_counters_copy_that_ran_is_mended_by_a_new_epoch",
         ),
     ),
