@@ -15,7 +15,7 @@ from skidway import log
 from skidway.agent.batches.press import Pressed
 from skidway.agent.batches.rejections import Untold
 from skidway.agent.values.set_apart import SetApart, Unseen
-from skidway.audit.messages import Certainty
+from skidway.audit.topic.messages import Certainty
 
 NAMES_MAX = 5
 """Partitions named in one line of the log."""

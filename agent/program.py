@@ -34,9 +34,9 @@ from skidway.agent.state.database import State, check_machine, open_state
 from skidway.agent.state.renewal import renew
 from skidway.agent.values import identity
 from skidway.agent.values.found import FileKey
-from skidway.audit import topic
-from skidway.audit.messages import TOPIC, Tier
-from skidway.audit.publisher import Publisher, check_restored, newest_own
+from skidway.audit.topic import topic
+from skidway.audit.topic.messages import TOPIC, Tier
+from skidway.audit.topic.publisher import Publisher, check_restored, newest_own
 from skidway.clock import Clock, SystemClock
 from skidway.errors import Unreachable
 from skidway.files import DirectoryLock

@@ -18,16 +18,22 @@ of record origins. A bucket is complete when no message is missing, every expect
 it, and all tiers' sums are equal; it can be open, incomplete, lost or unknown, always with reasons
 in words. docs/delivery.md, sections 5 and 6, has the rules and why each is there.
 
-Reading order: bucket, checksum, marks, decisions, recount_result, messages, counts, deltas (what is
-counted and said); rereading, hearing, overlaps, evidence, topics (which are meant by names and
-patterns), roster, retired_places, verdict, clocks, newest_agents, expectation, doublings, reasons,
-counting_places, rejects, reconcile, standing (what follows from it, pure); hosts, waiting (the
-same, host by host, pure), sender_states, accepting (what a person can accept); ledger,
-ledger_evidence (the same kept in SQLite); topic, publisher (how it travels); continuity,
-counter_state, counter, counter_program (a tier's counter); collection, roster_file, judging,
-collector, web, report, host_report, clock_report (who reads it); output (the loader's, to be read),
-manifests, faults, row_files, listing, recount (the second way to the verdict; recount_report is
-what it says), settings, database (SQLite as used here), and the command line: cli and commands.
+Its rooms, from below to above; imports go downwards only (`make imports` looks):
+
+    database   SQLite as this package uses it
+    output     the loader's files and HDFS, to be read
+    topic      the audit topic: what is said in it, and how that travels
+    counts     what is counted: buckets, checksums, marks, sums, deltas
+    evidence   what all messages together say, kept in SQLite: the ledger
+    judgement  what follows from the evidence: verdicts, hosts, clocks, what a person can accept
+    recount    the second way to the verdict: counts the loader's rows itself
+    settings   of counters, collector and commands
+    reports    answers as people and programs read them
+    counter    a tier's counter
+    collector  the collector and its dashboard
+    commands   commands that ask
+    cli        `skidway audit`
+
 Everything that decides is free of I/O. Agent and loader import this package, never the other way
 around.
 """

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from skidway.audit import retired_places, topics
-from skidway.audit.bucket import DEFAULT_BUCKET_MS
-from skidway.audit.messages import Tier
-from skidway.audit.roster import Entry, Roster
-from skidway.audit.verdict import (
+from skidway.audit.counts import topic_patterns
+from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
+from skidway.audit.judgement import retired_places
+from skidway.audit.judgement.policy import (
     DEFAULT_CLOCK_DIFFERENCE_MS,
     DEFAULT_LATENESS_MS,
     DEFAULT_REJECTS_SHARE,
@@ -18,6 +17,8 @@ from skidway.audit.verdict import (
     Exemption,
     Policy,
 )
+from skidway.audit.judgement.roster import Entry, Roster
+from skidway.audit.topic.messages import Tier
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import DEFAULT_CLUSTER, check_cluster_name
 from skidway.settings import setting
@@ -84,7 +85,7 @@ class CounterSettings:
     def check(self) -> None:
         """ConfigurationRefused for combinations that cannot work."""
         check_cluster_name(self.cluster_name)
-        topics.check(self.topics)
+        topic_patterns.check(self.topics)
         if not self.topics:
             raise ConfigurationRefused("topics: at least one name or pattern is needed")
 
@@ -206,7 +207,7 @@ class AuditSettings:
         retired_places.check(self.retired_places)
         exempt = {each.tier.value.lower(): each.topics for each in self._exemptions()}
         for tier, texts in exempt.items():
-            topics.check(texts, f"exempt.{tier}")
+            topic_patterns.check(texts, f"exempt.{tier}")
         if exempt and len(set(self.tiers) - set(exempt)) < 2:
             raise ConfigurationRefused(
                 f"exempt.{', exempt.'.join(exempt)}: of tiers ({', '.join(self.tiers)}) at least"

@@ -142,7 +142,7 @@ def fill(address: str, schemas: str) -> str:
 
 def announce(client: Client, producer: Producer, topic: str) -> None:
     """Says which files the origins stand for, as an agent does before its first record."""
-    from skidway.audit.messages import Announcement, encode
+    from skidway.audit.topic.messages import Announcement, encode
     from skidway.kafka.source import sources_of
 
     source = sources_of(client, [topic], CLUSTER)[topic]

@@ -32,7 +32,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from skidway.audit.counts import identify
+from skidway.audit.counts.counts import identify
 from skidway.errors import SkidwayError, UsageError
 from skidway.kafka import columns
 from skidway.kafka.batch import read_header

@@ -21,9 +21,9 @@ from skidway.agent.state.changes import Changes, LastWord
 from skidway.agent.state.database import State
 from skidway.agent.values.identity import new_id
 from skidway.agent.values.set_apart import SetApart, Unseen
-from skidway.audit import bucket
-from skidway.audit.counts import Counts
-from skidway.audit.messages import NEVER_SEALED, Certainty, Loss, SealedTopic, Sender
+from skidway.audit.counts import bucket
+from skidway.audit.counts.counts import Counts
+from skidway.audit.topic.messages import NEVER_SEALED, Certainty, Loss, SealedTopic, Sender
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 

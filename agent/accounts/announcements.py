@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from skidway.agent.values.identity import Fingerprint
 from skidway.agent.values.tracked import TrackedFile
-from skidway.audit.messages import Announcement
+from skidway.audit.topic.messages import Announcement
 from skidway.kafka.source import Source
 
 REPEAT_AFTER_MS = 86_400_000

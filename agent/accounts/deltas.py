@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 from skidway.agent.accounts.mail import Mail
 from skidway.agent.state.changes import Changes
-from skidway.audit.counts import BucketKey, Counts, Sums
-from skidway.audit.deltas import number_deltas, number_seals
-from skidway.audit.messages import Heartbeat, Loss, SealedTopic, Sender
+from skidway.audit.counts.counts import BucketKey, Counts, Sums
+from skidway.audit.counts.deltas import number_deltas, number_seals
+from skidway.audit.topic.messages import Heartbeat, Loss, SealedTopic, Sender
 
 Previous = Callable[[Iterable[BucketKey]], Mapping[BucketKey, int]]
 

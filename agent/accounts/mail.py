@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 
 from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import Message
-from skidway.audit.messages import Announcement, Delta, Heartbeat, Seal, encode
+from skidway.audit.topic.messages import Announcement, Delta, Heartbeat, Seal, encode
 
 
 class Mail:
-    """Implements `skidway.audit.publisher.Outbox`: only what is durable is pending."""
+    """Implements `skidway.audit.topic.publisher.Outbox`: only what is durable is pending."""
 
     def __init__(self, waiting: Iterable[Message], last_id: int = 0) -> None:
         self._durable = deque(waiting)
@@ -55,7 +55,7 @@ class Mail:
         """Files whose announcement waits to be published."""
         return {message.file for message in self._durable if message.file is not None}
 
-    # --- audit.publisher.Outbox ---------------------------------------------------------------
+    # --- audit.topic.publisher.Outbox ---------------------------------------------------------
 
     def pending(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
         """(id, message) behind `after`, in order."""

@@ -27,7 +27,7 @@ from skidway.agent.parsing.parser import ENCODING, NO_TIME, SCHEMA, TOO_LONG, Pa
 from skidway.agent.parsing.replacing import MARK
 from skidway.agent.values.intents import Reading
 from skidway.agent.values.tracked import Outcome
-from skidway.audit.counts import Counts
+from skidway.audit.counts.counts import Counts
 from skidway.errors import ConfigurationRefused
 from skidway.kafka import compression, partitioning
 from skidway.kafka.batch import HEADER_BYTES, EncodedBatch

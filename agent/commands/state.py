@@ -20,7 +20,7 @@ from skidway.agent.state.database import DATABASE, State, open_state
 from skidway.agent.values import identity
 from skidway.agent.values.intents import GIVEN_UP, Intent
 from skidway.agent.values.tracked import FileState, TrackedFile
-from skidway.audit.messages import Loss
+from skidway.audit.topic.messages import Loss
 from skidway.errors import StateRefused
 from skidway.files import DirectoryLock
 

@@ -55,8 +55,8 @@ from skidway.agent.values.identity import GUARD_BYTES
 from skidway.agent.values.intents import Intent, Numbers, Reading, crc_of
 from skidway.agent.values.set_apart import SetApart
 from skidway.agent.values.tracked import Checkpoint, Flight, Outcome, TrackedFile
-from skidway.audit.counts import Counts
-from skidway.audit.messages import Certainty
+from skidway.audit.counts.counts import Counts
+from skidway.audit.topic.messages import Certainty
 from skidway.kafka.types import TopicPartition
 
 AGAIN_AFTER_S = 2.0

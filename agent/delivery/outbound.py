@@ -19,8 +19,8 @@ import numpy as np
 
 from skidway.agent.batches.press import Pressed
 from skidway.agent.values.tracked import Flight
-from skidway.audit.counts import Counts
-from skidway.audit.messages import Certainty
+from skidway.audit.counts.counts import Counts
+from skidway.audit.topic.messages import Certainty
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.batch import EncodedBatch, seal
 from skidway.kafka.client import BufferFull, Delivery, Drained

@@ -24,7 +24,7 @@ from skidway.agent.delivery.outbound import Departure
 from skidway.agent.files.tracking import Tracker
 from skidway.agent.state.changes import Changes
 from skidway.agent.values.tracked import TrackedFile
-from skidway.audit.counts import Counts
+from skidway.audit.counts.counts import Counts
 from skidway.kafka.types import TopicPartition
 
 

@@ -25,7 +25,7 @@ from skidway.agent.batches import routing
 from skidway.agent.batches.recipe import Recipe
 from skidway.agent.values.intents import Intent
 from skidway.agent.values.tracked import Outcome
-from skidway.audit.counts import Counts
+from skidway.audit.counts.counts import Counts
 from skidway.kafka.columns import Origins
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition

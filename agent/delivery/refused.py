@@ -32,7 +32,7 @@ from skidway.agent.files.tracking import Tracker
 from skidway.agent.state.changes import Changes
 from skidway.agent.values.intents import Intent
 from skidway.agent.values.set_apart import SetApart
-from skidway.audit.messages import Certainty
+from skidway.audit.topic.messages import Certainty
 from skidway.kafka.types import TopicPartition
 
 RECORDS_MAX = 10_000

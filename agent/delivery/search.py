@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from skidway.agent.delivery.read_back import Rows
-from skidway.audit.messages import Certainty
+from skidway.audit.topic.messages import Certainty
 from skidway.kafka.types import TopicPartition
 
 

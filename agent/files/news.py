@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from skidway.agent.values.set_apart import SetApart, Unseen
 from skidway.agent.values.tracked import TrackedFile
-from skidway.audit.messages import Certainty
+from skidway.audit.topic.messages import Certainty
 
 
 @dataclass(slots=True)

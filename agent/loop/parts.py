@@ -30,7 +30,7 @@ from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import State
 from skidway.agent.values.intents import Intent, Numbers
 from skidway.agent.values.tracked import TrackedFile
-from skidway.audit.messages import Bounds, Sender, Tier
+from skidway.audit.topic.messages import Bounds, Sender, Tier
 from skidway.clock import Clock
 from skidway.kafka.compression import Codec
 from skidway.kafka.types import TopicPartition

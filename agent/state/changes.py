@@ -15,8 +15,8 @@ from skidway.agent.values.found import UnopenedFile
 from skidway.agent.values.identity import Mark
 from skidway.agent.values.intents import Intent
 from skidway.agent.values.tracked import TrackedFile
-from skidway.audit.counts import BucketKey, Sums
-from skidway.audit.messages import Loss
+from skidway.audit.counts.counts import BucketKey, Sums
+from skidway.audit.topic.messages import Loss
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 

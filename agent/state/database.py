@@ -28,8 +28,8 @@ from skidway.agent.values.found import FileKey, Found, UnopenedFile
 from skidway.agent.values.identity import Fingerprint, Guard
 from skidway.agent.values.intents import Intent
 from skidway.agent.values.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
-from skidway.audit.counts import BucketKey, Sums
-from skidway.audit.messages import Certainty, Loss
+from skidway.audit.counts.counts import BucketKey, Sums
+from skidway.audit.topic.messages import Certainty, Loss
 from skidway.errors import SkidwayError, StateRefused
 from skidway.files import fsync_directory
 from skidway.kafka.source import Source

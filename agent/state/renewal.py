@@ -20,7 +20,7 @@ from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import State
 from skidway.agent.values import identity
 from skidway.agent.values.tracked import FileState, Tally, TrackedFile
-from skidway.audit.publisher import Newest
+from skidway.audit.topic.publisher import Newest
 
 _log = log.get(__name__)
 

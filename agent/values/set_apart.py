@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from skidway.agent.values.tracked import TrackedFile
-from skidway.audit.messages import Certainty
+from skidway.audit.topic.messages import Certainty
 
 
 @dataclass(frozen=True, slots=True)

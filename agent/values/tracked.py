@@ -16,7 +16,7 @@ from enum import StrEnum
 from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import GUARD_BYTES, Fingerprint, Guard, Mark, guard_of, with_mark
 from skidway.agent.values.intents import Intent
-from skidway.audit.counts import Counts
+from skidway.audit.counts.counts import Counts
 
 
 class FileState(StrEnum):

@@ -8,19 +8,20 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from skidway.audit import clock_report, host_report, reasons
-from skidway.audit.bucket import DEFAULT_BUCKET_MS
-from skidway.audit.clocks import clocks
-from skidway.audit.commands import asking
-from skidway.audit.commands.following import Following
-from skidway.audit.commands.patience import patiently
-from skidway.audit.evidence import FOREVER
-from skidway.audit.hosts import survey
-from skidway.audit.ledger_evidence import NO_BUCKETS
-from skidway.audit.messages import Tier
+from skidway.audit.commands import options
+from skidway.audit.commands.live_ledger import LiveLedger
+from skidway.audit.commands.polling import patiently
+from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
+from skidway.audit.evidence.evidence import FOREVER
+from skidway.audit.evidence.ledger_evidence import NO_BUCKETS
+from skidway.audit.judgement import reasons
+from skidway.audit.judgement.clocks import clocks
+from skidway.audit.judgement.host_proofs import Proof, proofs
+from skidway.audit.judgement.hosts import survey
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.reports import clock_report, host_report
 from skidway.audit.settings import TIERS, AuditSettings
-from skidway.audit.verdict import Policy
-from skidway.audit.waiting import Proof, proofs
+from skidway.audit.topic.messages import Tier
 from skidway.cli.moments import parse_since
 from skidway.cli.options import add_config_options, add_json_option, add_timeout_option
 from skidway.cli.output import Progress, print_json, table
@@ -37,14 +38,14 @@ def register(verbs: Any) -> None:
     )
     add_config_options(hosts)
     add_json_option(hosts)
-    asking.add_where(hosts)
+    options.add_where(hosts)
     hosts.set_defaults(run=_hosts, tiers=None, lateness_ms=None)
     wait = verbs.add_parser(
         "wait", help="wait until hosts have sealed past a time and are complete since; 1 if not"
     )
     add_config_options(wait)
     add_json_option(wait)
-    asking.add_where(wait)
+    options.add_where(wait)
     wait.add_argument(
         "--host", action="append", required=True, metavar="HOST", help="may be repeated"
     )
@@ -64,9 +65,9 @@ def register(verbs: Any) -> None:
 
 def _hosts(args: argparse.Namespace) -> int:
     clock = SystemClock()
-    settings = asking.settings_of(args)
-    policy = asking.policy_of(args, settings)
-    ledger = asking.ledger_of(args, settings, clock)
+    settings = options.settings_of(args)
+    policy = options.policy_of(args, settings)
+    ledger = options.ledger_of(args, settings, clock)
     try:
         evidence = ledger.evidence(NO_BUCKETS)
     finally:
@@ -86,22 +87,22 @@ def _hosts(args: argparse.Namespace) -> int:
 
 def _wait(args: argparse.Namespace) -> int:
     clock = SystemClock()
-    settings = asking.settings_of(args)
+    settings = options.settings_of(args)
     policy = _gate_policy(args, settings)
     since_ms = parse_since(args.since, clock.time_ms())
     if not args.timeout_s >= 0:
         raise UsageError("--timeout-s must not be negative.")
     begun = clock.monotonic()
-    with Following(args, settings, clock) as following:
+    with LiveLedger(args, settings, clock) as live:
         found = patiently(
-            lambda: _look(following, args, settings, policy, since_ms, clock),
+            lambda: _look(live, args, settings, policy, since_ms, clock),
             clock,
             time.sleep,
             args.timeout_s,
             Progress("hosts proven", len(set(args.host))),
         )
-        if any(x.is_short for x in found) and following.is_store:
-            asking.note_staleness(following.ledger, clock)
+        if any(x.is_short for x in found) and live.is_store:
+            options.note_staleness(live.ledger, clock)
     waited_s = clock.monotonic() - begun
     if args.json:
         print_json(host_report.wait_document(found, since_ms, policy, waited_s))
@@ -113,7 +114,7 @@ def _wait(args: argparse.Namespace) -> int:
 def _gate_policy(args: argparse.Namespace, settings: AuditSettings | None) -> Policy:
     """Unless told otherwise without hdfs, which waits for the next load, where another tier than
     the agent's is left: with that alone nothing would be compared."""
-    policy = asking.policy_of(args, settings)
+    policy = options.policy_of(args, settings)
     if args.tiers is None and set(policy.tiers) != {Tier.AGENT, Tier.HDFS}:
         policy = replace(policy, tiers=tuple(x for x in policy.tiers if x is not Tier.HDFS))
     if Tier.AGENT not in policy.tiers:
@@ -122,15 +123,15 @@ def _gate_policy(args: argparse.Namespace, settings: AuditSettings | None) -> Po
 
 
 def _look(
-    following: Following,
+    live: LiveLedger,
     args: argparse.Namespace,
     settings: AuditSettings | None,
     policy: Policy,
     since_ms: int,
     clock: Clock,
 ) -> list[Proof]:
-    following.catch_up()
+    live.catch_up()
     configured_ms = DEFAULT_BUCKET_MS if settings is None else settings.bucket_ms
-    bucket_ms = following.ledger.bucket_ms() or configured_ms
-    evidence = following.ledger.evidence((since_ms - bucket_ms, FOREVER[1]))
+    bucket_ms = live.ledger.bucket_ms() or configured_ms
+    evidence = live.ledger.evidence((since_ms - bucket_ms, FOREVER[1]))
     return proofs(evidence, policy, args.host, since_ms, clock.time_ms(), bucket_ms)

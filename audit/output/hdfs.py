@@ -130,7 +130,7 @@ class HdfsReader(io.RawIOBase):
 
 @contextmanager
 def failures(verb: str, path: str, unclear: type[SkidwayError] | None = None) -> Iterator[None]:
-    """Turns what the client raises into one sentence; it raises OSError and its kin for all.
+    """Turns what the client raises into one sentence; it raises OSError and the like for all.
 
     unclear: what is raised where it may have been done, unless it was refused.
     """

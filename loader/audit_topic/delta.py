@@ -18,10 +18,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skidway.audit.counts import BucketKey, Counts
-from skidway.audit.deltas import Numbered, number_deltas
-from skidway.audit.messages import Count, Delta, Range, Sender, Tier
-from skidway.audit.messages import Gap as NamedGap
+from skidway.audit.counts.counts import BucketKey, Counts
+from skidway.audit.counts.deltas import Numbered, number_deltas
+from skidway.audit.topic.messages import Count, Delta, Range, Sender, Tier
+from skidway.audit.topic.messages import Gap as NamedGap
 from skidway.kafka.source import Source
 from skidway.loader.state.manifest import Manifest, PartitionRange
 

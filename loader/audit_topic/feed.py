@@ -20,9 +20,9 @@ from typing import Final
 from uuid import UUID
 
 from skidway import log
-from skidway.audit import topic
-from skidway.audit.marks import FileKey
-from skidway.audit.messages import (
+from skidway.audit.counts.marks import FileKey
+from skidway.audit.topic import topic
+from skidway.audit.topic.messages import (
     TOPIC,
     Announcement,
     Delta,

@@ -6,9 +6,9 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from skidway.audit import topic
-from skidway.audit.messages import TOPIC, Delta, encode
-from skidway.audit.publisher import MemoryOutbox, Publisher
+from skidway.audit.topic import topic
+from skidway.audit.topic.messages import TOPIC, Delta, encode
+from skidway.audit.topic.publisher import MemoryOutbox, Publisher
 from skidway.clock import Clock
 from skidway.errors import Unreachable
 from skidway.kafka.client import Client, Producer

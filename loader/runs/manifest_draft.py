@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from skidway.audit.counts import Counts
-from skidway.audit.messages import Sender, Tier
+from skidway.audit.counts.counts import Counts
+from skidway.audit.topic.messages import Sender, Tier
 from skidway.loader.audit_topic import delta
 from skidway.loader.planning.plan import Planned
 from skidway.loader.planning.topic import Topic

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from skidway.audit.counts import identify
+from skidway.audit.counts.counts import identify
 from skidway.kafka.columns import DecodedBatch, Origins
 from skidway.loader.planning.plan import Slice
 from skidway.loader.reading.columns import Records, select

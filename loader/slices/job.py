@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from skidway.audit.counts import BucketKey, Sums
-from skidway.audit.marks import FileKey
+from skidway.audit.counts.counts import BucketKey, Sums
+from skidway.audit.counts.marks import FileKey
 from skidway.kafka.source import Source
 from skidway.loader.planning.plan import Slice
 from skidway.loader.state.manifest import BatchMark, DataFile, Gap

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from skidway.audit.marks import FileKey, Joined, SliceEnds
-from skidway.audit.marks import join as join_marks
+from skidway.audit.counts.marks import FileKey, Joined, SliceEnds
+from skidway.audit.counts.marks import join as join_marks
 from skidway.loader.planning.plan import Slice
 from skidway.loader.slices.job import SliceResult, Stop
 from skidway.loader.state.manifest import BatchMark, Gap

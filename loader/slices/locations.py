@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from skidway.audit.counts import NO_AGENT
-from skidway.audit.marks import FileKey
+from skidway.audit.counts.counts import NO_AGENT
+from skidway.audit.counts.marks import FileKey
 from skidway.kafka.columns import Origins
 from skidway.loader.state.tables import Location
 

@@ -19,8 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skidway.audit.counts import Counts
-from skidway.audit.marks import FileKey, Walked, advance, walk
+from skidway.audit.counts.counts import Counts
+from skidway.audit.counts.marks import FileKey, Walked, advance, walk
 from skidway.errors import Unreachable
 from skidway.kafka import columns
 from skidway.kafka.batch import BatchHeader, CorruptBatch, read_header

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from skidway.audit.marks import FileKey
+from skidway.audit.counts.marks import FileKey
 from skidway.errors import SkidwayError
 from skidway.kafka.client import Client
 from skidway.kafka.types import TopicPartition

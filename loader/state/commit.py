@@ -13,8 +13,9 @@ loaders, stops them between any two operations and loses answers, over a store i
 Why begin need not look at every manifest: whoever committed n + 1 had finished the moves of all up
 to n before it began, and a staging directory is deleted only behind the last move of its load. So
 unfinished moves exist only where a staging directory stands, or in the newest load. A file of an
-older load that somebody deleted is no unfinished move: a recount names it (audit/recount.py),
-because a look at every file of every load would cost each start more than the one before.
+older load that somebody deleted is no unfinished move: a recount names it
+(audit/recount/recount.py), because a look at every file of every load would cost each start more
+than the one before.
 
 A move is looked at source first: a file moved meanwhile is then seen at its target, whereas target
 first could miss it on both sides. What a later load took out again may be gone from both.

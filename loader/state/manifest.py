@@ -25,7 +25,7 @@
   where the next one begins; `below` is the batch just under `end`, compared before the next load
   goes on. So the newest manifest alone says where every partition stands.
 - `files[].kind`: rows, rejects, marks, names or buckets. `checksum` is the sum modulo 2^64 of the
-  record hashes (audit/checksum.py) of a file of rows or rejects, as a signed long.
+  record hashes (audit/counts/checksum.py) of a file of rows or rejects, as a signed long.
 - `side` names, oldest first, the files of each table that together are the state after this load:
   a snapshot and the deltas behind it; later ones win (loader/state/tables.py).
 - `audit` is the hdfs tier's delta with the key (HDFS, producer, epoch, number). It is published

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import types
 
-from skidway.audit import checksum
+from skidway.audit.counts import checksum
 from skidway.loader.state.manifest import DataFile
 from skidway.loader.store import Store, StoreWriter
 

@@ -1,6 +1,6 @@
 """Tables: state that grows with files and buckets and therefore is not in the manifest itself.
 
-    marks     partition, agent, file -> highest end byte loaded (audit/marks.py)
+    marks     partition, agent, file -> highest end byte loaded (audit/counts/marks.py)
     names     agent, file -> host, path, from announcements
     buckets   agent, bucket -> number of this output's last audit delta that touched it
 
@@ -20,7 +20,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from skidway.audit.marks import FileKey
+from skidway.audit.counts.marks import FileKey
 from skidway.errors import StateRefused
 from skidway.loader.state import layout
 from skidway.loader.state.layout import LoadId

@@ -12,7 +12,7 @@ import re
 from collections.abc import Container
 from typing import Final
 
-from skidway.audit.marks import FileKey
+from skidway.audit.counts.marks import FileKey
 from skidway.loader.state import layout
 from skidway.loader.store import Store
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from skidway.audit import bucket
-from skidway.audit.messages import Announcement, Certainty, Delta, Loss, Seal
+from skidway.audit.counts import bucket
+from skidway.audit.topic.messages import Announcement, Certainty, Delta, Loss, Seal
 from support import agent_world
 from support.agent_schedule import (
     BUCKET_MS,

@@ -21,8 +21,8 @@ from skidway.agent.files.endings import STILL_S
 from skidway.agent.state.database import State
 from skidway.agent.values.found import UNMEASURED
 from skidway.agent.values.identity import FINGERPRINT_BYTES
-from skidway.audit import bucket
-from skidway.audit.messages import Certainty, Delta, Loss
+from skidway.audit.counts import bucket
+from skidway.audit.topic.messages import Certainty, Delta, Loss
 from support.agent_world import DAMAGED_BYTES, World, datum_text, raw, settings
 from support.promises import promise
 from support.randomness import Seeds

@@ -35,7 +35,7 @@ from skidway.agent.state.changes import Changes
 from skidway.agent.values import identity
 from skidway.agent.values.set_apart import SetApart
 from skidway.agent.values.tracked import TrackedFile
-from skidway.audit.messages import Certainty, Delta, Loss, Seal
+from skidway.audit.topic.messages import Certainty, Delta, Loss, Seal
 from support.agent_schedule import TOPIC, Schedule, cells_in, run_traced, source
 from support.agent_world import World, settings
 from support.promises import promise

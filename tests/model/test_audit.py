@@ -23,19 +23,21 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-import numpy as np
 import pytest
 
 from skidway.agent.accounts.set_backs import SetBacks
-from skidway.audit import checksum
-from skidway.audit.collection import LIVE_WITHIN_S
-from skidway.audit.counts import BucketKey, Counts, Sums
-from skidway.audit.deltas import number_deltas
-from skidway.audit.evidence import Evidence, SealNote, SenderKey, Tally, link
-from skidway.audit.hearing import Heard
-from skidway.audit.messages import (
+from skidway.audit.counts import checksum
+from skidway.audit.counts.counts import Sums
+from skidway.audit.evidence.collection import LIVE_WITHIN_S
+from skidway.audit.evidence.evidence import Evidence, SealNote, SenderKey, Tally, link
+from skidway.audit.evidence.hearing import Heard
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.roster import Roster
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import Status
+from skidway.audit.topic.messages import (
     Bounds,
     Certainty,
     Delta,
@@ -48,23 +50,27 @@ from skidway.audit.messages import (
     Sender,
     Tier,
 )
-from skidway.audit.reconcile import verdicts
-from skidway.audit.roster import Roster
-from skidway.audit.verdict import Policy, Status
-from skidway.kafka.source import Source
+from support.audit_model import (
+    BUCKET_MS,
+    HOUR,
+    LATENESS_MS,
+    LOGS,
+    SECOND,
+    NumberedSender,
+    blind_to_checksums,
+    blind_to_holes,
+    blind_to_losses,
+    run,
+    sums_of_line,
+)
 from support.fold import Fold
 from support.promises import promise
 from support.randomness import Seeds
 
 pytestmark = pytest.mark.model
 
-LOGS = Source("dc1", "cluster-id", "logs", "topic-id")
 AGENT = 77
-BUCKET_MS = 4_000
-LATENESS_MS = 2_000
 LATENESSES_MS = [0, 2_000, 8_000, 20_000]
-SECOND = 1_000
-HOUR = 3_600
 WRONG = [-HOUR, 0, HOUR]
 POLICY = Policy(
     tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS),
@@ -126,15 +132,6 @@ class Line:
 
 
 @dataclass
-class Teller:
-    """One sender's durable state: last number, and the number that touched each bucket last."""
-
-    sender: Sender
-    last: int = 0
-    touched: dict[BucketKey, int] = field(default_factory=dict)
-
-
-@dataclass
 class Snapshot:
     """A seal that is being made."""
 
@@ -173,7 +170,7 @@ class World:
         self.unseen: set[int] = set()
         self.declared: set[int] = set()
         self.snapshot: Snapshot | None = None
-        self.tellers = {tier: Teller(sender) for tier, sender in SENDERS.items()}
+        self.tellers = {tier: NumberedSender(sender) for tier, sender in SENDERS.items()}
         agents = self.tellers[Tier.AGENT]
         agents.sender = replace(agents.sender, bounds=Bounds(self.agents_lateness_ms))
         self.all_messages: list[Message] = []
@@ -186,7 +183,7 @@ class World:
         self.looked = 0
         self.seal_written: dict[tuple[int, int], int] = {}
         self.delta_written: dict[tuple[int, int], int] = {}
-        self.copy: tuple[Teller, dict[int, int], set[int]] | None = None
+        self.copy: tuple[NumberedSender, dict[int, int], set[int]] | None = None
         self.wrong: str | None = None
         self.is_away = self.is_retired = False
         self.new_file()
@@ -385,7 +382,7 @@ class World:
             return
         teller, _, _ = self.copy
         sender = replace(teller.sender, epoch=self.tellers[Tier.AGENT].sender.epoch + 1)
-        self.tellers[Tier.AGENT] = Teller(sender)
+        self.tellers[Tier.AGENT] = NumberedSender(sender)
         self.copy, self.snapshot = None, None
         for file, lines in self.files.items():
             if self.faults.old_files or self.faults.clock_steps:
@@ -430,22 +427,16 @@ class World:
         offsets: tuple[int, int] | None = None,
         losses: list[Loss] | None = None,
     ) -> None:
-        teller, counts = self.tellers[tier], Counts(BUCKET_MS)
-        for line in lines:
-            counts.put((LOGS, AGENT, line.bucket), _sums(line))
-        numbered = number_deltas(
-            teller.sender,
+        teller = self.tellers[tier]
+        counted = [((LOGS, AGENT, x.bucket), sums_of_line(AGENT, x.file, x.index)) for x in lines]
+        deltas = teller.deltas(
             self.clock_of(tier),
-            teller.last,
-            counts,
-            teller.touched,
+            counted,
             ranges=[Range(LOGS, 0, *offsets)] if offsets else [],
             losses=losses or [],
             limit_bytes=self.random.choice([1, 900_000]),
         )
-        teller.last = numbered.last
-        teller.touched.update(numbered.touched)
-        for delta in numbered.deltas:
+        for delta in deltas:
             if tier is Tier.AGENT:
                 self.delta_written[delta.sender.epoch, delta.number] = self.sequence
             self.publish(delta)
@@ -626,11 +617,6 @@ class World:
         return {line.bucket for line in self.lines if line.number not in self.declared}
 
 
-def _sums(line: Line) -> Sums:
-    columns = (np.array([x], np.int64) for x in (AGENT, line.file, line.index * 10, 10))
-    return Sums(1, 10, checksum.total(checksum.record_hash(*columns)))
-
-
 def _touches(delta: Delta, bucket: int) -> bool:
     return any(count.bucket == bucket for count in delta.counts)
 
@@ -638,14 +624,7 @@ def _touches(delta: Delta, bucket: int) -> bool:
 def _run(
     seed: int, faults: Faults, end: Callable[[World], set[int]] = World.finish
 ) -> tuple[World, set[int]]:
-    world = World(seed, faults)
-    for _ in range(faults.steps):
-        world.step()
-        if world.wrong:
-            break
-    complete = set() if world.wrong else end(world)
-    assert not world.wrong, f"seed {seed}: {world.wrong}"
-    return world, complete
+    return run(World(seed, faults), seed, faults.steps, end)
 
 
 def _run_all(seeds: range, faults: Faults) -> None:
@@ -778,10 +757,6 @@ def _blind_to_rosters(evidence: Evidence) -> None:
         seals[:] = [seal._replace(sealed_until=10**9) if seal.final else seal for seal in seals]
 
 
-def _blind_to_losses(evidence: Evidence) -> None:
-    evidence.topic(LOGS).losses.clear()
-
-
 def _shorten_losses(evidence: Evidence, by_ms: int) -> None:
     for notes in evidence.topic(LOGS).losses.values():
         notes[:] = [
@@ -793,23 +768,6 @@ def _shorten_losses(evidence: Evidence, by_ms: int) -> None:
 
 def _blind_to_the_agents_lateness(evidence: Evidence) -> None:
     evidence.bounds.clear()
-
-
-def _blind_to_holes(evidence: Evidence) -> None:
-    for key, numbers in evidence.senders.items():
-        evidence.senders[key] = replace(numbers, missing=None, first=1)
-    for by_agent in evidence.topic(LOGS).tallies.values():
-        for tallies in by_agent.values():
-            for key, tally in tallies.items():
-                links = link(tally.last) - link(0)
-                tallies[key] = replace(tally, links=checksum.signed(links))
-
-
-def _blind_to_checksums(evidence: Evidence) -> None:
-    for by_agent in evidence.topic(LOGS).tallies.values():
-        for tallies in by_agent.values():
-            for key, tally in tallies.items():
-                tallies[key] = replace(tally, sums=replace(tally.sums, checksum=0))
 
 
 def _blind_to_epochs(evidence: Evidence) -> None:
@@ -835,13 +793,13 @@ def _blind_to_epochs(evidence: Evidence) -> None:
     "faults",
     [
         Faults(blind=_blind_to_touches),
-        Faults(deletes=True, blind=_blind_to_losses),
+        Faults(deletes=True, blind=blind_to_losses),
         Faults(deletes=True, latenesses=True, steps=120, agents_word=True),
         Faults(deletes=True, latenesses=True, steps=120, blind=_blind_to_the_agents_lateness),
-        Faults(lost_messages=True, lost_rows=True, blind=_blind_to_holes),
+        Faults(lost_messages=True, lost_rows=True, blind=blind_to_holes),
         Faults(clock_steps=True, old_files=False, own_clock=False),
         Faults(restores=True, old_files=False, blind=_blind_to_epochs),
-        Faults(lost_rows=True, doubled_rows=True, blind=_blind_to_checksums),
+        Faults(lost_rows=True, doubled_rows=True, blind=blind_to_checksums),
         Faults(drains=True, hasty_drains=True),
         Faults(drains=True, silent_returns=True),
         Faults(drains=True, deaf_drains=True),

@@ -23,15 +23,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
-import numpy as np
 import pytest
 
-from skidway.audit import checksum
-from skidway.audit.counts import BucketKey, Counts, Sums
-from skidway.audit.deltas import number_deltas
-from skidway.audit.evidence import Evidence
-from skidway.audit.hearing import Heard
-from skidway.audit.messages import (
+from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.evidence.hearing import Heard
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.roster import Entry, Roster
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import Status
+from skidway.audit.topic.messages import (
     Announcement,
     Certainty,
     Delta,
@@ -44,21 +44,23 @@ from skidway.audit.messages import (
     Sender,
     Tier,
 )
-from skidway.audit.reconcile import verdicts
-from skidway.audit.roster import Entry, Roster
-from skidway.audit.verdict import Policy, Status
-from skidway.kafka.source import Source
+from support.audit_model import (
+    BUCKET_MS,
+    HOUR,
+    LATENESS_MS,
+    LOGS,
+    SECOND,
+    NumberedSender,
+    blind_to_losses,
+    run,
+    sums_of_line,
+)
 from support.fold import Fold
 from support.promises import promise
 from support.randomness import Seeds
 
 pytestmark = pytest.mark.model
 
-LOGS = Source("dc1", "cluster-id", "logs", "topic-id")
-BUCKET_MS = 4_000
-LATENESS_MS = 2_000
-SECOND = 1_000
-HOUR = 3_600
 POLICY = Policy(
     tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS),
     lateness_ms=LATENESS_MS,
@@ -124,21 +126,12 @@ class Delivery:
 
 
 @dataclass
-class Teller:
-    """One sender's durable state."""
-
-    sender: Sender
-    last: int = 0
-    touched: dict[BucketKey, int] = field(default_factory=dict)
-
-
-@dataclass
 class Agent:
     """An agent's state: its ids of files, how far it read, what is in no delta yet. few: files that
     were announced with few bytes. announced: each when for the first time."""
 
     number: int
-    teller: Teller
+    teller: NumberedSender
     ids: dict[int, int] = field(default_factory=dict)
     ended: dict[int, int] = field(default_factory=dict)
     position: dict[int, int] = field(default_factory=lambda: defaultdict(int))
@@ -168,8 +161,8 @@ class World:
         self.broker: list[Delivery] = []
         self.counted = self.loaded = 0
         self.counters = {
-            Tier.BROKER: Teller(Sender(Tier.BROKER, "dc1", "count-dc1", "audit", 1)),
-            Tier.HDFS: Teller(Sender(Tier.HDFS, "offline", "/logs", "loader", 1)),
+            Tier.BROKER: NumberedSender(Sender(Tier.BROKER, "dc1", "count-dc1", "audit", 1)),
+            Tier.HDFS: NumberedSender(Sender(Tier.HDFS, "offline", "/logs", "loader", 1)),
         }
         self.inbox: list[Message] = []
         self.offsets: dict[int, int] = {}
@@ -230,7 +223,7 @@ class World:
 
     def begin(self) -> None:
         number = 70 + len(self.agents)
-        agent = Agent(number, Teller(Sender(Tier.AGENT, "dc1", str(number), "host", 1)))
+        agent = Agent(number, NumberedSender(Sender(Tier.AGENT, "dc1", str(number), "host", 1)))
         self.agents.append(agent)
         self.alive.append(agent)
 
@@ -408,29 +401,18 @@ class World:
 
     def tell(
         self,
-        teller: Teller,
+        teller: NumberedSender,
         sent: list[Delivery],
         now_ms: int,
         *,
         offsets: tuple[int, int] | None = None,
         losses: list[Loss] | None = None,
     ) -> None:
-        counts = Counts(BUCKET_MS)
-        for each in sent:
-            counts.put((LOGS, each.agent, each.bucket), _sums(each))
-        numbered = number_deltas(
-            teller.sender,
-            now_ms,
-            teller.last,
-            counts,
-            teller.touched,
-            ranges=[Range(LOGS, 0, *offsets)] if offsets else [],
-            losses=losses or [],
-            limit_bytes=900_000,
-        )
-        teller.last = numbered.last
-        teller.touched.update(numbered.touched)
-        self.say(*numbered.deltas)
+        counted = [
+            ((LOGS, x.agent, x.bucket), sums_of_line(x.agent, x.file, x.index)) for x in sent
+        ]
+        ranges = [Range(LOGS, 0, *offsets)] if offsets else []
+        self.say(*teller.deltas(now_ms, counted, ranges=ranges, losses=losses or []))
 
     def say(self, *said: Message) -> None:
         """It lies in the log from now on."""
@@ -577,20 +559,8 @@ def _is_of(message: Message, agents: list[Agent]) -> bool:
     return message.sender in [x.teller.sender for x in agents]
 
 
-def _sums(sent: Delivery) -> Sums:
-    columns = (np.array([x], np.int64) for x in (sent.agent, sent.file, sent.index * 10, 10))
-    return Sums(1, 10, checksum.total(checksum.record_hash(*columns)))
-
-
 def _run(seed: int, faults: Faults) -> tuple[World, set[int]]:
-    world = World(seed, faults)
-    for _ in range(faults.steps):
-        world.step()
-        if world.wrong:
-            break
-    complete = set() if world.wrong else world.finish()
-    assert not world.wrong, f"seed {seed}: {world.wrong}"
-    return world, complete
+    return run(World(seed, faults), seed, faults.steps, World.finish)
 
 
 def _run_all(seeds: range, faults: Faults) -> None:
@@ -690,24 +660,19 @@ def _blind_to_later_agents(evidence: Evidence) -> None:
     """As if only a new agent could read again what an old one had read."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
-        known[agent] = replace(part, of_later=None, kin=agent)
+        known[agent] = replace(part, of_later=None, group=agent)
 
 
-def _blind_to_kin(evidence: Evidence) -> None:
+def _blind_to_groups(evidence: Evidence) -> None:
     """As if the clock of the host could be believed."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
-        known[agent] = replace(part, kin=agent)
+        known[agent] = replace(part, group=agent)
 
 
 def _blind_to_order(evidence: Evidence) -> None:
     """As if the clock of the host said who began last."""
     evidence.offsets.clear()
-
-
-def _blind_to_losses(evidence: Evidence) -> None:
-    """As if what was set apart were never read."""
-    evidence.topic(LOGS).losses.clear()
 
 
 @promise("6 doublings")
@@ -720,7 +685,7 @@ def _blind_to_losses(evidence: Evidence) -> None:
         Faults(overlaps=True, blind=_blind_to_last_words),
         Faults(moves=True, blind=_blind_to_last_words),
         Faults(returns=True, blind=_blind_to_later_agents),
-        Faults(gives_up=True, blind=_blind_to_losses),
+        Faults(gives_up=True, blind=blind_to_losses),
         Faults(grows=True),
         Faults(births=True, renumbers=True, mixed=True),
         Faults(timed=True, clock_steps=True, hours=True, blind=_blind_to_order),
@@ -752,7 +717,9 @@ def test_a_clock_set_back_while_two_agents_run_hides_no_line_that_has_a_time(
 ) -> None:
     """Its bucket has counts of both; by the clock alone each would be before or behind the other's
     time. (A schedule of its own: random ones do not come upon it.)"""
-    world = World(0, Faults(timed=True, overlaps=True, blind=_blind_to_kin if is_blind else _see))
+    world = World(
+        0, Faults(timed=True, overlaps=True, blind=_blind_to_groups if is_blind else _see)
+    )
     [old] = world.alive
     _write_and_seal(world, [old])
     world.skew = 20

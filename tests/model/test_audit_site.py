@@ -13,13 +13,14 @@ from dataclasses import replace
 
 import pytest
 
-from skidway.audit import checksum
-from skidway.audit.counts import Sums
-from skidway.audit.evidence import Coverage, Evidence, SenderKey, Tally, link
-from skidway.audit.ledger import Ledger
-from skidway.audit.messages import Tier, encode
-from skidway.audit.reconcile import verdicts
-from skidway.audit.verdict import BucketVerdict
+from skidway.audit.counts import checksum
+from skidway.audit.counts.counts import Sums
+from skidway.audit.evidence.evidence import Coverage, Evidence, Tally, link
+from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import BucketVerdict
+from skidway.audit.topic.messages import Tier, encode
+from support.audit_model import blind_to_checksums, blind_to_holes
 from support.promises import promise
 from support.randomness import Seeds
 from support.site_truth import POLICY, Wrong, changed, completed, expected, judged, named
@@ -230,13 +231,6 @@ def _blind_to_newer_epochs(evidence: Evidence) -> None:
                     del tallies[key]
 
 
-def _blind_to_checksums(evidence: Evidence) -> None:
-    """As if counts and bytes were enough."""
-    for tallies in _all_tallies(evidence):
-        for key, tally in tallies.items():
-            tallies[key] = replace(tally, sums=replace(tally.sums, checksum=0))
-
-
 def _blind_to_agents(evidence: Evidence) -> None:
     """As if a bucket were summed over all agents."""
     for topic in evidence.topics.values():
@@ -258,31 +252,12 @@ def _blind_to_gaps(evidence: Evidence) -> None:
             covered.update({x: Coverage(0, each.end) for x, each in covered.items()})
 
 
-def _blind_to_holes(evidence: Evidence) -> None:
-    """As if what is gone of the audit topics had said nothing."""
-    for key, numbers in evidence.senders.items():
-        evidence.senders[key] = replace(numbers, missing=None, first=1)
-    for tallies in _all_tallies(evidence):
-        for key, tally in tallies.items():
-            links = checksum.signed(link(tally.last) - link(0))
-            tallies[key] = replace(tally, links=links)
-
-
 def _blind_to_later_senders(evidence: Evidence) -> None:
     """As if the agent that was heard first were the only one whose seals are waited for."""
     agents = [key for key in evidence.senders if key.tier is Tier.AGENT]
     for topic in evidence.topics.values():
         for key in agents[1:]:
             topic.seals.pop(int(key.producer), None)
-
-
-def _all_tallies(evidence: Evidence) -> list[dict[SenderKey, Tally]]:
-    return [
-        tallies
-        for topic in evidence.topics.values()
-        for by_agent in topic.tallies.values()
-        for tallies in by_agent.values()
-    ]
 
 
 @promise("1 topic made again", "6 complete", "6 epochs")
@@ -292,9 +267,9 @@ def _all_tallies(evidence: Evidence) -> list[dict[SenderKey, Tally]]:
         (Faults(gaps=True, blind=_blind_to_the_mirror), "E", 0),
         (Faults(recounts=True, expires=True, blind=_blind_to_newer_epochs), "E", 0),
         (Faults(misplaces="bucket", blind=_blind_to_rows), "E", 0),
-        (Faults(misplaces="bucket", swaps=True, blind=_blind_to_checksums), "E", 0),
+        (Faults(misplaces="bucket", swaps=True, blind=blind_to_checksums), "E", 0),
         (Faults(misplaces="agent", blind=_blind_to_agents), "E", 0),
-        (Faults(misplaces="topic", swaps=True, blind=_blind_to_checksums), "E", 0),
+        (Faults(misplaces="topic", swaps=True, blind=blind_to_checksums), "E", 0),
         (Faults(remakes=True, foreign=True, unnamed=True), "F", 173),
         (Faults(expires=True, foreign=True, blind=_blind_to_gaps), "F", 53),
         (Faults(tampers=True, unsummed=True), "D", 0),
@@ -332,4 +307,4 @@ def _finds(seed: int, faults: Faults, words: str) -> bool:
 def test_without_numbers_and_chains_a_collector_made_anew_says_complete_falsely() -> None:
     """With that rule taken out the same schedules do find a false word: the model can see it."""
     with pytest.raises(AssertionError, match=r"seed \d+, from"):
-        _rebuild_all(range(300), Faults(misplaces="bucket", blind=_blind_to_holes))
+        _rebuild_all(range(300), Faults(misplaces="bucket", blind=blind_to_holes))

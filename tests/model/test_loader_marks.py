@@ -11,7 +11,7 @@ import random
 
 import pytest
 
-from skidway.audit.marks import FileKey
+from skidway.audit.counts.marks import FileKey
 from skidway.loader.planning import plan
 from skidway.loader.planning.plan import Planned, Slice
 from skidway.loader.slices.join import run_all

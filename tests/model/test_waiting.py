@@ -12,8 +12,8 @@ from dataclasses import replace
 import pytest
 
 from model.test_audit import BUCKET_MS, POLICY, SECOND, Faults, World
-from skidway.audit.messages import Message
-from skidway.audit.waiting import Proof, proofs
+from skidway.audit.judgement.host_proofs import Proof, proofs
+from skidway.audit.topic.messages import Message
 from support.promises import promise
 from support.randomness import Seeds
 

@@ -16,7 +16,8 @@ import numpy as np
 import yaml
 
 from skidway.agent.commands import state as ledger
-from skidway.audit import marks, topic
+from skidway.audit.counts import marks
+from skidway.audit.topic import topic
 from skidway.clock import SystemClock
 from skidway.errors import StateRefused
 from skidway.kafka.client import Client, Fetcher

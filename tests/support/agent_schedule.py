@@ -17,7 +17,7 @@ import numpy as np
 
 from skidway.agent.settings import ParserSettings, SourceSettings
 from skidway.agent.values.tracked import TrackedFile
-from skidway.audit import bucket, checksum, marks
+from skidway.audit.counts import bucket, checksum, marks
 from skidway.kafka.types import TopicPartition
 from skidway.schemas.codec import Codec
 from skidway.schemas.single_object import schema_text

@@ -31,7 +31,7 @@ from skidway.agent.loop.parts import Surroundings
 from skidway.agent.settings import AgentSettings, SourceSettings
 from skidway.agent.state.database import State, create_tables
 from skidway.agent.values.found import DAMAGED, UNMEASURED, FileKey, Found
-from skidway.audit import messages
+from skidway.audit.topic import messages
 from skidway.kafka.batch import EncodedBatch, seal
 from skidway.kafka.client import BufferFull, Delivery, Drained
 from skidway.kafka.columns import decode

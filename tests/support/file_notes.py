@@ -10,8 +10,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from skidway.audit.messages import Announcement
-from skidway.audit.rereading import FileIdentity, FileNote, identity_of, is_untold, replaced_by
+from skidway.audit.evidence.rereading import (
+    FileIdentity,
+    FileNote,
+    identity_of,
+    is_untold,
+    replaced_by,
+)
+from skidway.audit.topic.messages import Announcement
 
 
 class _Key(NamedTuple):

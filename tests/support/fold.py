@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from skidway.audit import checksum
-from skidway.audit.counts import Sums
-from skidway.audit.decisions import Acceptance, Decision, Retirement, Revocation
-from skidway.audit.evidence import (
+from skidway.audit.counts import checksum
+from skidway.audit.counts.counts import Sums
+from skidway.audit.evidence.evidence import (
     NEVER_AHEAD_MS,
     Coverage,
     Evidence,
@@ -30,8 +29,14 @@ from skidway.audit.evidence import (
     sender_key,
     sums_of,
 )
-from skidway.audit.hearing import Heard, Hearings
-from skidway.audit.messages import (
+from skidway.audit.evidence.hearing import Heard, Hearings
+from skidway.audit.evidence.overlaps import overlaps
+from skidway.audit.evidence.rereading import rereadings
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import BucketVerdict
+from skidway.audit.topic.decisions import Acceptance, Decision, Retirement, Revocation
+from skidway.audit.topic.messages import (
     NOTHING_SAID,
     Announcement,
     Bounds,
@@ -42,11 +47,7 @@ from skidway.audit.messages import (
     Seal,
     Tier,
 )
-from skidway.audit.overlaps import overlaps
-from skidway.audit.reconcile import verdicts
-from skidway.audit.recount_result import RecountResult
-from skidway.audit.rereading import rereadings
-from skidway.audit.verdict import BucketVerdict, Policy
+from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 from support.file_notes import FileNotes
 

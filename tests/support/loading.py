@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skidway.audit.marks import FileKey
+from skidway.audit.counts.marks import FileKey
 from skidway.kafka.batch import seal, stamp
 from skidway.kafka.columns import Origins, encode
 from skidway.kafka.source import Source

@@ -14,9 +14,9 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
-from skidway.audit import topic as audit_topic
-from skidway.audit.messages import TOPIC as AUDIT
-from skidway.audit.messages import Announcement, Delta, Message, decode, encode
+from skidway.audit.topic import topic as audit_topic
+from skidway.audit.topic.messages import TOPIC as AUDIT
+from skidway.audit.topic.messages import Announcement, Delta, Message, decode, encode
 from skidway.kafka import columns
 from skidway.kafka.batch import BatchHeader, read_header
 from skidway.kafka.columns import Origins

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from skidway.audit.messages import Certainty, Loss, Seal, SealedTopic, Sender, Tier
+from skidway.audit.topic.messages import Certainty, Loss, Seal, SealedTopic, Sender, Tier
 from skidway.kafka.source import Source
 from support.site_logs import (
     LENGTH,

@@ -1,5 +1,5 @@
 """Mirror and counters of the simulated site. How a counter goes on, and what repeats, the real
-`skidway.audit.continuity` and `skidway.audit.marks` say."""
+`skidway.audit.counter.continuity` and `skidway.audit.counts.marks` say."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from skidway.audit import continuity, marks
-from skidway.audit.continuity import Following, Step
-from skidway.audit.counter_state import Position
-from skidway.audit.counts import Sums
-from skidway.audit.marks import FileKey
-from skidway.audit.messages import Gap, Heartbeat, Range, Sender, Tier
+from skidway.audit.counter import continuity
+from skidway.audit.counter.continuity import Following, Step
+from skidway.audit.counter.state import Position
+from skidway.audit.counts import marks
+from skidway.audit.counts.counts import Sums
+from skidway.audit.counts.marks import FileKey
+from skidway.audit.topic.messages import Gap, Heartbeat, Range, Sender, Tier
 from skidway.kafka.source import Source
 from support.site_logs import PARTITIONS, AuditLogs, Log, Placed, Record, Teller, Topic
 

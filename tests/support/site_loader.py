@@ -11,14 +11,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from skidway.audit.counts import BucketKey, Counts, Sums
-from skidway.audit.marks import FileKey
-from skidway.audit.messages import Gap, Range, Sender, Tier
+from skidway.audit.counts.counts import BucketKey, Counts, Sums
+from skidway.audit.counts.marks import FileKey
+from skidway.audit.topic.messages import Gap, Range, Sender, Tier
 from skidway.kafka.source import Source
 from skidway.loader.planning import plan
 from skidway.loader.state.manifest import Gap as NamedGap
+from support.audit_model import BUCKET_MS
 from support.site_counter import unrepeated
-from support.site_logs import BUCKET_MS, PARTITIONS, AuditLogs, Log, Placed, Record, Teller, Topic
+from support.site_logs import PARTITIONS, AuditLogs, Log, Placed, Record, Teller, Topic
 
 Rows = list[tuple[Placed, Sums]]
 

@@ -14,16 +14,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skidway.audit import checksum
-from skidway.audit.counts import NO_AGENT, BucketKey, Counts, Sums
-from skidway.audit.deltas import number_deltas
-from skidway.audit.messages import Gap, Loss, Message, Range, Sender, Tier
-from skidway.audit.topic import partition_of
+from skidway.audit.counts import checksum
+from skidway.audit.counts.counts import NO_AGENT, Sums
+from skidway.audit.topic.messages import Gap, Loss, Message, Range, Sender, Tier
+from skidway.audit.topic.topic import partition_of
 from skidway.kafka.batch import BatchHeader
 from skidway.kafka.source import Source
+from support.audit_model import NumberedSender
 
 SECOND = 1_000
-BUCKET_MS = 4_000
 LENGTH = 10
 """Of each line, in bytes."""
 PARTITIONS = (0, 1)
@@ -132,13 +131,12 @@ class AuditLogs:
         self.logs[cluster, partition_of(producer, AUDIT_PARTITIONS)].append(message)
 
 
-class Teller:
-    """One sender's numbers and outbox; the rest of its durable state is its program's."""
+class Teller(NumberedSender):
+    """A sender's numbers and outbox; the rest of its durable state is its program's."""
 
     def __init__(self, sender: Sender, topic_of: str, audit: AuditLogs) -> None:
-        self.sender, self.cluster, self.audit = sender, topic_of, audit
-        self.last = 0
-        self.touched: dict[BucketKey, int] = {}
+        super().__init__(sender)
+        self.cluster, self.audit = topic_of, audit
         self.outbox: list[Message] = []
 
     def tell(
@@ -152,17 +150,16 @@ class Teller:
         choose: random.Random,
     ) -> None:
         """Deltas into the outbox."""
-        counts, placed = Counts(BUCKET_MS), list(placed)
-        for each, sums in placed:
-            counts.put((each.source, each.agent, each.bucket), sums)
-        numbered = number_deltas(
-            self.sender, now_ms, self.last, counts, self.touched,
-            ranges=list(ranges), gaps=list(gaps), losses=list(losses),
+        placed = list(placed)
+        deltas = self.deltas(
+            now_ms,
+            (((each.source, each.agent, each.bucket), sums) for each, sums in placed),
+            ranges=list(ranges),
+            gaps=list(gaps),
+            losses=list(losses),
             limit_bytes=choose.choice([1, 900_000]),
-        )  # fmt: skip
-        self.last = numbered.last
-        self.touched.update(numbered.touched)
-        for delta in numbered.deltas:
+        )
+        for delta in deltas:
             key = (*self.name, delta.number)
             keys = {(x.source, x.agent, x.bucket) for x in delta.counts}
             self.audit.told[key] = [each for each, _ in placed if each[1:] in keys]

@@ -18,16 +18,18 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from skidway.audit import recount
-from skidway.audit.counts import NO_AGENT
-from skidway.audit.evidence import Evidence
-from skidway.audit.manifests import Committed
-from skidway.audit.messages import Tier
-from skidway.audit.reconcile import verdicts
-from skidway.audit.recount import Recounted
-from skidway.audit.verdict import BucketVerdict, Policy, Status
+from skidway.audit.counts.counts import NO_AGENT
+from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import BucketVerdict, Status
+from skidway.audit.recount import recount
+from skidway.audit.recount.manifests import Committed
+from skidway.audit.recount.recount import Recounted
+from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
-from support.site_logs import BUCKET_MS, NumberKey
+from support.audit_model import BUCKET_MS
+from support.site_logs import NumberKey
 from support.site_world import Collector, World
 
 LATENESS_MS = 2_000

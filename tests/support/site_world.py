@@ -13,15 +13,15 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from skidway.audit.counts import NO_AGENT, Sums
-from skidway.audit.evidence import Evidence
-from skidway.audit.messages import Delta, Message, Seal, Tier
+from skidway.audit.counts.counts import NO_AGENT, Sums
+from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.topic.messages import Delta, Message, Seal, Tier
+from support.audit_model import BUCKET_MS
 from support.fold import Fold
 from support.site_agent import SiteAgent
 from support.site_counter import SiteCounter, copy
 from support.site_loader import Rows, SiteLoader
 from support.site_logs import (
-    BUCKET_MS,
     PARTITIONS,
     SECOND,
     AuditLogs,

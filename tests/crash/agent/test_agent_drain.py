@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from skidway.audit import messages, topic
-from skidway.audit.messages import Seal
+from skidway.audit.topic import messages, topic
+from skidway.audit.topic.messages import Seal
 from skidway.clock import SystemClock
 from skidway.kafka.client import Client, Fetcher
 from support.agent_process import AgentProcess, rows

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from skidway.audit.messages import TOPIC
+from skidway.audit.topic.messages import TOPIC
 from skidway.kafka import columns
 from skidway.kafka.client import Client, Producer
 from skidway.kafka.types import TopicPartition

@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from skidway.audit import messages, topic
-from skidway.audit.counts import Counts
-from skidway.audit.deltas import number_deltas
-from skidway.audit.messages import TOPIC, Seal, SealedTopic, Sender, Tier
+from skidway.audit.counts.counts import Counts
+from skidway.audit.counts.deltas import number_deltas
+from skidway.audit.topic import messages, topic
+from skidway.audit.topic.messages import TOPIC, Seal, SealedTopic, Sender, Tier
 from skidway.clock import SystemClock
 from skidway.kafka import columns
 from skidway.kafka.client import Client, NewTopic, Producer

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from skidway.audit import manifests, recount
-from skidway.audit.checksum import record_hash, total
-from skidway.audit.faults import Kind
+from skidway.audit.counts.checksum import record_hash, total
 from skidway.audit.output import Output, open_output
+from skidway.audit.recount import manifests, recount
+from skidway.audit.recount.faults import Kind
 from skidway.errors import Unreachable
 from skidway.loader.store import Store, open_store
 from support.hdfs import Hdfs

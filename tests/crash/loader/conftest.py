@@ -21,9 +21,9 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
-from skidway.audit import topic as audit_topic
-from skidway.audit.messages import TOPIC as AUDIT
-from skidway.audit.messages import Announcement, Delta, decode, encode
+from skidway.audit.topic import topic as audit_topic
+from skidway.audit.topic.messages import TOPIC as AUDIT
+from skidway.audit.topic.messages import Announcement, Delta, decode, encode
 from skidway.cli import main
 from skidway.clock import SystemClock
 from skidway.kafka import columns

@@ -12,8 +12,8 @@ import pytest
 from confluent_kafka import TopicPartition as StockPartition
 from confluent_kafka.admin import AdminClient
 
-from skidway.audit.messages import Tier
-from skidway.audit.verdict import Policy
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.topic.messages import Tier
 from skidway.clock import SystemClock
 from skidway.kafka.client import EARLIEST, Client, ConfigChanges
 from skidway.kafka.types import TopicPartition

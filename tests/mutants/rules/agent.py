@@ -140,26 +140,26 @@ MUTANTS = (
     ),
     Mutant(
         "a file with a predecessor is nobody else's",
-        "audit/rereading.py",
+        "audit/evidence/rereading.py",
         """    if message.fingerprint_length == 0:
 """,
         """    if message.fingerprint_length == 0 or message.predecessor is not None:
 """,
         (
-            "tests/unit/audit/test_doublings.py::test_a_predecessor_hides_no_file",
-            "tests/unit/audit/test_doublings.py::test_without_births_first_bytes_decide",
+            "tests/unit/audit/judgement/rules/test_doublings.py::test_a_predecessor_hides_no_file",
+            "tests/unit/audit/judgement/rules/test_doublings.py::test_without_births_first_bytes_decide",
             "tests/unit/agent/loop/test_loop.py::"
             "test_a_file_that_was_truncated_is_known_again_after_the_state_was_deleted",
         ),
     ),
     Mutant(
         "first bytes decide also where births are told, and differ",
-        "audit/rereading.py",
+        "audit/evidence/rereading.py",
         """    return any(note.born_ns is None for note in notes)
 """,
         """    return any(True for _ in notes)
 """,
-        ("tests/unit/audit/test_doublings.py::test_another_birth_is_another_file",),
+        ("tests/unit/audit/judgement/rules/test_doublings.py::test_another_birth_is_another_file",),
     ),
     Mutant(
         "the floors of a topic outlive it",
@@ -185,7 +185,9 @@ MUTANTS = (
     topic: str
     topic_id: str = __import__("dataclasses").field(compare=False)
 """,
-        ("tests/unit/audit/test_reconcile.py::test_a_topic_made_again_is_another_topic",),
+        (
+            "tests/unit/audit/judgement/test_topic_judgement.py::test_a_topic_made_again_is_another_topic",
+        ),
     ),
     Mutant(
         "a press is kept for each topic, whatever the recipe is by now",

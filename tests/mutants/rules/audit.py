@@ -2,17 +2,19 @@
 
 from mutants.mutant import Mutant
 
-_RECONCILE = "tests/unit/audit/test_reconcile.py::"
+_JUDGEMENT = "tests/unit/audit/judgement/"
 _ANY_ORDER = (
-    "tests/unit/audit/test_ledger.py::test_the_order_in_which_messages_come_changes_nothing",
+    "tests/unit/audit/evidence/test_ledger.py::test_the_order_in_which_messages_come_changes_nothing",
 )
-_EACH_RULE = (f"{_RECONCILE}test_each_rule_keeps_a_bucket_from_being_complete",)
+_EACH_RULE = (
+    f"{_JUDGEMENT}test_topic_judgement.py::test_each_rule_keeps_a_bucket_from_being_complete",
+)
 
 MUTANTS = (
     # Numbers, and the progress that they stand for.
     Mutant(
         "a counter's progress is durable before the deltas that stand for it",
-        "audit/counter_state.py",
+        "audit/counter/state.py",
         """            self._save_progress(progress)
             database.executemany(
                 "INSERT OR""",
@@ -22,13 +24,13 @@ MUTANTS = (
             database.executemany(
                 "INSERT OR""",
         (
-            "tests/unit/audit/test_counter_state.py::"
+            "tests/unit/audit/counter/test_state.py::"
             "test_a_commit_is_there_whole_or_not_at_all_wherever_the_program_ends",
         ),
     ),
     Mutant(
         "a counter's deltas are durable before the progress that they stand for",
-        "audit/counter_state.py",
+        "audit/counter/state.py",
         """            self._save_progress(progress)
             database.executemany(
                 "INSERT OR REPLACE INTO touched VALUES (?, ?, ?, ?)",
@@ -54,13 +56,13 @@ MUTANTS = (
             self._save_progress(progress)
 """,
         (
-            "tests/unit/audit/test_counter_state.py::"
+            "tests/unit/audit/counter/test_state.py::"
             "test_a_commit_is_there_whole_or_not_at_all_wherever_the_program_ends",
         ),
     ),
     Mutant(
         "a number is taken before its delta is there",
-        "audit/counter_state.py",
+        "audit/counter/state.py",
         """            database.executemany(
                 "INSERT INTO outbox (message) VALUES (?)", ((encode(delta),) for delta in deltas)
             )
@@ -76,89 +78,95 @@ MUTANTS = (
             )
 """,
         (
-            "tests/unit/audit/test_counter_state.py::"
+            "tests/unit/audit/counter/test_state.py::"
             "test_a_commit_is_there_whole_or_not_at_all_wherever_the_program_ends",
         ),
     ),
     Mutant(
         "a bucket's chain names the delta before, and not the last one that touched the bucket",
-        "audit/counter.py",
+        "audit/counter/counter.py",
         "        previous = self._state.touched(key for key, _ in self._counts.items())\n",
         "        known = self._state.touched(key for key, _ in self._counts.items())\n"
         "        previous = dict.fromkeys(known, self._state.number)\n",
-        ("tests/unit/audit/test_counter.py::test_a_chain_passes_over_deltas_of_other_buckets",),
+        (
+            "tests/unit/audit/counter/test_counter.py::test_a_chain_passes_over_deltas_of_other_buckets",
+        ),
     ),
     Mutant(
         "a bucket is remembered with the number before that of its delta",
-        "audit/deltas.py",
+        "audit/counts/deltas.py",
         "        touched.update({(x.source, x.agent, x.bucket): last for x in delta.counts})\n",
         "        touched.update({(x.source, x.agent, x.bucket): last - 1 for x in delta.counts})\n",
-        ("tests/unit/audit/test_counter.py::test_numbers_have_no_holes_and_buckets_are_chained",),
+        (
+            "tests/unit/audit/counter/test_counter.py::test_numbers_have_no_holes_and_buckets_are_chained",
+        ),
     ),
     Mutant(
         "a topic that goes away between two commits takes its counts along",
-        "audit/counter.py",
+        "audit/counter/counter.py",
         "        self.commit()  # should it come back, its position is read from the state\n",
         "        self._progress.positions.clear()\n",
         (
-            "tests/unit/audit/test_counter.py::"
+            "tests/unit/audit/counter/test_counter.py::"
             "test_a_topic_that_was_away_between_two_commits_is_counted_once",
         ),
     ),
     Mutant(
         "a counter's new epoch keeps the marks of the one before",
-        "audit/counter_state.py",
+        "audit/counter/state.py",
         'for table in ("partitions", "marks", "touched", "outbox"):',
         'for table in ("partitions", "touched", "outbox"):',
-        ("tests/unit/audit/test_counter.py::test_a_new_epoch_counts_everything_again",),
+        ("tests/unit/audit/counter/test_counter.py::test_a_new_epoch_counts_everything_again",),
     ),
     Mutant(
         "a heartbeat overtakes the messages that it counts as said",
-        "audit/publisher.py",
+        "audit/topic/publisher.py",
         "if self._producer.pending_count or not self._publisher.is_idle:",
         "if self._producer.pending_count:",
         (
-            "tests/unit/audit/test_publisher.py::"
+            "tests/unit/audit/topic/test_publisher.py::"
             "test_a_heartbeat_waits_until_everything_that_it_counts_as_said_is_published",
         ),
     ),
     Mutant(
         "a state is an older copy only where its epoch is older",
-        "audit/publisher.py",
+        "audit/topic/publisher.py",
         "if newest is None or (newest.epoch, newest.number) <= (epoch, number):",
         "if newest is None or newest.epoch <= epoch:",
-        ("tests/unit/audit/test_publisher.py::test_a_state_older_than_its_messages_is_refused",),
+        (
+            "tests/unit/audit/topic/test_publisher.py::test_a_state_older_than_its_messages_is_refused",
+        ),
     ),
     Mutant(
         "the batch below is counted once more behind an interruption",
-        "audit/continuity.py",
+        "audit/counter/continuity.py",
         "        return Step(Following(position))\n    return Step(\n",
         "        return Step(Following(position), counts=True)\n    return Step(\n",
         (
-            "tests/unit/audit/test_continuity.py::"
+            "tests/unit/audit/counter/test_continuity.py::"
             "test_after_an_interruption_the_batch_below_is_compared_and_not_counted_again",
         ),
     ),
     Mutant(
         "a text is reckoned as if each character were a byte",
-        "audit/deltas.py",
+        "audit/counts/deltas.py",
         "        return _LONG_BYTES + 4 * len(value)",
         "        return _LONG_BYTES + len(value)",
-        ("tests/unit/audit/test_deltas.py::test_no_message_is_larger_than_its_limit",),
+        ("tests/unit/audit/counts/test_deltas.py::test_no_message_is_larger_than_its_limit",),
     ),
     Mutant(
         "offsets of a seal are not reckoned",
-        "audit/deltas.py",
+        "audit/counts/deltas.py",
         "        return 2 * _LONG_BYTES * (len(value) + 1)",
         "        return 2 * _LONG_BYTES",
-        ("tests/unit/audit/test_deltas.py::test_no_message_is_larger_than_its_limit",),
+        ("tests/unit/audit/counts/test_deltas.py::test_no_message_is_larger_than_its_limit",),
     ),
     Mutant(
         "losses come before the counts of their delta",
-        "audit/deltas.py",
+        "audit/counts/deltas.py",
         "[*ranges, *gaps, *counts.to_messages(previous), *losses]",
         "[*losses, *ranges, *gaps, *counts.to_messages(previous)]",
-        ("tests/unit/audit/test_deltas.py::test_losses_come_behind_all_counts",),
+        ("tests/unit/audit/counts/test_deltas.py::test_losses_come_behind_all_counts",),
     ),
     # A full disk.
     Mutant(
@@ -166,11 +174,13 @@ MUTANTS = (
         "audit/database.py",
         '            connection.execute("ROLLBACK")\n',
         '            connection.execute("COMMIT")\n',
-        ("tests/unit/audit/test_ledger.py::test_a_failed_transaction_leaves_nothing_behind",),
+        (
+            "tests/unit/audit/evidence/test_ledger.py::test_a_failed_transaction_leaves_nothing_behind",
+        ),
     ),
     Mutant(
         "the collector's position is durable before the messages that it read",
-        "audit/ledger.py",
+        "audit/evidence/ledger.py",
         "                readable = [\n",
         """                self._connection.executemany(
                     "INSERT OR REPLACE INTO positions VALUES (?, ?, ?, ?)",
@@ -180,7 +190,9 @@ MUTANTS = (
                 self._connection.execute("BEGIN IMMEDIATE")
                 readable = [
 """,
-        ("tests/unit/audit/test_ledger.py::test_a_full_disk_takes_nothing_and_loses_nothing",),
+        (
+            "tests/unit/audit/evidence/test_ledger.py::test_a_full_disk_takes_nothing_and_loses_nothing",
+        ),
     ),
     Mutant(
         "a full disk is taken for a damaged database",
@@ -195,287 +207,297 @@ MUTANTS = (
     # One size of buckets.
     Mutant(
         "a counter goes on in smaller buckets",
-        "audit/counter_state.py",
+        "audit/counter/state.py",
         "        elif known != bucket_ms:\n",
         "        elif known < bucket_ms:\n",
-        ("tests/unit/audit/test_counter.py::test_a_changed_bucket_size_is_refused",),
+        ("tests/unit/audit/counter/test_counter.py::test_a_changed_bucket_size_is_refused",),
     ),
     Mutant(
         "a time that no calendar has belongs to a bucket that no store can hold",
-        "audit/bucket.py",
+        "audit/counts/bucket.py",
         "    times = np.clip(timestamps_ms, *_span(size_ms))\n",
         "    times = timestamps_ms\n",
-        ("tests/unit/audit/test_bucket.py::test_absurd_times_have_the_outermost_buckets",),
+        ("tests/unit/audit/counts/test_bucket.py::test_absurd_times_have_the_outermost_buckets",),
     ),
     # Tiers that a topic does not have.
     Mutant(
         "a tier that never reported a topic is one that it does not have",
-        "audit/reconcile.py",
-        "            if not places:\n                sums[Place",
-        "            if not places and tier is Tier.BROKER:\n                sums[Place",
-        (f"{_RECONCILE}test_other_topics_are_not_exempt",),
+        "audit/judgement/rules/equation.py",
+        "        if not places:\n            sums[Place",
+        "        if not places and tier is Tier.BROKER:\n            sums[Place",
+        (f"{_JUDGEMENT}rules/test_equation.py::test_other_topics_are_not_exempt",),
     ),
     Mutant(
         "whoever exempts a topic of one tier exempts it of all",
-        "audit/verdict.py",
+        "audit/judgement/policy.py",
         "return tuple(tier for tier in self.tiers if tier not in exempt)",
         "return tuple(tier for tier in self.tiers if not exempt or tier is Tier.AGENT)",
-        (f"{_RECONCILE}test_a_topic_that_nobody_mirrors_or_loads_is_complete_without",),
+        (
+            f"{_JUDGEMENT}rules/test_equation.py::test_a_topic_that_nobody_mirrors_or_loads_is_complete_without",
+        ),
     ),
     # Every expected host must have sealed.
     Mutant(
         "a bucket is complete at its end, without any lateness",
-        "audit/reconcile.py",
-        "        return sum(bucket) + self._policy.lateness_ms\n",
+        "audit/judgement/rules/topic_facts.py",
+        "        return sum(bucket) + self.policy.lateness_ms\n",
         "        return sum(bucket)\n",
         _EACH_RULE,
     ),
     Mutant(
         "a seal behind the bucket's beginning is enough",
-        "audit/reconcile.py",
-        "if until_ms < self._due(bucket) and not self._is_last_word(agent, newest):",
-        "if until_ms < bucket[0] and not self._is_last_word(agent, newest):",
+        "audit/judgement/rules/seals.py",
+        "if until_ms < facts.due(bucket) and not _is_last_word(facts, agent, newest):",
+        "if until_ms < bucket[0] and not _is_last_word(facts, agent, newest):",
         _EACH_RULE,
     ),
     Mutant(
         "a later seal that names a smaller W is ignored",
-        "audit/expectation.py",
+        "audit/judgement/expectation.py",
         "    return sorted(found)\n",
         "    return sorted(found, key=lambda seal: seal.sealed_until)\n",
         _EACH_RULE,
     ),
     Mutant(
         "a heartbeat is taken for a seal of all topics",
-        "audit/reconcile.py",
-        "        until_ms = newest.vouched_until\n",
-        "        until_ms = max(newest.vouched_until, self._evidence.last_heard(agent))\n",
+        "audit/judgement/rules/seals.py",
+        "    until_ms = newest.vouched_until\n",
+        "    until_ms = max(newest.vouched_until, facts.evidence.last_heard(agent))\n",
         ("tests/model/test_audit.py::test_never_falsely_complete_and_complete_in_the_end",),
     ),
     Mutant(
         "lines that came behind the newest seal are of later buckets",
-        "audit/reconcile.py",
-        "        if any(touch > (newest.epoch, newest.at) for touch in touched):\n",
-        "        if any(touch > (newest.epoch, newest.number) for touch in touched[1:]):\n",
+        "audit/judgement/rules/seals.py",
+        "    if any(touch > (newest.epoch, newest.at) for touch in touched):\n",
+        "    if any(touch > (newest.epoch, newest.number) for touch in touched[1:]):\n",
         _EACH_RULE,
     ),
     Mutant(
         "a topic that an agent only named as its own counts as sealed",
-        "audit/expectation.py",
+        "audit/judgement/expectation.py",
         "        if seal.sealed_until == NEVER_SEALED:\n            continue\n",
         "",
         (
-            "tests/unit/audit/test_hosts.py::"
+            "tests/unit/audit/judgement/test_hosts.py::"
             "test_a_topic_that_was_never_sealed_is_the_host_s_all_the_same",
         ),
     ),
     Mutant(
         "of a host's agents the one with the greatest clock is the newest",
-        "audit/newest_agents.py",
+        "audit/judgement/newest_agents.py",
         "last = next((x for x in ranked if not _is_before_any(evidence, x, ranked)), ranked[0])",
         "last = ranked[0]",
         (
-            "tests/unit/audit/test_newest_agents.py::"
+            "tests/unit/audit/judgement/test_newest_agents.py::"
             "test_a_bucket_waits_for_the_agent_that_began_last_and_died_too",
         ),
     ),
     Mutant(
         "an agent that began later counts only if its clock says so",
-        "audit/newest_agents.py",
+        "audit/judgement/newest_agents.py",
         "        return any(mine.first > theirs.first for mine, theirs in both)\n    if evidence",
         "        return _began(evidence, agent) > _began(evidence, last)\n    if evidence",
         (
-            "tests/unit/audit/test_newest_agents.py::"
+            "tests/unit/audit/judgement/test_newest_agents.py::"
             "test_a_state_that_is_brought_back_counts_beside_the_one_that_began_later",
         ),
     ),
     Mutant(
         "of two machines that are called alike the one heard last stands for both",
-        "audit/newest_agents.py",
+        "audit/judgement/newest_agents.py",
         "if x != last and (x in later or x in beside)",
         "if x != last and x in later and x in beside",
         (
-            "tests/unit/audit/test_newest_agents.py::"
+            "tests/unit/audit/judgement/test_newest_agents.py::"
             "test_two_machines_that_are_called_alike_are_both_waited_for",
         ),
     ),
     Mutant(
         "agents that follow each other are taken for ones that speak by turns",
-        "audit/overlaps.py",
+        "audit/evidence/overlaps.py",
         "theirs.first < mine.first < theirs.last < offset",
         "theirs.first < mine.first and theirs.last < offset",
         (
-            "tests/unit/audit/test_newest_agents.py::"
+            "tests/unit/audit/judgement/test_newest_agents.py::"
             "test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once",
         ),
     ),
     Mutant(
         "an agent is silent by the clock of its host alone",
-        "audit/newest_agents.py",
+        "audit/judgement/newest_agents.py",
         "    return min(behind_ms, ours_ms) >= silence_ms\n",
         "    return behind_ms >= silence_ms\n",
         (
-            "tests/unit/audit/test_hosts.py::"
+            "tests/unit/audit/judgement/test_hosts.py::"
             "test_an_agent_is_silent_by_our_clock_too_before_it_counts_no_more",
         ),
     ),
     Mutant(
         "a silent agent of a living machine is not waited for",
-        "audit/newest_agents.py",
+        "audit/judgement/newest_agents.py",
         "return {agent for pair in evidence.overlaps if here.issuperset(pair) for agent in pair}",
         "return {max(pair) for pair in evidence.overlaps if here.issuperset(pair)}",
         (
-            "tests/unit/audit/test_newest_agents.py::"
+            "tests/unit/audit/judgement/test_newest_agents.py::"
             "test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent",
         ),
     ),
     Mutant(
         "who had a topic is not waited for when it was made again",
-        "audit/expectation.py",
+        "audit/judgement/expectation.py",
         "{agent for topic in self.namesakes for agent in topic.agents}",
         "{agent for topic in self.topics for agent in topic.agents}",
-        (f"{_RECONCILE}test_who_had_a_topic_is_waited_for_when_it_was_made_again",),
+        (
+            f"{_JUDGEMENT}test_topic_judgement.py::test_who_had_a_topic_is_waited_for_when_it_was_made_again",
+        ),
     ),
     Mutant(
         "a roster of retired hosts alone expects nobody",
-        "audit/roster.py",
+        "audit/judgement/roster.py",
         "        return not self._expected\n",
         "        return not self._entries\n",
         (
-            "tests/unit/audit/test_roster.py::"
+            "tests/unit/audit/judgement/test_roster.py::"
             "test_a_roster_without_a_host_that_must_report_says_nothing",
         ),
     ),
     Mutant(
         "equal counts are enough, whatever records they are of",
-        "audit/reconcile.py",
+        "audit/judgement/rules/equation.py",
         "    return sums.count, sums.bytes, sums.checksum\n",
         "    return sums.count, sums.bytes, 0\n",
         _EACH_RULE,
     ),
     Mutant(
         "a bucket is counted in the tiers that have counted anything of it",
-        "audit/reconcile.py",
-        "            for place, x in sums.items()\n            if not (",
-        "            for place, x in sums.items()\n            if (x is None or x.count) and not (",
+        "audit/judgement/rules/equation.py",
+        "        for place, x in sums.items()\n        if not (",
+        "        for place, x in sums.items()\n        if (x is None or x.count) and not (",
         _EACH_RULE,
     ),
     Mutant(
         "a message that is missing between two others is nobody's",
-        "audit/reconcile.py",
-        "if numbers.missing is not None and not self._overcome(key, start):",
-        "if numbers.missing == numbers.last and not self._overcome(key, start):",
+        "audit/judgement/rules/sender_numbers.py",
+        "if numbers.missing is not None and not _overcome(facts, key, start):",
+        "if numbers.missing == numbers.last and not _overcome(facts, key, start):",
         ("tests/model/test_audit.py::test_faults_never_make_a_bucket_falsely_complete",),
     ),
     Mutant(
         "a delta of a bucket that is missing is not missed where numbers have no holes",
-        "audit/reconcile.py",
-        "            if not tally.chained:\n",
-        "            if not tally.chained and self._evidence.senders[key].missing is not None:\n",
+        "audit/judgement/rules/sender_numbers.py",
+        "        if not tally.chained:\n",
+        "        if not tally.chained and facts.evidence.senders[key].missing is not None:\n",
         _EACH_RULE,
     ),
     Mutant(
         "one number with two contents is one message",
-        "audit/reconcile.py",
-        "            if touched or not self._sealed_usably(key, bucket):\n",
-        "            if touched and not self._sealed_usably(key, bucket):\n",
+        "audit/judgement/rules/sender_numbers.py",
+        "        if touched or not _sealed_usably(facts, key, bucket):\n",
+        "        if touched and not _sealed_usably(facts, key, bucket):\n",
         _EACH_RULE,
     ),
     Mutant(
         "seals of a copied state vouch for what the other one has",
-        "audit/expectation.py",
+        "audit/judgement/expectation.py",
         "        if cloned_at is None or seal.number < cloned_at:\n",
         "        if cloned_at is None or seal.number != cloned_at:\n",
-        ("tests/unit/audit/test_hosts.py::test_seals_that_may_be_a_copys_do_not_count",),
+        ("tests/unit/audit/judgement/test_hosts.py::test_seals_that_may_be_a_copys_do_not_count",),
     ),
     Mutant(
         "two counters of one partition confirm each other",
-        "audit/counting_places.py",
+        "audit/judgement/counting_places.py",
         "        if len(newest) > 1:\n",
         "        if len(newest) > 2:\n",
         _EACH_RULE,
     ),
     Mutant(
         "what lay between an agent's two epochs was sealed by the new one",
-        "audit/reconcile.py",
-        "            if before and not (proven and untouched):\n",
-        "            if before and not (proven or untouched):\n",
+        "audit/judgement/rules/epochs.py",
+        "        if before and not (proven and untouched):\n",
+        "        if before and not (proven or untouched):\n",
         _EACH_RULE,
     ),
     # Hosts that are proven since a moment.
     Mutant(
         "a host is proven by its seal of the moment's bucket, however long ago that is",
-        "audit/waiting.py",
+        "audit/judgement/host_proofs.py",
         "        self._needed = max(sum(self._first), due_until)\n",
         "        self._needed = sum(self._first)\n",
-        ("tests/unit/audit/test_waiting.py::test_what_is_missing_is_said",),
+        ("tests/unit/audit/judgement/test_host_proofs.py::test_what_is_missing_is_said",),
     ),
     Mutant(
         "a seal behind the moment is proof of its bucket",
-        "audit/waiting.py",
+        "audit/judgement/host_proofs.py",
         "        if until < needed or self._now_ms < needed:\n",
         "        if until < self._since_ms or self._now_ms < needed:\n",
-        ("tests/unit/audit/test_waiting.py::test_what_is_missing_is_said",),
+        ("tests/unit/audit/judgement/test_host_proofs.py::test_what_is_missing_is_said",),
     ),
     Mutant(
         "a seal of a clock that is ahead is proof",
-        "audit/waiting.py",
+        "audit/judgement/host_proofs.py",
         "        if until > self._now_ms + self._policy.lateness_ms:\n",
         "        if self._since_ms > self._now_ms + self._policy.lateness_ms:\n",
-        ("tests/unit/audit/test_waiting.py::test_what_is_missing_is_said",),
+        ("tests/unit/audit/judgement/test_host_proofs.py::test_what_is_missing_is_said",),
     ),
     Mutant(
         "a bucket that is short without lateness only is no proof against the host",
-        "audit/waiting.py",
+        "audit/judgement/host_proofs.py",
         "        yield at_once.agent(agent, each)\n",
         "",
-        ("tests/unit/audit/test_waiting.py::test_what_is_missing_is_said",),
+        ("tests/unit/audit/judgement/test_host_proofs.py::test_what_is_missing_is_said",),
     ),
     Mutant(
         "one of a host's newest agents proves all of them",
-        "audit/waiting.py",
+        "audit/judgement/host_proofs.py",
         "        for agent in state.agents:\n",
         "        for agent in state.agents[:1]:\n",
-        ("tests/unit/audit/test_waiting.py::test_each_of_a_hosts_newest_agents_must_prove_it",),
+        (
+            "tests/unit/audit/judgement/test_host_proofs.py::test_each_of_a_hosts_newest_agents_must_prove_it",
+        ),
     ),
     # Topics made again.
     Mutant(
         "a seal of a topic made again says nothing of the topic before",
-        "audit/reconcile.py",
-        "usable_seals(evidence, self._expectation.namesakes, agent)",
-        "usable_seals(evidence, self._expectation.topics, agent)",
-        (f"{_RECONCILE}test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before",),
+        "audit/judgement/rules/topic_facts.py",
+        "usable_seals(evidence, self.expectation.namesakes, agent)",
+        "usable_seals(evidence, self.expectation.topics, agent)",
+        (
+            f"{_JUDGEMENT}rules/test_seals.py::test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before",
+        ),
     ),
     Mutant(
         "a last word on a topic is one on the topic that was made again, too",
-        "audit/reconcile.py",
-        "        return not spoke or any(topic.seals.get(agent) for topic in self._related)\n",
-        "        return not spoke or bool(self._seals.get(agent))\n",
-        (f"{_RECONCILE}test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again",),
+        "audit/judgement/rules/seals.py",
+        "    return not spoke or any(topic.seals.get(agent) for topic in facts.related)\n",
+        "    return not spoke or bool(facts.seals.get(agent))\n",
+        (
+            f"{_JUDGEMENT}rules/test_seals.py::test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again",
+        ),
     ),
     Mutant(
         "the collector reads an audit topic on that was made again meanwhile",
-        "audit/collection.py",
+        "audit/evidence/collection.py",
         "                if again or tp not in self._begins:\n",
         "                if tp not in self._begins:\n",
         (
-            "tests/unit/audit/test_collection.py::"
+            "tests/unit/audit/evidence/test_collection.py::"
             "test_an_audit_topic_made_again_and_longer_than_before_loses_no_head",
         ),
     ),
     Mutant(
         "the store's position holds for an audit topic that was made again",
-        "audit/collection.py",
+        "audit/evidence/collection.py",
         "if known is None or (known.topic_id and topic_id and known.topic_id != topic_id):",
         "if known is None:",
         (
-            "tests/unit/audit/test_collection.py::"
+            "tests/unit/audit/evidence/test_collection.py::"
             "test_an_audit_topic_made_again_and_longer_than_before_loses_no_head",
         ),
     ),
     # Checksums.
     Mutant(
         "a record's hash is that of its file and its length",
-        "audit/checksum.py",
+        "audit/counts/checksum.py",
         "    return _chain(_chain(_file_hash(agent, file), first), length)\n",
         "    return _chain(_file_hash(agent, file), length)\n",
         ("tests/model/test_audit.py::test_a_loss_and_a_double_in_one_bucket_do_not_cancel",),
@@ -483,64 +505,64 @@ MUTANTS = (
     # Never falsely complete.
     Mutant(
         "what was said before the messages that are still there cannot matter",
-        "audit/reconcile.py",
-        "        if numbers.first > 1 and start < numbers.first_time_ms + self._ahead_ms:\n",
-        "        if numbers.first > 1 and start < numbers.first_time_ms - self._ahead_ms:\n",
+        "audit/judgement/rules/sender_numbers.py",
+        "    if numbers.first > 1 and start < numbers.first_time_ms + facts.ahead_ms:\n",
+        "    if numbers.first > 1 and start < numbers.first_time_ms - facts.ahead_ms:\n",
         (
-            f"{_RECONCILE}test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours",
+            f"{_JUDGEMENT}rules/test_sender_numbers.py::test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours",
             "tests/model/test_audit.py::"
             "test_a_rebuild_from_an_expired_topic_is_never_falsely_complete",
         ),
     ),
     Mutant(
         "a later epoch of an agent overcomes what is missing of the one before",
-        "audit/reconcile.py",
-        "return bool(later) and start >= min(later).sealed_until + self._ahead_ms",
+        "audit/judgement/rules/sender_numbers.py",
+        "return bool(later) and start >= min(later).sealed_until + facts.ahead_ms",
         "return bool(later)",
         _EACH_RULE,
     ),
     Mutant(
         "a bucket is over when our clock says so, however far ahead it is of all others",
-        "audit/clocks.py",
+        "audit/judgement/clocks.py",
         "    return now_ms - ours_ahead_ms(evidence, policy)\n",
         "    return now_ms\n",
         (
-            "tests/unit/audit/test_clocks.py::"
+            "tests/unit/audit/judgement/test_clocks.py::"
             "test_a_bucket_is_not_taken_for_over_by_a_clock_that_is_ahead",
         ),
     ),
     Mutant(
         "blocks of buckets that nobody has judged count as complete",
-        "audit/standing.py",
+        "audit/judgement/standing.py",
         "    if unjudged:\n        ordered",
         "    if unjudged and not ordered:\n        ordered",
         (
-            "tests/unit/audit/test_judging.py::"
+            "tests/unit/audit/collector/test_judge.py::"
             "test_what_was_not_judged_yet_is_never_called_complete",
         ),
     ),
     Mutant(
         "older blocks are judged once",
-        "audit/judging.py",
+        "audit/collector/judge.py",
         "            yield self._turn.pop()\n",
         "            self._turn.pop()\n",
-        ("tests/unit/audit/test_judging.py::test_older_blocks_are_judged_again_in_turn",),
+        ("tests/unit/audit/collector/test_judge.py::test_older_blocks_are_judged_again_in_turn",),
     ),
     Mutant(
         "a host is called what the message with the greatest clock says",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         " host = excluded.host WHERE (excluded.epoch, excluded.number, excluded.time,"
         '"\n            " excluded.host) > (epoch, number, time, host)"',
         " host = excluded.host WHERE (excluded.time,"
         '"\n            " excluded.host) > (time, host)"',
         (
-            "tests/unit/audit/test_ledger.py::"
+            "tests/unit/audit/evidence/test_ledger.py::"
             "test_a_host_is_called_what_its_newest_message_says_whatever_its_clock_said",
         ),
     ),
     Mutant(
         "the ledger keeps of a bucket's chain the last link alone",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         "    links = add64(links, excluded.links)\n",
         "    links = excluded.links\n",
         (
@@ -550,134 +572,140 @@ MUTANTS = (
     ),
     Mutant(
         "at the moment at which a bucket is due its sums are not compared",
-        "audit/reconcile.py",
-        "        if tallies and self._now_ms >= self._due(bucket):\n            findings",
-        "        if tallies and self._now_ms > self._due(bucket):\n            findings",
+        "audit/judgement/topic_judgement.py",
+        "        if tallies and self._facts.now_ms >= self._facts.due(bucket):\n"
+        "            findings",
+        "        if tallies and self._facts.now_ms > self._facts.due(bucket):\n"
+        "            findings",
         (
-            "tests/unit/audit/test_reconcile.py::"
+            "tests/unit/audit/judgement/test_topic_judgement.py::"
             "test_at_the_moment_at_which_it_is_due_a_bucket_is_judged",
         ),
     ),
     Mutant(
         "a missing number is made up for by a seal of its own epoch",
-        "audit/reconcile.py",
+        "audit/judgement/rules/sender_numbers.py",
         "if x.epoch > key.epoch]",
         "if x.epoch >= key.epoch]",
         (
-            "tests/unit/audit/test_reconcile.py::"
+            "tests/unit/audit/judgement/rules/test_sender_numbers.py::"
             "test_a_seal_of_the_same_epoch_makes_up_for_no_missing_number",
         ),
     ),
     Mutant(
         "a later epoch makes up for a missing number up to its first seal",
-        "audit/reconcile.py",
-        "start >= min(later).sealed_until + self._ahead_ms",
+        "audit/judgement/rules/sender_numbers.py",
+        "start >= min(later).sealed_until + facts.ahead_ms",
         "start >= min(later).sealed_until",
         (
-            "tests/unit/audit/test_reconcile.py::"
+            "tests/unit/audit/judgement/rules/test_sender_numbers.py::"
             "test_only_an_agents_later_epoch_makes_up_for_a_missing_number",
         ),
     ),
     Mutant(
         "a seal that is too early proves a bucket beside a copy",
-        "audit/reconcile.py",
-        "any(seal.vouched_until >= self._due(bucket) for seal in seals)",
+        "audit/judgement/rules/sender_numbers.py",
+        "any(seal.vouched_until >= facts.due(bucket) for seal in seals)",
         "bool(seals)",
         (
-            "tests/unit/audit/test_reconcile.py::"
+            "tests/unit/audit/judgement/rules/test_sender_numbers.py::"
             "test_a_copy_that_runs_leaves_complete_what_was_sealed_before",
         ),
     ),
     Mutant(
         "what a copy touched is proven by a seal of before",
-        "audit/reconcile.py",
-        "            if touched or not self._sealed_usably(key, bucket):",
-        "            if not self._sealed_usably(key, bucket):",
+        "audit/judgement/rules/sender_numbers.py",
+        "        if touched or not _sealed_usably(facts, key, bucket):",
+        "        if not _sealed_usably(facts, key, bucket):",
         (
-            "tests/unit/audit/test_reconcile.py::"
+            "tests/unit/audit/judgement/rules/test_sender_numbers.py::"
             "test_a_copy_that_runs_leaves_complete_what_was_sealed_before",
         ),
     ),
     Mutant(
         "a counter's copy throws every bucket into doubt",
-        "audit/reconcile.py",
-        "        if key.tier is not Tier.AGENT:\n            return True\n",
-        "        if key.tier is not Tier.AGENT:\n            return False\n",
+        "audit/judgement/rules/sender_numbers.py",
+        "    if key.tier is not Tier.AGENT:\n        return True\n",
+        "    if key.tier is not Tier.AGENT:\n        return False\n",
         (
-            "tests/unit/audit/test_reconcile.py::"
+            "tests/unit/audit/judgement/rules/test_sender_numbers.py::"
             "test_a_counters_copy_leaves_complete_what_it_did_not_touch",
         ),
     ),
     Mutant(
         "a gap of any counter explains what a place lacks",
-        "audit/reconcile.py",
-        "        gaps = [note for note in self._topic.gaps if note.sender in senders]\n",
-        "        gaps = list(self._topic.gaps)\n",
+        "audit/judgement/rules/equation.py",
+        "    gaps = [note for note in facts.topic.gaps if note.sender in senders]\n",
+        "    gaps = list(facts.topic.gaps)\n",
         (
-            "tests/unit/audit/test_reconcile.py::"
+            "tests/unit/audit/judgement/rules/test_equation.py::"
             "test_a_gap_is_no_reason_where_another_tier_is_short",
         ),
     ),
     # Epochs.
     Mutant(
         "an epoch of a counter is added to the one that it replaces",
-        "audit/reconcile.py",
-        "sums[counting.place] = _added(tallies, counting.senders)",
+        "audit/judgement/rules/equation.py",
+        "sums[counting.place] = added(tallies, counting.senders)",
         "names = {x[:2] for x in counting.senders}\n"
-        "                keys = [x for x in tallies if x[:2] in names]\n"
-        "                sums[counting.place] = _added(tallies, keys)",
-        (f"{_RECONCILE}test_a_higher_epoch_of_a_counter_replaces_the_lower",),
+        "            keys = [x for x in tallies if x[:2] in names]\n"
+        "            sums[counting.place] = added(tallies, keys)",
+        (
+            f"{_JUDGEMENT}test_counting_places.py::test_a_higher_epoch_of_a_counter_replaces_the_lower",
+        ),
     ),
     Mutant(
         "an epoch of an agent replaces the one before",
-        "audit/reconcile.py",
-        '                sums[Place(tier, "")] = _added(tallies, keys)\n',
-        '                sums[Place(tier, "")] = _added(tallies, sorted(keys)[-1:])\n',
-        (f"{_RECONCILE}test_an_agents_new_epoch_adds",),
+        "audit/judgement/rules/equation.py",
+        '            sums[Place(tier, "")] = added(tallies, keys)\n',
+        '            sums[Place(tier, "")] = added(tallies, sorted(keys)[-1:])\n',
+        (f"{_JUDGEMENT}rules/test_epochs.py::test_an_agents_new_epoch_adds",),
     ),
     Mutant(
         "a counter that is replaced in some partitions counts in all of them",
-        "audit/counting_places.py",
+        "audit/judgement/counting_places.py",
         "        if key in current and key in replaced:\n",
         "        if key in replaced and key not in current:\n",
         _EACH_RULE,
     ),
     Mutant(
         "an agent whose first epoch is gone began with the second",
-        "audit/reconcile.py",
-        "        if epochs and epochs[0].epoch > 1:",
-        "        if epochs and epochs[0].epoch > 2:",
+        "audit/judgement/rules/epochs.py",
+        "    if epochs and epochs[0].epoch > 1:",
+        "    if epochs and epochs[0].epoch > 2:",
         (
-            "tests/unit/audit/test_reconcile.py::"
+            "tests/unit/audit/judgement/rules/test_epochs.py::"
             "test_an_epoch_before_the_first_that_is_there_has_left_no_trace",
         ),
     ),
     Mutant(
         "an epoch's last seal proves what it touched behind that",
-        "audit/reconcile.py",
+        "audit/judgement/rules/epochs.py",
         "(until and tallies[old].last <= until[-1].at)",
         "bool(until)",
         (
-            "tests/unit/audit/test_reconcile.py::"
+            "tests/unit/audit/judgement/rules/test_epochs.py::"
             "test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it",
         ),
     ),
     Mutant(
         "an epoch is proven by its first seal, not by its last",
-        "audit/reconcile.py",
+        "audit/judgement/rules/epochs.py",
         "bool(until) and until[-1].vouched_until >=",
         "bool(until) and until[0].vouched_until >=",
         (
-            "tests/unit/audit/test_reconcile.py::"
+            "tests/unit/audit/judgement/rules/test_epochs.py::"
             "test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it",
         ),
     ),
     Mutant(
         "epochs follow each other as they were heard",
-        "audit/reconcile.py",
-        "        for key in sorted(x for x in self._evidence.senders if x.tier is Tier.AGENT):",
-        "        for key in (x for x in self._evidence.senders if x.tier is Tier.AGENT):",
-        ("tests/unit/audit/test_reconcile.py::test_epochs_are_in_order_whichever_was_heard_first",),
+        "audit/judgement/rules/topic_facts.py",
+        "    for key in sorted(x for x in evidence.senders if x.tier is Tier.AGENT):",
+        "    for key in (x for x in evidence.senders if x.tier is Tier.AGENT):",
+        (
+            "tests/unit/audit/judgement/rules/test_epochs.py::test_epochs_are_in_order_whichever_was_heard_first",
+        ),
     ),
     # Seals of the agent.
     Mutant(
@@ -745,25 +773,27 @@ MUTANTS = (
     # Repeats and rejects.
     Mutant(
         "repeats are held against whoever saw them",
-        "audit/reconcile.py",
+        "audit/judgement/rules/equation.py",
         "    return sums.count, sums.bytes, sums.checksum\n",
         "    return sums.count + sums.repeats, sums.bytes, sums.checksum\n",
-        (f"{_RECONCILE}test_repeats_are_shown_and_are_no_fault",),
+        (f"{_JUDGEMENT}rules/test_equation.py::test_repeats_are_shown_and_are_no_fault",),
     ),
     Mutant(
         "what the loader rejected has not arrived",
-        "audit/reconcile.py",
+        "audit/judgement/rules/equation.py",
         "    return sums.count, sums.bytes, sums.checksum\n",
         "    return sums.count - sums.rejects, sums.bytes, sums.checksum\n",
-        (f"{_RECONCILE}test_the_loaders_rejects_count_as_arrived",),
+        (f"{_JUDGEMENT}rules/test_equation.py::test_the_loaders_rejects_count_as_arrived",),
     ),
     # Last words.
     Mutant(
         "the last word of a host that is still expected is proof for ever",
-        "audit/reconcile.py",
-        "        if not newest.final or not self._expectation.is_gone(agent):\n",
-        "        if not newest.final:\n",
-        (f"{_RECONCILE}test_the_last_word_of_an_expected_host_is_a_seal_like_any_other",),
+        "audit/judgement/rules/seals.py",
+        "    if not newest.final or not facts.expectation.is_gone(agent):\n",
+        "    if not newest.final:\n",
+        (
+            f"{_JUDGEMENT}rules/test_seals.py::test_the_last_word_of_an_expected_host_is_a_seal_like_any_other",
+        ),
     ),
     Mutant(
         "a last word is said although bytes are under way",
@@ -797,11 +827,11 @@ MUTANTS = (
     # Doublings.
     Mutant(
         "what an agent counts before its first seal is not in doubt",
-        "audit/doublings.py",
+        "audit/judgement/rules/doublings.py",
         "        at = (before[-1].epoch, before[-1].at) if before else _BEGIN\n",
         "        at = (before or seals)[-1][:2] if before or seals else _BEGIN\n",
         (
-            "tests/unit/audit/test_doublings.py::"
+            "tests/unit/audit/judgement/rules/test_doublings.py::"
             "test_what_a_new_agent_counted_while_it_read_again_is_in_doubt",
             "tests/model/test_audit_agents.py::"
             "test_no_complete_bucket_has_a_line_that_was_delivered_before",
@@ -809,119 +839,121 @@ MUTANTS = (
     ),
     Mutant(
         "a doubt ends with any seal of the new agent",
-        "audit/doublings.py",
+        "audit/judgement/rules/doublings.py",
         "later = (x for x in seals if x[:2] > begin and x.sealed_until > reread.until_ms)",
         "later = (x for x in seals if x[:2] > begin)",
         (
-            "tests/unit/audit/test_doublings.py::"
+            "tests/unit/audit/judgement/rules/test_doublings.py::"
             "test_without_a_seal_that_vouches_later_buckets_stay_in_doubt",
         ),
     ),
     Mutant(
         "a doubt never ends",
-        "audit/doublings.py",
+        "audit/judgement/rules/doublings.py",
         "            end = next((x[:2] for x in later), None)\n",
         "            end = next((x[:2] for x in later if x.final), None)\n",
         (
-            "tests/unit/audit/test_doublings.py::"
+            "tests/unit/audit/judgement/rules/test_doublings.py::"
             "test_what_it_counts_behind_its_first_seal_is_not_in_doubt",
         ),
     ),
     Mutant(
         "a seal behind bytes that were set apart ends a doubt",
-        "audit/doublings.py",
+        "audit/judgement/rules/doublings.py",
         "            if end is not None and self._sets_apart(agent, begin, end):\n",
         "            if end is not None and self._sets_apart(agent, end, begin):\n",
         (
-            "tests/unit/audit/test_doublings.py::"
+            "tests/unit/audit/judgement/rules/test_doublings.py::"
             "test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing",
         ),
     ),
     Mutant(
         "an agent whose state is brought back has read nothing of the later one",
-        "audit/rereading.py",
+        "audit/evidence/rereading.py",
         "        if index + 1 < len(readers):\n",
         "        if 0 < index < len(readers) - 1:\n",
         (
-            "tests/unit/audit/test_doublings.py::"
+            "tests/unit/audit/judgement/rules/test_doublings.py::"
             "test_a_state_that_is_brought_back_reads_again_what_the_new_agent_had",
         ),
     ),
     Mutant(
         "an id that took an older content's place holds a doubt open",
-        "audit/rereading.py",
+        "audit/evidence/rereading.py",
         "counting = [x for x in others if x.replaced_ms is None or x.replaced_ms <= heard_ms]",
         "counting = others",
-        ("tests/unit/audit/test_doublings.py::test_content_behind_what_was_seen_later_is_newer",),
+        (
+            "tests/unit/audit/judgement/rules/test_doublings.py::test_content_behind_what_was_seen_later_is_newer",
+        ),
     ),
     Mutant(
         "every id behind another one is of newer lines",
-        "audit/rereading.py",
+        "audit/evidence/rereading.py",
         "counting = [x for x in others if x.replaced_ms is None or x.replaced_ms <= heard_ms]",
         "counting = [x for x in others if x.replaced_ms is None]",
         (
-            "tests/unit/audit/test_doublings.py::"
+            "tests/unit/audit/judgement/rules/test_doublings.py::"
             "test_content_of_while_the_other_one_was_there_is_in_doubt",
         ),
     ),
     # Seals and our clock.
     Mutant(
         "a seal vouches for what came after it was taken",
-        "audit/evidence.py",
+        "audit/evidence/evidence.py",
         "        return min(self.sealed_until, self.taken_ms)\n",
         "        return self.sealed_until\n",
         (
-            "tests/unit/audit/test_newest_agents.py::"
+            "tests/unit/audit/judgement/test_newest_agents.py::"
             "test_a_seal_vouches_for_nothing_that_came_after_it_was_taken",
         ),
     ),
     Mutant(
         "a seal was taken when we read it, and not when the broker had it",
-        "audit/hearing.py",
+        "audit/evidence/hearing.py",
         "if self.appended_ms is None else min(self.taken_ms, self.appended_ms)",
         "if self.appended_ms is None else max(self.taken_ms, self.appended_ms)",
         (
-            "tests/unit/audit/test_clocks.py::"
+            "tests/unit/audit/judgement/test_clocks.py::"
             "test_where_the_broker_writes_its_clock_no_seal_vouches_for_what_came_later",
         ),
     ),
     # Wrong clocks.
     Mutant(
         "a sender is heard when its clock says so, however far ahead that is",
-        "audit/hearing.py",
+        "audit/evidence/hearing.py",
         "        at_ms = time_ms if where is None else min(time_ms, where.taken_ms)\n",
         "        at_ms = time_ms\n",
         (
-            "tests/unit/audit/test_clocks.py::"
+            "tests/unit/audit/judgement/test_clocks.py::"
             "test_a_counter_whose_clock_is_ahead_is_not_heard_before_it_speaks",
-            "tests/unit/audit/test_clocks.py::test_a_host_that_died_with_its_clock_ahead_is_silent",
+            "tests/unit/audit/judgement/test_clocks.py::test_a_host_that_died_with_its_clock_ahead_is_silent",
         ),
     ),
     Mutant(
         "what lay between two epochs ends where the new one's clock says, though it is behind",
-        "audit/reconcile.py",
+        "audit/judgement/rules/epochs.py",
         "bucket[0] <= max(since[0].sealed_until, resumed_ms)",
         "bucket[0] <= since[0].sealed_until",
         (
-            "tests/unit/audit/test_clocks.py::"
+            "tests/unit/audit/judgement/test_clocks.py::"
             "test_what_lay_between_epochs_is_unknown_up_to_when_the_new_ones_seal_came",
         ),
     ),
     Mutant(
         "a replaced agent had read what was written before its clock was set back",
-        "audit/newest_agents.py",
+        "audit/judgement/newest_agents.py",
         "return min(began) if min(began) > heard_ms else heard_ms + silence_ms",
         "return min(began)",
         (
-            "tests/unit/audit/test_newest_agents.py::"
+            "tests/unit/audit/judgement/test_newest_agents.py::"
             "test_what_a_replaced_agent_had_unread_was_written_before_the_next_began",
         ),
     ),
     Mutant(
         "the clock alone says which of two agents delivered a line first",
-        "audit/doublings.py",
-        "        if self._meets_kin(agent, by_agent):\n",
-        "        if len(by_agent) > 2 and self._meets_kin(agent, by_agent):\n",
+        "audit/judgement/rules/doublings.py",
+        "        if self._meets_its_group(agent, by_agent):\n",
+        "        if len(by_agent) > 2 and self._meets_its_group(agent, by_agent):\n",
         (
             "tests/model/test_audit_agents.py::"
             "test_a_clock_set_back_while_two_agents_run_hides_no_line_that_has_a_time",
@@ -930,17 +962,17 @@ MUTANTS = (
     # Newer versions.
     Mutant(
         "messages of a newer version that nobody can read are a remark",
-        "audit/reconcile.py",
-        "yield Finding(Status.UNKNOWN, reasons.of_unread(self._evidence.unread))",
-        "yield Finding(Status.COMPLETE, reasons.of_unread(self._evidence.unread))",
+        "audit/judgement/topic_judgement.py",
+        "yield Finding(Status.UNKNOWN, reasons.of_unread(self._facts.evidence.unread))",
+        "yield Finding(Status.COMPLETE, reasons.of_unread(self._facts.evidence.unread))",
         (
-            "tests/unit/audit/test_unread.py::"
+            "tests/unit/audit/judgement/test_unread.py::"
             "test_what_a_newer_version_said_leaves_nothing_complete",
         ),
     ),
     Mutant(
         "unread messages of a newer version are passed over like what is no message",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         """            self._take_unread(error)
             return False
         except""",
@@ -948,147 +980,157 @@ MUTANTS = (
             return True
         except""",
         (
-            "tests/unit/audit/test_unread.py::"
+            "tests/unit/audit/judgement/test_unread.py::"
             "test_what_a_newer_version_said_leaves_nothing_complete",
         ),
     ),
     Mutant(
         "a version that has the schema reads from the last unread message on",
-        "audit/ledger.py",
+        "audit/evidence/ledger.py",
         '"INSERT OR IGNORE INTO unread_from VALUES',
         '"INSERT OR REPLACE INTO unread_from VALUES',
         (
-            "tests/unit/audit/test_unread.py::"
+            "tests/unit/audit/judgement/test_unread.py::"
             "test_a_version_that_has_the_schema_reads_from_there_on",
         ),
     ),
     # Losses.
     Mutant(
         "a loss counts where lines were counted only",
-        "audit/reconcile.py",
-        "        return sorted(self._topic.tallies.keys() | lossy)\n",
-        "        return sorted(self._topic.tallies.keys())\n",
-        ("tests/unit/audit/test_standing.py::test_a_loss_is_listed_where_no_line_arrived",),
+        "audit/judgement/topic_judgement.py",
+        "        return sorted(self._facts.topic.tallies.keys() | lossy)\n",
+        "        return sorted(self._facts.topic.tallies.keys())\n",
+        (
+            "tests/unit/audit/judgement/test_standing.py::test_a_loss_is_listed_where_no_line_arrived",
+        ),
     ),
     Mutant(
         "the losses of an agent that nobody waits for are nobody's",
-        "audit/reconcile.py",
+        "audit/judgement/topic_judgement.py",
         "        agents += [x for x in self._losers(judged, bucket) if x.findings]\n",
         "",
-        ("tests/unit/audit/test_declared_losses.py::test_whoever_is_waited_for_a_loss_stays",),
+        (
+            "tests/unit/audit/judgement/test_declared_losses.py::test_whoever_is_waited_for_a_loss_stays",
+        ),
     ),
     Mutant(
         "a lost line is never older than those that came between",
-        "audit/reconcile.py",
-        "            inside = _touched_between(tallies, agent, note, prior)\n",
-        "            inside = _touched_between(tallies, agent, note, prior) and begin is None\n",
+        "audit/judgement/rules/losses.py",
+        "        inside = _touched_between(tallies, agent, note, prior)\n",
+        "        inside = _touched_between(tallies, agent, note, prior) and begin is None\n",
         (
-            "tests/unit/audit/test_declared_losses.py::"
+            "tests/unit/audit/judgement/test_declared_losses.py::"
             "test_a_loss_may_belong_to_all_that_was_touched_since_the_seal",
         ),
     ),
     Mutant(
         "a loss without an end may be of any bucket, however long sealed",
-        "audit/reconcile.py",
-        "        if begin is None and prior is not None:\n",
-        "        if begin is None and prior is not None and note.loss.end is not None:\n",
-        (f"{_RECONCILE}test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete",),
+        "audit/judgement/rules/losses.py",
+        "    if begin is None and prior is not None:\n",
+        "    if begin is None and prior is not None and note.loss.end is not None:\n",
+        (
+            f"{_JUDGEMENT}rules/test_losses.py::test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete",
+        ),
     ),
     Mutant(
         "a loss of some buckets is one of all before them",
-        "audit/reconcile.py",
+        "audit/judgement/rules/losses.py",
         "inside = (begin is None or start + size > begin) and start <= end",
         "inside = start <= end",
-        (f"{_RECONCILE}test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete",),
+        (
+            f"{_JUDGEMENT}rules/test_losses.py::test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete",
+        ),
     ),
     Mutant(
         "a loss of some buckets is one of all behind them",
-        "audit/reconcile.py",
+        "audit/judgement/rules/losses.py",
         "inside = (begin is None or start + size > begin) and start <= end",
         "inside = begin is None or start + size > begin or start > end",
-        (f"{_RECONCILE}test_a_loss_of_other_buckets_leaves_this_one_complete",),
+        (
+            f"{_JUDGEMENT}rules/test_losses.py::test_a_loss_of_other_buckets_leaves_this_one_complete",
+        ),
     ),
     Mutant(
         "a loss belongs to nothing that its own delta touched",
-        "audit/reconcile.py",
+        "audit/judgement/rules/losses.py",
         "(key.epoch, tally.first) <= (note.epoch, note.number)",
         "(key.epoch, tally.first) < (note.epoch, note.number)",
         (
-            "tests/unit/audit/test_declared_losses.py::"
+            "tests/unit/audit/judgement/test_declared_losses.py::"
             "test_a_loss_may_belong_to_all_that_was_touched_since_the_seal",
         ),
     ),
     Mutant(
         "a loss belongs to all that anybody touched since the seal",
-        "audit/reconcile.py",
+        "audit/judgement/rules/losses.py",
         "        if key[:2] == (Tier.AGENT, str(agent))\n",
         "",
         (
-            "tests/unit/audit/test_declared_losses.py::"
+            "tests/unit/audit/judgement/test_declared_losses.py::"
             "test_a_loss_belongs_to_nothing_that_its_agent_did_not_touch_since_the_seal",
         ),
     ),
     Mutant(
         "a loss ends where the last seal was, also where it was declared later",
-        "audit/reconcile.py",
+        "audit/judgement/rules/losses.py",
         "max(note.time_ms, prior.sealed_until if prior is not None else note.time_ms)",
         "prior.sealed_until if prior is not None else note.time_ms",
         (
-            "tests/unit/audit/test_reconcile.py::"
+            "tests/unit/audit/judgement/rules/test_losses.py::"
             "test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said",
         ),
     ),
     Mutant(
         "a loss reaches back to the agent's first seal",
-        "audit/reconcile.py",
-        "        prior = before[-1] if before else None",
-        "        prior = before[0] if before else None",
+        "audit/judgement/rules/losses.py",
+        "    prior = before[-1] if before else None",
+        "    prior = before[0] if before else None",
         (
-            "tests/unit/audit/test_reconcile.py::"
+            "tests/unit/audit/judgement/rules/test_losses.py::"
             "test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete",
         ),
     ),
     Mutant(
         "a loss at the begin of a window is in no window",
-        "audit/reconcile.py",
+        "audit/judgement/topic_judgement.py",
         "if x is not None and begin <= x < end}",
         "if x is not None and begin < x < end}",
         (
-            "tests/unit/audit/test_declared_losses.py::"
+            "tests/unit/audit/judgement/test_declared_losses.py::"
             "test_a_loss_is_listed_in_the_window_that_has_its_bucket",
         ),
     ),
     # What is accepted.
     Mutant(
         "an acceptance covers whatever is found in its bucket later",
-        "audit/reconcile.py",
+        "audit/judgement/topic_judgement.py",
         "replace(x, acceptance=accepted.get((agent, x.name))) if accepted else x for x in ordered",
         "replace(x, acceptance=next(iter(accepted.values()))) if accepted else x for x in ordered",
-        ("tests/unit/audit/test_decisions.py::test_what_comes_later_is_not_covered",),
+        ("tests/unit/audit/topic/test_decisions.py::test_what_comes_later_is_not_covered",),
     ),
     Mutant(
         "an acceptance covers every finding of the same words",
-        "audit/verdict.py",
+        "audit/judgement/verdict.py",
         "        return self.key or self.reason\n",
         "        return self.reason\n",
         (
-            "tests/unit/audit/test_decisions.py::"
+            "tests/unit/audit/topic/test_decisions.py::"
             "test_another_difference_of_the_same_words_is_not_covered",
         ),
     ),
     Mutant(
         "what was accepted is complete",
-        "audit/reconcile.py",
+        "audit/judgement/topic_judgement.py",
         "max([x.status for x in marked], default=Status.COMPLETE)",
         "max([x.status for x in marked if not x.acceptance], default=Status.COMPLETE)",
         (
-            "tests/unit/audit/test_decisions.py::"
+            "tests/unit/audit/topic/test_decisions.py::"
             "test_an_accepted_loss_stays_a_loss_and_holds_nothing_back",
         ),
     ),
     Mutant(
         "a decision holds again when it comes behind its revocation",
-        "audit/decisions.py",
+        "audit/topic/decisions.py",
         "    return [x for x in said if not isinstance(x, Revocation) and x.id not in revoked]\n",
         "    return [\n"
         "        x\n"
@@ -1097,135 +1139,147 @@ MUTANTS = (
         "        and (x.id not in revoked or said[-1] == x)\n"
         "    ]\n",
         (
-            "tests/unit/audit/test_decisions.py::"
+            "tests/unit/audit/topic/test_decisions.py::"
             "test_order_and_repetition_of_decisions_do_not_matter",
         ),
     ),
     Mutant(
         "a bucket that is too young is accepted before all of it is known",
-        "audit/accepting.py",
+        "audit/judgement/acceptances.py",
         "        if verdict.due and (names := verdict.unaccepted())\n",
         "        if (names := verdict.unaccepted())\n",
-        ("tests/unit/audit/test_decisions.py::test_what_is_not_there_cannot_be_accepted",),
+        ("tests/unit/audit/topic/test_decisions.py::test_what_is_not_there_cannot_be_accepted",),
     ),
     Mutant(
         "a doubt of lines is accepted with those that come later",
-        "audit/reconcile.py",
-        "        counted = [key for key in tallies if key.tier is Tier.AGENT]\n",
-        "        counted = [key for key in tallies if key.tier is not Tier.AGENT]\n",
+        "audit/judgement/rules/topic_facts.py",
+        "    counted = [key for key in tallies if key.tier is Tier.AGENT]\n",
+        "    counted = [key for key in tallies if key.tier is not Tier.AGENT]\n",
         (
-            "tests/unit/audit/test_decisions.py::"
+            "tests/unit/audit/topic/test_decisions.py::"
             "test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there",
         ),
     ),
     # Retired places.
     Mutant(
         "the silence of retired places is proof where nobody else can confirm a count",
-        "audit/reconcile.py",
+        "audit/judgement/rules/equation.py",
         "yield Finding(Status.UNKNOWN, words, reasons.name_of_lack(words, largest))",
         "yield Finding(Status.COMPLETE, words, reasons.name_of_lack(words, largest))",
-        ("tests/unit/audit/test_decisions.py::test_a_count_that_nothing_confirms_is_not_complete",),
+        (
+            "tests/unit/audit/topic/test_decisions.py::test_a_count_that_nothing_confirms_is_not_complete",
+        ),
     ),
     Mutant(
         "nobody waits for a newer output to take a topic of a retired one",
-        "audit/reconcile.py",
+        "audit/judgement/rules/equation.py",
         "yield Finding(Status.INCOMPLETE, words, name)",
         "yield Finding(Status.COMPLETE, words, name)",
         (
-            "tests/unit/audit/test_decisions.py::"
+            "tests/unit/audit/topic/test_decisions.py::"
             "test_a_topic_that_no_newer_output_has_yet_waits_for_one",
         ),
     ),
     Mutant(
         "a place that is retired is waited for all the same",
-        "audit/counting_places.py",
+        "audit/judgement/counting_places.py",
         "if key.tier in gone and not place_of(key, evidence, retired).is_retired",
         "if key.tier in gone",
         (
-            "tests/unit/audit/test_decisions.py::"
+            "tests/unit/audit/topic/test_decisions.py::"
             "test_a_topic_that_no_newer_output_has_yet_waits_for_one",
         ),
     ),
     Mutant(
         "what a retired place lacks is held against it",
-        "audit/reconcile.py",
+        "audit/judgement/rules/equation.py",
         "    return Status.COMPLETE if place.is_retired else Status.INCOMPLETE\n",
         "    return Status.OPEN if place.is_retired else Status.INCOMPLETE\n",
         (
-            "tests/unit/audit/test_decisions.py::"
+            "tests/unit/audit/topic/test_decisions.py::"
             "test_an_output_that_is_retired_keeps_nothing_incomplete",
         ),
     ),
     Mutant(
         "what a retired place has counted is not compared any more",
-        "audit/reconcile.py",
-        "            for place, x in sums.items()\n            if not (",
-        "            for place, x in sums.items()\n            if not place.is_retired and not (",
+        "audit/judgement/rules/equation.py",
+        "        for place, x in sums.items()\n        if not (",
+        "        for place, x in sums.items()\n        if not place.is_retired and not (",
         (
-            "tests/unit/audit/test_decisions.py::"
+            "tests/unit/audit/topic/test_decisions.py::"
             "test_an_output_that_is_retired_keeps_nothing_incomplete",
         ),
     ),
     Mutant(
         "whoever is called like a retired place is retired, too",
-        "audit/retired_places.py",
+        "audit/judgement/retired_places.py",
         'return tier is Tier.HDFS and (tier, name.rpartition("/")[0]) in self._named',
         "return tier is Tier.HDFS and any(name.startswith(each) for _, each in self._named)",
-        ("tests/unit/audit/test_decisions.py::test_other_places_are_not_retired",),
+        ("tests/unit/audit/topic/test_decisions.py::test_other_places_are_not_retired",),
     ),
     Mutant(
         "an agent's broken chain is a remark where its cluster is retired",
-        "audit/reconcile.py",
-        "        if key.tier is Tier.AGENT or key not in self._evidence.senders:",
-        "        if key not in self._evidence.senders:",
-        ("tests/unit/audit/test_decisions.py::test_a_broken_chain_of_a_retired_place_is_a_remark",),
+        "audit/judgement/rules/sender_numbers.py",
+        "    if key.tier is Tier.AGENT or key not in facts.evidence.senders:",
+        "    if key not in facts.evidence.senders:",
+        (
+            "tests/unit/audit/topic/test_decisions.py::test_a_broken_chain_of_a_retired_place_is_a_remark",
+        ),
     ),
     Mutant(
         "a broken chain of a retired place keeps a bucket unknown",
-        "audit/reconcile.py",
-        "                yield _remark(found) if self._is_retired(key) else found",
-        "                yield found",
-        ("tests/unit/audit/test_decisions.py::test_a_broken_chain_of_a_retired_place_is_a_remark",),
+        "audit/judgement/rules/sender_numbers.py",
+        "            yield _remark(found) if _is_retired(facts, key) else found",
+        "            yield found",
+        (
+            "tests/unit/audit/topic/test_decisions.py::test_a_broken_chain_of_a_retired_place_is_a_remark",
+        ),
     ),
     Mutant(
         "a retired counter that is short holds back what has no origin",
-        "audit/reconcile.py",
-        "        known.sort(key=lambda each: each[0].is_retired)  # what counts comes first\n",
+        "audit/judgement/rules/equation.py",
+        "    known.sort(key=lambda each: each[0].is_retired)  # what counts comes first\n",
         "",
         (
-            "tests/unit/audit/test_reconcile.py::"
+            "tests/unit/audit/judgement/rules/test_without_origin.py::"
             "test_without_origin_a_retired_counter_that_is_short_holds_nothing_back",
         ),
     ),
     # Losses are told at once.
     Mutant(
         "a loss is told once its bucket is due",
-        "audit/verdict.py",
+        "audit/judgement/verdict.py",
         "return residue is Status.LOST or (self.due and residue is not Status.COMPLETE)",
         "return self.due and residue is not Status.COMPLETE",
-        ("tests/unit/audit/test_decisions.py::test_a_lost_bucket_that_is_young_is_told_at_once",),
+        (
+            "tests/unit/audit/topic/test_decisions.py::test_a_lost_bucket_that_is_young_is_told_at_once",
+        ),
     ),
     Mutant(
         "a loss is told without its path",
-        "audit/reconcile.py",
+        "audit/judgement/rules/losses.py",
         'path = topic.paths.get((note.loss.agent, note.loss.file), "")',
         'path = topic.paths.get((note.loss.file, note.loss.agent), "")',
-        (f"{_RECONCILE}test_a_loss_is_told_by_its_host_and_path",),
+        (f"{_JUDGEMENT}rules/test_losses.py::test_a_loss_is_told_by_its_host_and_path",),
     ),
     # Lateness and times ahead.
     Mutant(
         "a loss reaches back by the agent's lateness, though ours is larger",
-        "audit/reconcile.py",
-        "            begin -= max(self._policy.lateness_ms, said.lateness_ms)\n",
-        "            begin -= said.lateness_ms or self._policy.lateness_ms\n",
-        (f"{_RECONCILE}test_a_loss_reaches_back_by_the_larger_of_the_agents_lateness_and_ours",),
+        "audit/judgement/rules/losses.py",
+        "        begin -= max(facts.policy.lateness_ms, said.lateness_ms)\n",
+        "        begin -= said.lateness_ms or facts.policy.lateness_ms\n",
+        (
+            f"{_JUDGEMENT}rules/test_losses.py::test_a_loss_reaches_back_by_the_larger_of_the_agents_lateness_and_ours",
+        ),
     ),
     Mutant(
         "event times are ahead by our bound, though an agent's is larger",
-        "audit/reconcile.py",
-        "self._ahead_ms = max(policy.ahead_ms, max(said, default=0))",
-        "self._ahead_ms = min(policy.ahead_ms, max(said, default=policy.ahead_ms))",
-        (f"{_RECONCILE}test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours",),
+        "audit/judgement/rules/topic_facts.py",
+        "self.ahead_ms = max(policy.ahead_ms, max(said, default=0))",
+        "self.ahead_ms = min(policy.ahead_ms, max(said, default=policy.ahead_ms))",
+        (
+            f"{_JUDGEMENT}rules/test_sender_numbers.py::test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours",
+        ),
     ),
     Mutant(
         "a loss begins with the last seal, and not with its bucket",
@@ -1240,79 +1294,87 @@ MUTANTS = (
     # Records without origin.
     Mutant(
         "records without an origin need a seal",
-        "audit/reconcile.py",
-        "        if agent == NO_AGENT or Tier.AGENT not in self._tiers:\n",
-        "        if Tier.AGENT not in self._tiers:\n",
-        (f"{_RECONCILE}test_records_without_origin_are_audited_from_the_broker_on",),
+        "audit/judgement/topic_judgement.py",
+        "        if agent == NO_AGENT or Tier.AGENT not in self._facts.tiers:\n",
+        "        if Tier.AGENT not in self._facts.tiers:\n",
+        (
+            f"{_JUDGEMENT}rules/test_without_origin.py::test_records_without_origin_are_audited_from_the_broker_on",
+        ),
     ),
     Mutant(
         "records without an origin are complete though their counter stands still",
-        "audit/reconcile.py",
-        "                if seen < due:\n",
-        "                if seen < bucket[0]:\n",
-        (f"{_RECONCILE}test_without_origin_a_bucket_waits_for_its_counter",),
+        "audit/judgement/rules/without_origin.py",
+        "            if seen < due:\n",
+        "            if seen < bucket[0]:\n",
+        (
+            f"{_JUDGEMENT}rules/test_without_origin.py::test_without_origin_a_bucket_waits_for_its_counter",
+        ),
     ),
     Mutant(
         "a gap in a log leaves records without an origin complete",
-        "audit/reconcile.py",
-        "if self._current(note.sender) and bucket[0] < note.time_ms + self._ahead_ms:",
-        "if self._current(note.sender) and bucket[0] + bucket[1] < note.time_ms:",
-        (f"{_RECONCILE}test_without_origin_a_late_beginning_or_a_gap_leaves_it_unknown",),
+        "audit/judgement/rules/without_origin.py",
+        "if _is_current(facts, note.sender) and bucket[0] < note.time_ms + facts.ahead_ms:",
+        "if _is_current(facts, note.sender) and bucket[0] + bucket[1] < note.time_ms:",
+        (
+            f"{_JUDGEMENT}rules/test_without_origin.py::test_without_origin_a_late_beginning_or_a_gap_leaves_it_unknown",
+        ),
     ),
     Mutant(
         "records without origin are not compared",
-        "audit/reconcile.py",
-        "            if not (agent == NO_AGENT and place.tier is Tier.AGENT)\n",
-        "            if agent != NO_AGENT\n",
-        ("tests/unit/audit/test_reconcile.py::test_records_without_origin_are_compared_too",),
+        "audit/judgement/rules/equation.py",
+        "        if not (agent == NO_AGENT and place.tier is Tier.AGENT)\n",
+        "        if agent != NO_AGENT\n",
+        (
+            "tests/unit/audit/judgement/rules/test_without_origin.py::test_records_without_origin_are_compared_too",
+        ),
     ),
     Mutant(
         "where no broker is counted nobody need have been heard",
-        "audit/reconcile.py",
-        "            if tier in self._tiers and not self._retired.holds_tier(tier):",
-        "            if not self._retired.holds_tier(tier):",
+        "audit/judgement/rules/without_origin.py",
+        "        if tier in facts.tiers and not facts.retired.holds_tier(tier):",
+        "        if not facts.retired.holds_tier(tier):",
         (
-            "tests/unit/audit/test_reconcile.py::"
+            "tests/unit/audit/judgement/rules/test_without_origin.py::"
             "test_without_origin_and_a_broker_tier_the_mirrors_counter_is_waited_for",
         ),
     ),
     Mutant(
         "a retired tier that never counted is the one that must have been heard",
-        "audit/reconcile.py",
-        "            if tier in self._tiers and not self._retired.holds_tier(tier):",
-        "            if tier in self._tiers:",
+        "audit/judgement/rules/without_origin.py",
+        "        if tier in facts.tiers and not facts.retired.holds_tier(tier):",
+        "        if tier in facts.tiers:",
         (
-            "tests/unit/audit/test_reconcile.py::"
+            "tests/unit/audit/judgement/rules/test_without_origin.py::"
             "test_without_origin_the_counter_behind_a_retired_one_is_waited_for",
         ),
     ),
     Mutant(
         "where all counters are retired nobody need have been heard",
-        "audit/reconcile.py",
-        "        return tuple(sorted(counters, key=lambda x: self._evidence.heard_ms(x[:2]))[-1:])",
-        "        return tuple(counters[:0])",
+        "audit/judgement/rules/without_origin.py",
+        "    return tuple(sorted(counters, key=lambda x: facts.evidence.heard_ms(x[:2]))[-1:])",
+        "    return tuple(counters[:0])",
         (
-            "tests/unit/audit/test_reconcile.py::"
+            "tests/unit/audit/judgement/rules/test_without_origin.py::"
             "test_without_origin_retired_counters_prove_nothing_by_being_silent",
         ),
     ),
     Mutant(
         "a partition that was counted from its second record on was counted from its start",
-        "audit/reconcile.py",
+        "audit/judgement/rules/without_origin.py",
         "if covered.first > 0]",
         "if covered.first > 1]",
         (
-            "tests/unit/audit/test_reconcile.py::"
+            "tests/unit/audit/judgement/rules/test_without_origin.py::"
             "test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket",
         ),
     ),
     Mutant(
         "a gap touches no bucket that is ahead of it",
-        "audit/reconcile.py",
-        "bucket[0] < note.time_ms + self._ahead_ms:",
+        "audit/judgement/rules/without_origin.py",
+        "bucket[0] < note.time_ms + facts.ahead_ms:",
         "bucket[0] < note.time_ms:",
         (
-            "tests/unit/audit/test_reconcile.py::"
+            "tests/unit/audit/judgement/rules/test_without_origin.py::"
             "test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket",
         ),
     ),
@@ -1330,122 +1392,132 @@ MUTANTS = (
     # The recount.
     Mutant(
         "a recount does not list the directories",
-        "audit/recount.py",
+        "audit/recount/recount.py",
         "        listing.look(output, committed.topic, named)\n",
         "",
-        ("tests/unit/audit/test_recount.py::test_a_file_beside_those_of_the_manifests_is_named",),
+        (
+            "tests/unit/audit/recount/test_recount.py::test_a_file_beside_those_of_the_manifests_is_named",
+        ),
     ),
     Mutant(
         "a recount does not list the rejects",
-        "audit/listing.py",
+        "audit/recount/listing.py",
         '    for folder in (topic, f"{STATE}/{topic}/rejects"):\n',
         "    for folder in (topic,):\n",
-        ("tests/unit/audit/test_recount.py::test_a_copy_among_the_rejects_is_named",),
+        ("tests/unit/audit/recount/test_recount.py::test_a_copy_among_the_rejects_is_named",),
     ),
     Mutant(
         "a copy is not told with its original",
-        "audit/listing.py",
+        "audit/recount/listing.py",
         "            kind = Kind.TWICE\n",
         "            kind = Kind.UNNAMED\n",
         (
-            "tests/unit/audit/test_recount.py::"
+            "tests/unit/audit/recount/test_recount.py::"
             "test_a_file_that_was_copied_is_named_with_its_original",
         ),
     ),
     Mutant(
         "a file is verified by its length only",
-        "audit/recount.py",
+        "audit/recount/recount.py",
         "    elif has.crc32c != file.crc32c:\n",
         "    elif has.length and not has.crc32c:\n",
-        ("tests/unit/audit/test_recount.py::test_a_changed_byte_of_any_column_is_found",),
+        ("tests/unit/audit/recount/test_recount.py::test_a_changed_byte_of_any_column_is_found",),
     ),
     Mutant(
         "a file that is gone has no rows, and that is all",
-        "audit/recount.py",
+        "audit/recount/recount.py",
         "            return 0, (Kind.GONE, words)\n",
         "            return 0, (Kind.GONE, words) if file.kind not in COUNTED else None\n",
-        ("tests/unit/audit/test_recount.py::test_a_file_that_is_gone_or_no_parquet_is_named",),
+        (
+            "tests/unit/audit/recount/test_recount.py::test_a_file_that_is_gone_or_no_parquet_is_named",
+        ),
     ),
     Mutant(
         "a load that is committed while directories are listed is a fault",
-        "audit/recount.py",
+        "audit/recount/recount.py",
         "        listing.explain(output, committed.topic, named, result.loads)\n",
         "",
-        ("tests/unit/audit/test_recount.py::test_a_load_that_is_committed_meanwhile_is_no_fault",),
+        (
+            "tests/unit/audit/recount/test_recount.py::test_a_load_that_is_committed_meanwhile_is_no_fault",
+        ),
     ),
     Mutant(
         "a file that is moved while it is looked for is gone",
-        "audit/recount.py",
+        "audit/recount/recount.py",
         "    for path in (file.path, file.staged, file.path):\n",
         "    for path in (file.path, file.staged):\n",
-        ("tests/unit/audit/test_recount.py::test_a_file_that_is_moved_meanwhile_is_no_fault",),
+        (
+            "tests/unit/audit/recount/test_recount.py::test_a_file_that_is_moved_meanwhile_is_no_fault",
+        ),
     ),
     Mutant(
         "a hole among the manifests is none for a recount",
-        "audit/recount.py",
+        "audit/recount/recount.py",
         "        if load != result.loads + 1:\n",
         "        if load < result.loads + 1:\n",
-        ("tests/unit/audit/test_recount.py::test_a_missing_manifest_is_named",),
+        ("tests/unit/audit/recount/test_recount.py::test_a_missing_manifest_is_named",),
     ),
     # Two ways to the same verdict.
     Mutant(
         "lines that are not loaded yet are a difference of the rows",
-        "audit/recount.py",
+        "audit/recount/recount.py",
         "            if not _is_unloaded(each, loaded)\n",
         "            if not _is_unloaded(each, {})\n",
-        ("tests/unit/audit/test_recount.py::test_lines_that_are_not_loaded_yet_are_no_difference",),
+        (
+            "tests/unit/audit/recount/test_recount.py::test_lines_that_are_not_loaded_yet_are_no_difference",
+        ),
     ),
     Mutant(
         "rows that are fewer than what hdfs counted are not loaded yet",
-        "audit/recount.py",
+        "audit/recount/recount.py",
         "return rows.count < difference.counted.count and _content(rows) == _content(said)",
         "return rows.count < difference.counted.count and rows.count <= said.count",
-        ("tests/unit/audit/test_recount.py::test_a_row_too_few_or_too_many_is_found",),
+        ("tests/unit/audit/recount/test_recount.py::test_a_row_too_few_or_too_many_is_found",),
     ),
     Mutant(
         "one program that differs makes the audit's own clock wrong",
-        "audit/clocks.py",
+        "audit/judgement/clocks.py",
         "if 2 * len(differing) > len(found):",
         "if differing:",
         (
-            "tests/unit/audit/test_clocks.py::"
+            "tests/unit/audit/judgement/test_clocks.py::"
             "test_a_sender_whose_clock_differs_is_named_with_its_host_and_by_how_much",
         ),
     ),
     Mutant(
         "a backlog that shrinks is a slow clock",
-        "audit/clocks.py",
+        "audit/judgement/clocks.py",
         "abs(earlier_ms - earliest_ms) > bound_ms",
         "False",
-        ("tests/unit/audit/test_clocks.py::test_what_shrinks_is_a_backlog",),
+        ("tests/unit/audit/judgement/test_clocks.py::test_what_shrinks_is_a_backlog",),
     ),
     Mutant(
         "lines that a new epoch delivered before its first seal are beyond doubt",
-        "audit/reconcile.py",
+        "audit/judgement/rules/epochs.py",
         "if first is not None and not (since and first > since[0][:2]):",
         "if False:",
         (
-            "tests/unit/audit/test_reconcile.py::"
+            "tests/unit/audit/judgement/rules/test_epochs.py::"
             "test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doubt",
         ),
     ),
     Mutant(
         "the first seal of a new epoch vouches from its look on, not from its own number",
-        "audit/reconcile.py",
+        "audit/judgement/rules/epochs.py",
         "if first is not None and not (since and first > since[0][:2]):",
         "if first is not None and not (since and first > (since[0].epoch, since[0].at)):",
         (
-            "tests/unit/audit/test_reconcile.py::"
+            "tests/unit/audit/judgement/rules/test_epochs.py::"
             "test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doubt",
         ),
     ),
     Mutant(
         "an acceptance of a place that counted nothing covers what comes later",
-        "audit/reasons.py",
+        "audit/judgement/reasons.py",
         'return f"{words} ({counted.count}, {counted.checksum})"',
         "return words",
         (
-            "tests/unit/audit/test_decisions.py::"
+            "tests/unit/audit/topic/test_decisions.py::"
             "test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had",
         ),
     ),
@@ -1458,338 +1530,364 @@ MUTANTS = (
         "                return\n"
         "            for status in found:",
         (
-            "tests/unit/audit/test_hdfs_listing.py::"
+            "tests/unit/audit/output/test_hdfs.py::"
             "test_a_directory_that_goes_away_meanwhile_hides_no_file_of_another",
         ),
     ),
     Mutant(
         "a recount holds the rows against an output's oldest epoch",
-        "audit/recount.py",
+        "audit/recount/recount.py",
         "key.epoch == max(epochs)",
         "key.epoch == min(epochs)",
-        ("tests/unit/audit/test_recount.py::test_an_output_is_held_against_its_newest_epoch",),
+        (
+            "tests/unit/audit/recount/test_recount.py::test_an_output_is_held_against_its_newest_epoch",
+        ),
     ),
     Mutant(
         "a file of the same length is a copy",
-        "audit/listing.py",
+        "audit/recount/listing.py",
         "        if like.crc32c == has.crc32c:",
         "        if like is not None:",
-        ("tests/unit/audit/test_recount.py::test_a_file_of_the_same_length_is_no_copy",),
+        ("tests/unit/audit/recount/test_recount.py::test_a_file_of_the_same_length_is_no_copy",),
     ),
     Mutant(
         "an output's epoch that is used again under a higher one is passed over",
-        "audit/counting_places.py",
+        "audit/judgement/counting_places.py",
         "        findings += _used_again(older, newest, evidence)\n",
         "",
         (
-            "tests/unit/audit/test_reconcile.py::test_an_epoch_that_is_used_again_is_never_passed_over",
+            "tests/unit/audit/judgement/test_counting_places.py::test_an_epoch_that_is_used_again_is_never_passed_over",
         ),
     ),
     Mutant(
         "records that a retired place alone has of those that no agent counts are nobody's",
-        "audit/reconcile.py",
+        "audit/judgement/rules/equation.py",
         "if not is_sealed and found.count >= expected.count:",
         "if False:",
-        (f"{_RECONCILE}test_without_a_seal_what_a_retired_place_has_alone_is_missing",),
+        (
+            f"{_JUDGEMENT}rules/test_equation.py::test_without_a_seal_what_a_retired_place_has_alone_is_missing",
+        ),
     ),
     Mutant(
         "of as many records as a place counts, those that a retired place has are the same",
-        "audit/reconcile.py",
+        "audit/judgement/rules/equation.py",
         "if not is_sealed and found.count >= expected.count:",
         "if not is_sealed and found.count > expected.count:",
-        (f"{_RECONCILE}test_without_a_seal_what_a_retired_place_has_alone_is_missing",),
+        (
+            f"{_JUDGEMENT}rules/test_equation.py::test_without_a_seal_what_a_retired_place_has_alone_is_missing",
+        ),
     ),
     Mutant(
         "what a retired place has beside what an agent sealed is missing elsewhere",
-        "audit/reconcile.py",
+        "audit/judgement/rules/equation.py",
         "if not is_sealed and found.count >= expected.count:",
         "if found.count >= expected.count:",
-        (f"{_RECONCILE}test_what_a_retired_place_has_alone_of_an_agent_that_sealed_is_a_remark",),
+        (
+            f"{_JUDGEMENT}rules/test_equation.py::test_what_a_retired_place_has_alone_of_an_agent_that_sealed_is_a_remark",
+        ),
     ),
     Mutant(
         "who spoke of rejects alone has not spoken of the topic that was made again",
-        "audit/reconcile.py",
+        "audit/judgement/rules/seals.py",
         "spoke = any(agent in topic.agents",
         "spoke = all(agent in topic.agents",
         (
-            f"{_RECONCILE}"
+            f"{_JUDGEMENT}rules/test_seals.py::"
             "test_who_spoke_of_rejects_alone_has_spoken_of_the_topic_that_was_made_again",
         ),
     ),
     Mutant(
         "what is no agent's finding needs no acceptance",
-        "audit/reconcile.py",
+        "audit/judgement/topic_judgement.py",
         "            agents=tuple(agents),\n            findings=findings,\n",
         "            agents=tuple(agents),\n",
         (
-            "tests/unit/audit/test_decisions.py::"
+            "tests/unit/audit/topic/test_decisions.py::"
             "test_a_host_that_never_reported_is_accepted_by_its_name_too",
         ),
     ),
     Mutant(
         "without origin the counter that was heard last stands for all of them",
-        "audit/reconcile.py",
-        "            if tier in self._tiers and not self._retired.holds_tier(tier):\n",
-        "            if False:\n",
-        (f"{_RECONCILE}test_without_origin_no_counter_stands_for_another_one",),
+        "audit/judgement/rules/without_origin.py",
+        "        if tier in facts.tiers and not facts.retired.holds_tier(tier):\n",
+        "        if False:\n",
+        (
+            f"{_JUDGEMENT}rules/test_without_origin.py::test_without_origin_no_counter_stands_for_another_one",
+        ),
     ),
     Mutant(
         "without origin and a broker tier one mirror's counter stands for all of them",
-        "audit/reconcile.py",
+        "audit/judgement/rules/without_origin.py",
         "for tier in (Tier.BROKER, Tier.MIRROR):",
         "for tier in (Tier.BROKER,):",
-        (f"{_RECONCILE}test_without_origin_no_counter_stands_for_another_one",),
+        (
+            f"{_JUDGEMENT}rules/test_without_origin.py::test_without_origin_no_counter_stands_for_another_one",
+        ),
     ),
     Mutant(
         "records are the same where their bytes and checksums are",
-        "audit/reconcile.py",
+        "audit/judgement/rules/equation.py",
         "    return sums.count, sums.bytes, sums.checksum\n",
         "    return 0, sums.bytes, sums.checksum\n",
-        (f"{_RECONCILE}test_tiers_agree_in_count_bytes_and_checksum",),
+        (f"{_JUDGEMENT}rules/test_equation.py::test_tiers_agree_in_count_bytes_and_checksum",),
     ),
     Mutant(
         "records are the same where their counts and checksums are",
-        "audit/reconcile.py",
+        "audit/judgement/rules/equation.py",
         "    return sums.count, sums.bytes, sums.checksum\n",
         "    return sums.count, 0, sums.checksum\n",
-        (f"{_RECONCILE}test_tiers_agree_in_count_bytes_and_checksum",),
+        (f"{_JUDGEMENT}rules/test_equation.py::test_tiers_agree_in_count_bytes_and_checksum",),
     ),
     Mutant(
         "the bucket of a loss has no size where nobody counted anything",
-        "audit/reconcile.py",
-        "size = self._evidence.bucket_ms or DEFAULT_BUCKET_MS",
-        "size = self._evidence.bucket_ms",
-        (f"{_RECONCILE}test_a_loss_where_nobody_ever_counted_anything_has_a_bucket",),
+        "audit/judgement/topic_judgement.py",
+        "size = self._facts.evidence.bucket_ms or DEFAULT_BUCKET_MS",
+        "size = self._facts.evidence.bucket_ms",
+        (
+            f"{_JUDGEMENT}rules/test_losses.py::test_a_loss_where_nobody_ever_counted_anything_has_a_bucket",
+        ),
     ),
     Mutant(
         "a host is proven though a newer version said something, once anything is accepted",
-        "audit/reconcile.py",
+        "audit/judgement/topic_judgement.py",
         "                findings=(each, *found.findings),\n",
         "",
         (
-            "tests/unit/audit/test_unread.py::"
+            "tests/unit/audit/judgement/test_unread.py::"
             "test_what_a_newer_version_said_is_covered_by_no_acceptance_of_before",
         ),
     ),
     Mutant(
         "without origin a loader that is heard stands for counters that are retired",
-        "audit/reconcile.py",
-        "for p in self._places if p.place.tier is not Tier.HDFS for",
-        "for p in self._places for",
-        (f"{_RECONCILE}test_without_origin_retired_counters_prove_nothing_by_being_silent",),
+        "audit/judgement/rules/without_origin.py",
+        "for p in facts.places if p.place.tier is not Tier.HDFS for",
+        "for p in facts.places for",
+        (
+            f"{_JUDGEMENT}rules/test_without_origin.py::test_without_origin_retired_counters_prove_nothing_by_being_silent",
+        ),
     ),
     Mutant(
         "an acceptance of silence ends as the agent falls behind further",
-        "audit/reconcile.py",
+        "audit/judgement/rules/seals.py",
         '{reasons.of_delay(late_ms)}: unknown {since}", name\n',
         '{reasons.of_delay(late_ms)}: unknown {since}"\n',
         (
-            "tests/unit/audit/test_clocks.py::"
+            "tests/unit/audit/judgement/test_clocks.py::"
             "test_a_host_whose_clock_is_far_behind_is_not_called_silent",
         ),
     ),
     Mutant(
         "a loss is of nothing that was touched between the look of a seal and the seal",
-        "audit/reconcile.py",
+        "audit/judgement/rules/losses.py",
         "since = (prior.epoch, prior.at) if prior",
         "since = (prior.epoch, prior.number) if prior",
         (
-            "tests/unit/audit/test_declared_losses.py::"
+            "tests/unit/audit/judgement/test_declared_losses.py::"
             "test_a_loss_may_belong_to_what_was_touched_since_the_look_of_the_seal",
         ),
     ),
     Mutant(
         "an acceptance of a broken chain covers what is counted later",
-        "audit/reconcile.py",
+        "audit/judgement/rules/sender_numbers.py",
         "Finding(Status.UNKNOWN, words, reasons.name_of_lack(words, tally.sums))",
         "Finding(Status.UNKNOWN, words)",
         (
-            "tests/unit/audit/test_decisions.py::"
+            "tests/unit/audit/topic/test_decisions.py::"
             "test_of_a_broken_chain_the_acceptance_is_of_what_was_counted_then",
         ),
     ),
     Mutant(
         "what an agent that is behind has not sealed is open for ever",
-        "audit/reconcile.py",
-        '                Status.UNKNOWN, f"the agent is {reasons.of_delay',
-        '                Status.OPEN, f"the agent is {reasons.of_delay',
+        "audit/judgement/rules/seals.py",
+        '            Status.UNKNOWN, f"the agent is {reasons.of_delay',
+        '            Status.OPEN, f"the agent is {reasons.of_delay',
         (
-            "tests/unit/audit/test_clocks.py::"
+            "tests/unit/audit/judgement/test_clocks.py::"
             "test_a_host_whose_clock_is_far_behind_is_not_called_silent",
         ),
     ),
     Mutant(
         "an acceptance of a count that nothing confirms covers what is counted later",
-        "audit/reconcile.py",
+        "audit/judgement/rules/equation.py",
         "yield Finding(Status.UNKNOWN, words, reasons.name_of_lack(words, largest))",
         "yield Finding(Status.UNKNOWN, words)",
         (
-            "tests/unit/audit/test_decisions.py::"
+            "tests/unit/audit/topic/test_decisions.py::"
             "test_of_a_count_that_nothing_confirms_the_acceptance_is_of_what_was_counted_then",
         ),
     ),
     Mutant(
         "a loss has a bucket also where agents are not asked, in which nothing can be said of it",
-        "audit/reconcile.py",
+        "audit/judgement/topic_judgement.py",
         "            lossy = set()\n",
         "            pass\n",
         (
-            "tests/unit/audit/test_declared_losses.py::"
+            "tests/unit/audit/judgement/test_declared_losses.py::"
             "test_where_agents_are_not_asked_their_losses_are_not",
         ),
     ),
     Mutant(
         "that two agents report under one host name keeps its buckets open",
-        "audit/reconcile.py",
+        "audit/judgement/topic_judgement.py",
         "Finding(Status.COMPLETE, reasons.of_namesakes(namesakes))",
         "Finding(Status.OPEN, reasons.of_namesakes(namesakes))",
         (
-            "tests/unit/audit/test_newest_agents.py::"
+            "tests/unit/audit/judgement/test_newest_agents.py::"
             "test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent",
         ),
     ),
     Mutant(
         "an acceptance of lines that two agents may have read covers those that come later",
-        "audit/reconcile.py",
-        "Finding(Status.UNKNOWN, reason, self._of_now(reason, tallies))",
+        "audit/judgement/topic_judgement.py",
+        "Finding(Status.UNKNOWN, reason, name_of_doubt(reason, tallies))",
         "Finding(Status.UNKNOWN, reason)",
         (
-            "tests/unit/audit/test_doublings.py::"
+            "tests/unit/audit/judgement/rules/test_doublings.py::"
             "test_what_a_new_agent_counted_while_it_read_again_is_in_doubt",
         ),
     ),
     Mutant(
         "lines of a new epoch before its first seal are beyond doubt if more came behind it",
-        "audit/reconcile.py",
+        "audit/judgement/rules/epochs.py",
         "first = (new.epoch, tallies[new].first) if new in tallies",
         "first = (new.epoch, tallies[new].last) if new in tallies",
         (
-            f"{_RECONCILE}"
+            f"{_JUDGEMENT}rules/test_epochs.py::"
             "test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doubt",
         ),
     ),
     Mutant(
         "an epoch's seal by a clock that is ahead proves what came after it was taken",
-        "audit/reconcile.py",
+        "audit/judgement/rules/epochs.py",
         "bool(until) and until[-1].vouched_until >=",
         "bool(until) and until[-1].sealed_until >=",
         (
-            f"{_RECONCILE}"
+            f"{_JUDGEMENT}rules/test_epochs.py::"
             "test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_taken",
         ),
     ),
     Mutant(
         "a later epoch makes up for a missing number by our clock",
-        "audit/reconcile.py",
-        "start >= min(later).sealed_until + self._ahead_ms",
-        "start >= min(later).vouched_until + self._ahead_ms",
-        (f"{_RECONCILE}test_a_later_epoch_makes_up_for_a_missing_number_by_the_agents_own_clock",),
+        "audit/judgement/rules/sender_numbers.py",
+        "start >= min(later).sealed_until + facts.ahead_ms",
+        "start >= min(later).vouched_until + facts.ahead_ms",
+        (
+            f"{_JUDGEMENT}rules/test_sender_numbers.py::test_a_later_epoch_makes_up_for_a_missing_number_by_the_agents_own_clock",
+        ),
     ),
     Mutant(
         "after a clock was set back a loss reaches up to when we took what it said before",
-        "audit/reconcile.py",
+        "audit/judgement/rules/losses.py",
         "end = max(note.time_ms, prior.sealed_until if prior",
         "end = max(note.time_ms, prior.vouched_until if prior",
-        (f"{_RECONCILE}test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said",),
+        (
+            f"{_JUDGEMENT}rules/test_losses.py::test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said",
+        ),
     ),
     Mutant(
         "an acceptance of what no output has covers what no output has later",
-        "audit/reconcile.py",
-        "                yield Finding(Status.INCOMPLETE, words, name)\n",
-        "                yield Finding(Status.INCOMPLETE, words)\n",
+        "audit/judgement/rules/equation.py",
+        "            yield Finding(Status.INCOMPLETE, words, name)\n",
+        "            yield Finding(Status.INCOMPLETE, words)\n",
         (
-            "tests/unit/audit/test_decisions.py::"
+            "tests/unit/audit/topic/test_decisions.py::"
             "test_a_topic_that_no_newer_output_has_yet_waits_for_one",
         ),
     ),
     Mutant(
         "a seal vouches for what was delivered between its look and it",
-        "audit/reconcile.py",
+        "audit/judgement/rules/seals.py",
         "if any(touch > (newest.epoch, newest.at) for touch in touched):",
         "if any(touch > (newest.epoch, newest.number) for touch in touched):",
-        (f"{_RECONCILE}test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it",),
+        (
+            f"{_JUDGEMENT}rules/test_seals.py::test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it",
+        ),
     ),
     Mutant(
         "an epoch's last seal proves what was delivered between its look and it",
-        "audit/reconcile.py",
+        "audit/judgement/rules/epochs.py",
         "(until and tallies[old].last <= until[-1].at)",
         "(until and tallies[old].last <= until[-1].number)",
-        (f"{_RECONCILE}test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it",),
+        (
+            f"{_JUDGEMENT}rules/test_seals.py::test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it",
+        ),
     ),
     Mutant(
         "what lay between two epochs goes up to when we took the first seal",
-        "audit/reconcile.py",
+        "audit/judgement/rules/epochs.py",
         "bucket[0] <= max(since[0].sealed_until, resumed_ms)",
         "bucket[0] <= max(since[0].vouched_until, resumed_ms)",
         (
-            f"{_RECONCILE}"
+            f"{_JUDGEMENT}rules/test_epochs.py::"
             "test_what_lay_between_two_epochs_goes_up_to_the_first_seal_by_its_own_clock",
         ),
     ),
     Mutant(
         "a loss is of no bucket that was touched behind it, too",
-        "audit/reconcile.py",
+        "audit/judgement/rules/losses.py",
         "(key.epoch, tally.first) <= (note.epoch, note.number)",
         "(key.epoch, tally.last) <= (note.epoch, note.number)",
         (
-            "tests/unit/audit/test_declared_losses.py::"
+            "tests/unit/audit/judgement/test_declared_losses.py::"
             "test_what_was_touched_since_the_seal_may_have_been_touched_before_and_behind",
         ),
     ),
     Mutant(
         "a loss is of no bucket that was touched before the seal, too",
-        "audit/reconcile.py",
+        "audit/judgement/rules/losses.py",
         "and (key.epoch, tally.last) > since",
         "and (key.epoch, tally.first) > since",
         (
-            "tests/unit/audit/test_declared_losses.py::"
+            "tests/unit/audit/judgement/test_declared_losses.py::"
             "test_what_was_touched_since_the_seal_may_have_been_touched_before_and_behind",
         ),
     ),
     Mutant(
         "beside a copy a seal ahead of us vouches for what came after it was taken",
-        "audit/reconcile.py",
-        "any(seal.vouched_until >= self._due(bucket) for seal in seals)",
-        "any(seal.sealed_until >= self._due(bucket) for seal in seals)",
-        (f"{_RECONCILE}test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken",),
+        "audit/judgement/rules/sender_numbers.py",
+        "any(seal.vouched_until >= facts.due(bucket) for seal in seals)",
+        "any(seal.sealed_until >= facts.due(bucket) for seal in seals)",
+        (
+            f"{_JUDGEMENT}rules/test_sender_numbers.py::test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken",
+        ),
     ),
     Mutant(
         "what a loader has of records without origin is taken for all of them",
-        "audit/reconcile.py",
-        "        elif not self._has_counters():",
-        "        elif False:",
+        "audit/judgement/rules/without_origin.py",
+        "    elif not _has_counters(facts):",
+        "    elif False:",
         (
-            "tests/unit/audit/test_reconcile.py::"
+            "tests/unit/audit/judgement/rules/test_without_origin.py::"
             "test_without_a_counter_nothing_without_origin_is_complete",
         ),
     ),
     Mutant(
         "an epoch that sealed nothing leaves all later buckets unknown",
-        "audit/reconcile.py",
-        "since = [x for x in self._seals[agent] if x.epoch >= new.epoch]",
-        "since = [x for x in self._seals[agent] if x.epoch == new.epoch]",
+        "audit/judgement/rules/epochs.py",
+        "since = [x for x in facts.seals[agent] if x.epoch >= new.epoch]",
+        "since = [x for x in facts.seals[agent] if x.epoch == new.epoch]",
         (
-            "tests/unit/audit/test_reconcile.py::"
+            "tests/unit/audit/judgement/rules/test_epochs.py::"
             "test_a_later_epochs_seal_bounds_one_that_sealed_nothing",
         ),
     ),
     Mutant(
         "an acceptance of a doubt covers lines that come into it later",
-        "audit/reconcile.py",
-        "return reasons.name_of_lack(words, _added(tallies, counted))",
+        "audit/judgement/rules/topic_facts.py",
+        "return reasons.name_of_lack(words, added(tallies, counted))",
         "return words",
         (
-            "tests/unit/audit/test_decisions.py::"
+            "tests/unit/audit/topic/test_decisions.py::"
             "test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there",
         ),
     ),
     Mutant(
         "a counter whose copy ran is unknown for good, whatever it counts anew",
-        "audit/counting_places.py",
+        "audit/judgement/counting_places.py",
         "if key.tier is Tier.HDFS and evidence.senders[key].cloned_at is not None:",
         "if evidence.senders[key].cloned_at is not None:",
         (
-            "tests/unit/audit/test_reconcile.py::"
+            "tests/unit/audit/judgement/test_counting_places.py::"
             "test_a_counters_copy_that_ran_is_mended_by_a_new_epoch",
         ),
     ),
@@ -1799,33 +1897,33 @@ MUTANTS = (
         '    if verdict != "ok":\n',
         "    if not verdict:\n",
         (
-            "tests/unit/audit/test_ledger.py::"
+            "tests/unit/audit/evidence/test_ledger.py::"
             "test_damage_that_nothing_reads_at_the_start_is_noticed_there",
         ),
     ),
     Mutant(
         "the roster is read at the start only",
-        "audit/collector.py",
+        "audit/collector/collector.py",
         "        self._expected.look()\n",
         "",
         (
-            "tests/unit/audit/test_collector.py::"
+            "tests/unit/audit/collector/test_collector.py::"
             "test_a_roster_that_changes_is_what_is_expected_from_then_on",
         ),
     ),
     Mutant(
         "a roster that changed is taken, and judged by the one before",
-        "audit/collector.py",
+        "audit/collector/collector.py",
         "            self.policy = self._settings.policy(self._file.entries)\n",
         "            pass\n",
         (
-            "tests/unit/audit/test_collector.py::"
+            "tests/unit/audit/collector/test_collector.py::"
             "test_a_roster_that_changes_is_what_is_expected_from_then_on",
         ),
     ),
     Mutant(
         "the delta that came last is the last one that touched a bucket",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         """    first = min(first, excluded.first), last = max(last, excluded.last),
     links""",
         """    first = min(first, excluded.first), last = excluded.last,
@@ -1834,7 +1932,7 @@ MUTANTS = (
     ),
     Mutant(
         "the delta that came first is the first one that touched a bucket",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         """    first = min(first, excluded.first), last = max(last, excluded.last),
     links""",
         """    last = max(last, excluded.last),
@@ -1843,14 +1941,14 @@ MUTANTS = (
     ),
     Mutant(
         "a file is called what was said last of it",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         "(time, path) THEN excluded.path ELSE path END",
         "(time, path) THEN excluded.path ELSE excluded.path END",
         _ANY_ORDER,
     ),
     Mutant(
         "a file was announced when its last announcement says",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         """THEN excluded.path ELSE path END,
     time = min(time, excluded.time),
 """,
@@ -1861,42 +1959,42 @@ MUTANTS = (
     ),
     Mutant(
         "an announcement without a time of birth takes the one of before away",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         "    born = min(coalesce(born, excluded.born), coalesce(excluded.born, born)),\n",
         "    born = excluded.born,\n",
         _ANY_ORDER,
     ),
     Mutant(
         "whose place a file took is what was said last",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         "    replaced = CASE WHEN replaced IS excluded.replaced THEN replaced END\n",
         "    replaced = excluded.replaced\n",
         _ANY_ORDER,
     ),
     Mutant(
         "a counter begins where the last range that came begins",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         "UPDATE SET first = min(first, excluded.first), end = max(end, excluded.end)",
         "UPDATE SET first = excluded.first, end = max(end, excluded.end)",
         _ANY_ORDER,
     ),
     Mutant(
         "a counter ends where the last range that came ends",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         "UPDATE SET first = min(first, excluded.first), end = max(end, excluded.end)",
         "UPDATE SET first = min(first, excluded.first), end = excluded.end",
         _ANY_ORDER,
     ),
     Mutant(
         "a file without a birth was announced when its last announcement says",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         '" THEN excluded.path ELSE path END, time = min(time, excluded.time)",',
         '" THEN excluded.path ELSE path END, time = excluded.time",',
         _ANY_ORDER,
     ),
     Mutant(
         "a file without a birth is called what was said last of it",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         """\" path = CASE WHEN (excluded.time, excluded.path) < (time, path)"
             " THEN excluded.path ELSE path END, time""",
         '" path = excluded.path, time',
@@ -1904,7 +2002,7 @@ MUTANTS = (
     ),
     Mutant(
         "a sender was heard last when the last message that came says",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         """INSERT INTO last_seen VALUES (?, ?, ?)"
             " ON CONFLICT DO UPDATE SET time = max(time, excluded.time)""",
         """INSERT INTO last_seen VALUES (?, ?, ?)"
@@ -1913,28 +2011,28 @@ MUTANTS = (
     ),
     Mutant(
         "an agent began when the last message that came says",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         '            " time = excluded.time WHERE excluded.time < time",\n',
         '            " time = excluded.time",\n',
         _ANY_ORDER,
     ),
     Mutant(
         "of an agent's bounds the last that came hold, not the widest",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         "lateness = max(lateness, excluded.lateness), ahead = max(ahead, excluded.ahead)",
         "lateness = excluded.lateness, ahead = excluded.ahead",
         _ANY_ORDER,
     ),
     Mutant(
         "an agent's bounds grow together or not at all",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         '" WHERE excluded.lateness > lateness OR excluded.ahead > ahead",\n',
         '" WHERE excluded.lateness > lateness AND excluded.ahead > ahead",\n',
         _ANY_ORDER,
     ),
     Mutant(
         "a sender was heard last, by our clock too, when the last message that came says",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         """            "INSERT INTO heard VALUES (?, ?, ?)"
             " ON CONFLICT DO UPDATE SET time = max(time, excluded.time)",
 """,
@@ -1945,14 +2043,14 @@ MUTANTS = (
     ),
     Mutant(
         "an epoch went on when the last seal of it came",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         '" ON CONFLICT DO UPDATE SET taken = min(taken, excluded.taken)",\n',
         '" ON CONFLICT DO UPDATE SET taken = excluded.taken",\n',
         _ANY_ORDER,
     ),
     Mutant(
         "an agent's messages begin with the one that came last",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         """            " first = min(first, excluded.first), last = max(last, excluded.last)",
             ((agent, *log""",
         """            " first = excluded.first, last = max(last, excluded.last)",
@@ -1961,7 +2059,7 @@ MUTANTS = (
     ),
     Mutant(
         "an agent's messages end with the one that came last",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         """            " first = min(first, excluded.first), last = max(last, excluded.last)",
             ((agent, *log""",
         """            " first = min(first, excluded.first), last = excluded.last",
@@ -1970,7 +2068,7 @@ MUTANTS = (
     ),
     Mutant(
         "a host is called what the message that came last says",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         """\" host = excluded.host WHERE (excluded.epoch, excluded.number, excluded.time,"
             " excluded.host) > (epoch, number, time, host)",""",
         '" host = excluded.host",',
@@ -1978,35 +2076,35 @@ MUTANTS = (
     ),
     Mutant(
         "a sender's last number is that of the message that came last",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         "last = max(coalesce(last, ?2), ?2),",
         "last = ?2,",
         _ANY_ORDER,
     ),
     Mutant(
         "a sender's first number is that of the message that came first",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         "first = min(coalesce(first, ?2), ?2) WHERE",
         "first = coalesce(first, ?2) WHERE",
         _ANY_ORDER,
     ),
     Mutant(
         "what a heartbeat claims is forgotten with the next one",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         '" WHERE id = ?1 AND (claimed, claimed_time) < (?2, ?3)",\n',
         '" WHERE id = ?1",\n',
         _ANY_ORDER,
     ),
     Mutant(
         "what is doubtful behind a clone begins with the last one that came",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         '"UPDATE senders SET cloned_at = min(coalesce(cloned_at, ?2), ?2) WHERE id = ?1",',
         '"UPDATE senders SET cloned_at = ?2 WHERE id = ?1",',
         _ANY_ORDER,
     ),
     Mutant(
         "to a version before, a host is called what came last",
-        "audit/ledger.py",
+        "audit/evidence/ledger_rows.py",
         '            " WHERE (excluded.time, excluded.host) > (time, host)",\n',
         '            "",\n',
         _ANY_ORDER,

@@ -165,31 +165,31 @@ MUTANTS = (
     # Marks.
     Mutant(
         "what ends at the mark is a new record",
-        "audit/marks.py",
+        "audit/counts/marks.py",
         "    repeat = end <= before\n",
         "    repeat = end < before\n",
-        ("tests/unit/audit/test_marks.py::test_columns_walk_as_the_sequential_rule",),
+        ("tests/unit/audit/counts/test_marks.py::test_columns_walk_as_the_sequential_rule",),
     ),
     Mutant(
         "what begins at the mark is a straddle",
-        "audit/marks.py",
+        "audit/counts/marks.py",
         "straddle = ~repeat & (first < before)",
         "straddle = ~repeat & (first <= before)",
-        ("tests/unit/audit/test_marks.py::test_columns_walk_as_the_sequential_rule",),
+        ("tests/unit/audit/counts/test_marks.py::test_columns_walk_as_the_sequential_rule",),
     ),
     Mutant(
         "the mark is the end of the record before, and not the highest of all",
-        "audit/marks.py",
+        "audit/counts/marks.py",
         "    return before[ordered][highest]\n",
         "    return before\n",
-        ("tests/unit/audit/test_marks.py::test_columns_walk_as_the_sequential_rule",),
+        ("tests/unit/audit/counts/test_marks.py::test_columns_walk_as_the_sequential_rule",),
     ),
     Mutant(
         "straddles do not move the mark",
-        "audit/marks.py",
+        "audit/counts/marks.py",
         "highest = np.maximum.reduceat(end, begins).tolist()",
         "highest = np.maximum.reduceat(np.where(straddle, first, end), begins).tolist()",
-        ("tests/unit/audit/test_marks.py::test_columns_walk_as_the_sequential_rule",),
+        ("tests/unit/audit/counts/test_marks.py::test_columns_walk_as_the_sequential_rule",),
     ),
     Mutant(
         "a straddle is loaded as a row",
@@ -202,14 +202,14 @@ MUTANTS = (
     ),
     Mutant(
         "the marks of a slice that has to run again are those before all slices",
-        "audit/marks.py",
+        "audit/counts/marks.py",
         "            again[index] = known\n",
         "            again[index] = {key: marks[key] for key in known if key in marks}\n",
         ("tests/model/test_loader_marks.py::test_slices_give_the_rows_of_the_sequential_rule",),
     ),
     Mutant(
         "a slice is compared with the last of its marks only where all files overlap",
-        "audit/marks.py",
+        "audit/counts/marks.py",
         "if any(part.lowest[key] < mark for key, mark in known.items()):",
         "if known and all(part.lowest[key] < mark for key, mark in known.items()):",
         ("tests/model/test_loader_marks.py::test_slices_give_the_rows_of_the_sequential_rule",),
@@ -827,7 +827,7 @@ MUTANTS = (
     ),
     Mutant(
         "what a loader counts of a lower epoch behind a higher one is passed over in silence",
-        "audit/counting_places.py",
+        "audit/judgement/counting_places.py",
         "        if heard[key] > first:\n",
         "        if key.tier is not Tier.HDFS and heard[key] > first:\n",
         (

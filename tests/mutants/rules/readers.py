@@ -2,8 +2,8 @@
 
 from mutants.mutant import Mutant
 
-_CONTINUITY = "tests/unit/audit/test_continuity.py"
-_COUNTER = "tests/unit/audit/test_counter.py"
+_CONTINUITY = "tests/unit/audit/counter/test_continuity.py"
+_COUNTER = "tests/unit/audit/counter/test_counter.py"
 _CONNECTION = "tests/unit/agent/cluster/test_connection.py"
 _PRESS = "tests/unit/agent/batches/test_press.py"
 _GAPS = "tests/unit/skidway/kafka/test_gaps.py"
@@ -42,14 +42,14 @@ MUTANTS: tuple[Mutant, ...] = (
     # loader and counters make the same check
     Mutant(
         "a counter compares the offset of the batch below, and nothing else",
-        "audit/continuity.py",
+        "audit/counter/continuity.py",
         "    if identity(header) == position.below:\n",
         "    if position.below is not None and header.base_offset == position.below.base_offset:\n",
         (f"{_CONTINUITY}::test_another_batch_below_means_a_diverged_log",),
     ),
     Mutant(
         "a counter goes on where it stood without a look at the batch below",
-        "audit/continuity.py",
+        "audit/counter/continuity.py",
         "return Following(position, comparing=position.below is not None)",
         "return Following(position)",
         (

@@ -3,7 +3,7 @@
 import pytest
 
 from skidway.agent.state.database import State, StateFull
-from skidway.audit.messages import NEVER_SEALED, Announcement, Delta, Seal, SealedTopic
+from skidway.audit.topic.messages import NEVER_SEALED, Announcement, Delta, Seal, SealedTopic
 from support.agent_world import World, raw, settings
 from support.promises import promise
 

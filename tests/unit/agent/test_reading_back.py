@@ -13,7 +13,7 @@ from skidway.agent.delivery import inquiry
 from skidway.agent.loop import beginning
 from skidway.agent.settings import ParserSettings
 from skidway.agent.state.database import State
-from skidway.audit.messages import Certainty, Seal
+from skidway.audit.topic.messages import Certainty, Seal
 from skidway.kafka.types import TopicPartition
 from support.agent_press import rejected_rows
 from support.agent_world import World, datum_text, raw, settings

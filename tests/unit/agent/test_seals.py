@@ -7,7 +7,7 @@ import pytest
 from skidway.agent.files.host import Scan
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.values.tracked import FileState
-from skidway.audit.messages import Delta, Seal
+from skidway.audit.topic.messages import Delta, Seal
 from support.agent_world import World, raw, settings
 from support.promises import promise
 

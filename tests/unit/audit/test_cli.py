@@ -7,15 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from skidway.audit import messages
-from skidway.audit.commands import asking
-from skidway.audit.ledger import DATABASE, Ledger
-from skidway.audit.messages import Count, Delta, Range, Seal, SealedTopic, Sender, Tier
+from skidway.audit.commands import options
+from skidway.audit.evidence.ledger import DATABASE, Ledger
+from skidway.audit.topic import messages
+from skidway.audit.topic.messages import Count, Delta, Range, Seal, SealedTopic, Sender, Tier
 from skidway.cli.commands import main
-from skidway.kafka.source import Source
+from support.audit_senders import LOGS
 from support.clock import ManualClock
-
-LOGS = Source("dc1", "cid", "logs", "tid")
 
 
 def _store(folder: Path, *, records: int = 5) -> None:
@@ -74,7 +72,7 @@ def test_installed_settings_hold_wherever_the_evidence_is_read(
     """A report of a store that is named expects what audit.yml says; where there is none, it says
     by which settings it judged."""
     _store(tmp_path / "store")
-    monkeypatch.setattr(asking, "DIRECTORY", tmp_path)
+    monkeypatch.setattr(options, "DIRECTORY", tmp_path)
     named = ["audit", "report", "--store", str(tmp_path / "store")]
     assert main(named) == 1
     printed = capsys.readouterr()

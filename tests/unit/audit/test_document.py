@@ -9,9 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from skidway.audit import messages
-from skidway.audit.ledger import DATABASE, Ledger
-from skidway.audit.messages import Count, Delta, Message, Range, Seal, SealedTopic, Sender, Tier
+from skidway.audit.evidence.ledger import DATABASE, Ledger
+from skidway.audit.topic import messages
+from skidway.audit.topic.messages import (
+    Count,
+    Delta,
+    Message,
+    Range,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+)
 from skidway.cli.commands import main
 from skidway.kafka.source import Source
 from support.clock import ManualClock
@@ -62,7 +71,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ledger.take(map(messages.encode, said()), now_ms=ms("10:05:00"))
     ledger.close()
     monkeypatch.chdir(tmp_path)
-    for module in ("skidway.audit.cli", "skidway.audit.commands.hosts"):
+    for module in ("skidway.audit.commands.report", "skidway.audit.commands.hosts"):
         monkeypatch.setattr(f"{module}.SystemClock", lambda: ManualClock(ms("10:05:00")))
     return tmp_path
 

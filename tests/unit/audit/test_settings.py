@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from skidway import settings
-from skidway.audit.messages import Tier
 from skidway.audit.settings import AuditSettings, CounterSettings
+from skidway.audit.topic.messages import Tier
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import Source
 

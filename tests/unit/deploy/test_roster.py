@@ -7,7 +7,7 @@ from typing import Any
 
 from deploy.ansible.plugins.plugin_utils import roster
 from skidway import settings
-from skidway.audit.roster import RosterDocument
+from skidway.audit.judgement.roster import RosterDocument
 
 CLUSTERS: dict[str, Any] = {"dc1": {}, "dc2": None}
 

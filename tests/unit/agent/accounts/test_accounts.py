@@ -4,7 +4,7 @@ import pytest
 
 from skidway.agent.state.database import State
 from skidway.agent.values.set_apart import SetApart
-from skidway.audit.messages import Certainty
+from skidway.audit.topic.messages import Certainty
 from support.agent_world import World, raw, settings
 from support.promises import promise
 

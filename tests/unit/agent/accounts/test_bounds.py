@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from skidway.agent.batches.press import AHEAD_MS_MAX
-from skidway.audit import bucket
-from skidway.audit.messages import Announcement, Bounds, Seal
+from skidway.audit.counts import bucket
+from skidway.audit.topic.messages import Announcement, Bounds, Seal
 from support.agent_world import World, raw, settings
 from support.promises import promise
 

@@ -10,8 +10,8 @@ from skidway.agent.accounts.deltas import Deltas
 from skidway.agent.accounts.mail import Mail
 from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import State, create_tables, open_state
-from skidway.audit.counts import BucketKey, Counts, Sums
-from skidway.audit.messages import (
+from skidway.audit.counts.counts import BucketKey, Counts, Sums
+from skidway.audit.topic.messages import (
     Certainty,
     Delta,
     Heartbeat,

@@ -3,7 +3,7 @@ import sqlite3
 from skidway.agent.accounts.mail import Mail
 from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import Message, State, create_tables
-from skidway.audit.messages import Delta, Sender, Tier, decode
+from skidway.audit.topic.messages import Delta, Sender, Tier, decode
 
 SENDER = Sender(Tier.AGENT, "main", "5", "host", 1)
 

@@ -4,7 +4,7 @@ import pytest
 
 from skidway.agent.state.database import State
 from skidway.agent.values.tracked import FileState
-from skidway.audit.messages import Announcement, decode
+from skidway.audit.topic.messages import Announcement, decode
 from support.agent_world import World, raw, settings
 from support.promises import promise
 

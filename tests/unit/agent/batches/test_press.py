@@ -8,7 +8,7 @@ from skidway.agent.batches.recipe import Schema, Topic, from_json, recipe_of
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.settings import ParserSettings, SourceSettings, TimestampSettings
 from skidway.agent.values.intents import Intent, Reading
-from skidway.audit import checksum
+from skidway.audit.counts import checksum
 from skidway.errors import ConfigurationRefused
 from skidway.schemas.single_object import schema_text
 from support.agent_press import AGENT, READ_MS, press, reading, recipe, records, regex, rejected

@@ -1,7 +1,7 @@
 """How far partitions have come: offsets that outlive the agent."""
 
 from skidway.agent.state.database import State
-from skidway.audit.messages import Seal
+from skidway.audit.topic.messages import Seal
 from skidway.kafka.types import TopicPartition
 from support.agent_world import World, raw, settings
 from support.promises import promise

@@ -5,7 +5,7 @@ from skidway.agent.delivery.outbound import Outbound, Refusal
 from skidway.agent.values.identity import Guard
 from skidway.agent.values.intents import Intent, Reading, crc_of
 from skidway.agent.values.tracked import Checkpoint, Flight
-from skidway.audit.messages import Certainty
+from skidway.audit.topic.messages import Certainty
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.client import Delivery
 from skidway.kafka.errors import ErrorCode, KafkaError

@@ -9,7 +9,7 @@ from skidway.agent.delivery.outbound import Departure
 from skidway.agent.delivery.progress import Progress
 from skidway.agent.state.changes import Changes
 from skidway.agent.values.tracked import Outcome
-from skidway.audit.counts import Counts
+from skidway.audit.counts.counts import Counts
 from skidway.kafka.types import TopicPartition
 from support.promises import promise
 

@@ -4,7 +4,7 @@ import pytest
 
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.state.database import State
-from skidway.audit.messages import Certainty
+from skidway.audit.topic.messages import Certainty
 from support.agent_press import rejected_rows
 from support.agent_world import World, raw, settings
 from support.promises import promise

@@ -10,7 +10,7 @@ from skidway.agent.delivery.read_back import Rows
 from skidway.agent.delivery.refused import Sought
 from skidway.agent.settings import ParserSettings
 from skidway.agent.state.database import State, StateFull
-from skidway.audit.messages import Certainty, Seal
+from skidway.audit.topic.messages import Certainty, Seal
 from skidway.kafka.types import TopicPartition
 from support.agent_press import AGENT, rejected_rows
 from support.agent_world import Record, World, raw, settings

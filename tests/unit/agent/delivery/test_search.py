@@ -9,7 +9,7 @@ import numpy as np
 from skidway.agent.delivery.read_back import Found, Rows
 from skidway.agent.delivery.search import Search
 from skidway.agent.values.intents import Intent
-from skidway.audit.messages import Certainty
+from skidway.audit.topic.messages import Certainty
 from skidway.kafka.types import TopicPartition
 from support.promises import promise
 

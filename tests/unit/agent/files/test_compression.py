@@ -11,7 +11,7 @@ from skidway.agent.files.history import REPEATED
 from skidway.agent.files.plain_sizes import not_yet
 from skidway.agent.values.found import UNMEASURED
 from skidway.agent.values.identity import FINGERPRINT_BYTES
-from skidway.audit.messages import Certainty, Delta, Loss, Seal
+from skidway.audit.topic.messages import Certainty, Delta, Loss, Seal
 from support.agent_world import DAMAGED_BYTES, MemoryHandle, World, raw, settings
 from support.promises import promise
 

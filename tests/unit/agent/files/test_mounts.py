@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skidway.agent.files.mounts import MOUNT_WAIT_S, UNMOUNTED
-from skidway.audit.messages import Delta, Loss, Seal
+from skidway.audit.topic.messages import Delta, Loss, Seal
 from support.agent_world import World, raw, settings
 from support.promises import promise
 

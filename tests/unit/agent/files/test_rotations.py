@@ -7,7 +7,7 @@ import pytest
 from skidway.agent.state.database import State
 from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import FINGERPRINT_BYTES
-from skidway.audit.messages import Announcement, Delta, Loss, Seal
+from skidway.audit.topic.messages import Announcement, Delta, Loss, Seal
 from support.agent_world import World, raw, settings
 from support.promises import promise
 

@@ -8,7 +8,7 @@ from skidway.agent.files.same_file import Answer, Evidence, same_file
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import FINGERPRINT_BYTES
-from skidway.audit.messages import Certainty, Delta, Loss, Seal
+from skidway.audit.topic.messages import Certainty, Delta, Loss, Seal
 from support.agent_world import World, raw, settings
 from support.promises import promise
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skidway.audit.messages import Certainty, Delta, Loss, Seal
+from skidway.audit.topic.messages import Certainty, Delta, Loss, Seal
 from support.agent_world import World, raw, settings
 from support.promises import promise
 

@@ -16,8 +16,15 @@ from skidway.agent.files.reading import LONG_LINE_BYTES_MAX
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.settings import ParserSettings, SourceSettings
 from skidway.agent.state.database import State, create_tables
-from skidway.audit.messages import NEVER_SEALED, Announcement, Certainty, Delta, Heartbeat, Seal
-from skidway.audit.rereading import identity_of
+from skidway.audit.evidence.rereading import identity_of
+from skidway.audit.topic.messages import (
+    NEVER_SEALED,
+    Announcement,
+    Certainty,
+    Delta,
+    Heartbeat,
+    Seal,
+)
 from skidway.errors import StateRefused
 from skidway.kafka.types import TopicPartition
 from support.agent_press import rejected_rows

@@ -12,8 +12,8 @@ from skidway.agent.values.found import FileKey, Found, UnopenedFile
 from skidway.agent.values.identity import Fingerprint, Guard, Mark
 from skidway.agent.values.intents import Intent
 from skidway.agent.values.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
-from skidway.audit.counts import Sums
-from skidway.audit.messages import Certainty, Loss
+from skidway.audit.counts.counts import Sums
+from skidway.audit.topic.messages import Certainty, Loss
 from skidway.errors import StateRefused
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition

@@ -16,8 +16,8 @@ from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import Fingerprint, Guard
 from skidway.agent.values.intents import Intent
 from skidway.agent.values.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
-from skidway.audit.counts import Sums
-from skidway.audit.publisher import Newest
+from skidway.audit.counts.counts import Sums
+from skidway.audit.topic.publisher import Newest
 from skidway.kafka.source import Source
 from support.promises import promise
 

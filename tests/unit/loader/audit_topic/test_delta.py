@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from skidway.audit.counts import Counts, Sums
-from skidway.audit.messages import Sender, Tier, decode, encode
+from skidway.audit.counts.counts import Counts, Sums
+from skidway.audit.topic.messages import Sender, Tier, decode, encode
 from skidway.loader.audit_topic import delta
 from skidway.loader.state.manifest import Gap, Manifest, PartitionRange
 from support.loading import WHOLE

@@ -8,7 +8,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
-from skidway.audit.messages import TOPIC, Announcement, Delta, Heartbeat, Sender, Tier, encode
+from skidway.audit.topic.messages import TOPIC, Announcement, Delta, Heartbeat, Sender, Tier, encode
 from skidway.kafka import columns
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition

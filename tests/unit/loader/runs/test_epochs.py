@@ -10,14 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from skidway.audit.counts import Counts
-from skidway.audit.deltas import number_deltas
-from skidway.audit.evidence import FOREVER
-from skidway.audit.ledger import Ledger
-from skidway.audit.messages import TOPIC as AUDIT
-from skidway.audit.messages import Delta, Seal, SealedTopic, Sender, Tier, encode
-from skidway.audit.reconcile import verdicts
-from skidway.audit.verdict import BucketVerdict, Policy, Status
+from skidway.audit.counts.counts import Counts
+from skidway.audit.counts.deltas import number_deltas
+from skidway.audit.evidence.evidence import FOREVER
+from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import BucketVerdict, Status
+from skidway.audit.topic.messages import TOPIC as AUDIT
+from skidway.audit.topic.messages import Delta, Seal, SealedTopic, Sender, Tier, encode
 from skidway.errors import StateRefused
 from skidway.kafka import columns
 from skidway.kafka.columns import Origins

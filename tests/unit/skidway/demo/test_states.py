@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 from skidway.agent.state.database import DATABASE, open_state
-from skidway.audit.counter_state import CounterState
+from skidway.audit.counter.state import CounterState
 from skidway.demo import states
 from skidway.kafka.types import TopicPartition
 

@@ -1,0 +1,64 @@
+"""Judging every bucket of a ledger, again and again, in bounded memory and time.
+
+Buckets are judged block by block, an hour of event time at once. The newest blocks are judged at
+every step, the others in turn, so that what changes behind them (a later line, a seal, a decision,
+our clock) is seen in all of them sooner or later. Until every block was judged once the standing
+says how many were not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.evidence.ledger_evidence import NO_BUCKETS
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.standing import Standing, joined, judged
+from skidway.clock import Clock
+
+BLOCK_MS = 3_600_000
+NEWEST_BLOCKS = 2
+"""Judged at every step."""
+
+NEVER_S, AGAIN_S = 5.0, 0.25
+"""For so long at most a step judges older blocks that were never judged; and others again."""
+
+
+class Judge:
+    """Owns the standing of each block. One thread, which owns the ledger's connection, too."""
+
+    def __init__(self, ledger: Ledger, policy: Callable[[], Policy], clock: Clock) -> None:
+        self._ledger = ledger
+        self._policy = policy
+        self._clock = clock
+        self._parts: dict[int, Standing] = {}
+        self._turn: list[int] = []
+
+    def step(self) -> Standing:
+        """Judges some blocks anew; of all of them together, as each was judged last."""
+        began = self._clock.monotonic()
+        blocks = self._ledger.blocks(BLOCK_MS)
+        self._parts = {block: part for block, part in self._parts.items() if block in set(blocks)}
+        for block in self._chosen(blocks, began):
+            self._parts[block] = self._judged((block, block + BLOCK_MS))
+        parts = [self._parts[block] for block in blocks if block in self._parts]
+        parts = parts or [self._judged(NO_BUCKETS)]
+        return joined(parts, unjudged=len(blocks) - len(self._parts))
+
+    def _chosen(self, blocks: list[int], began: float) -> Iterator[int]:
+        yield from blocks[-NEWEST_BLOCKS:]
+        older = blocks[:-NEWEST_BLOCKS]
+        never = [block for block in reversed(older) if block not in self._parts]
+        for block in never:
+            yield block
+            if self._clock.monotonic() - began > NEVER_S:
+                return
+        for _ in older:
+            self._turn = [block for block in self._turn if block in set(older)] or older[:]
+            yield self._turn.pop()
+            if self._clock.monotonic() - began > AGAIN_S:
+                return
+
+    def _judged(self, window: tuple[int, int]) -> Standing:
+        evidence = self._ledger.evidence(window)
+        return judged(evidence, self._policy(), self._clock.time_ms())

@@ -1,0 +1,62 @@
+"""The roster's file while a program runs: looked at now and then, taken when it has changed.
+
+A file that cannot be taken (gone, unreadable, with a mistake in it) changes nothing: the last good
+one holds, the mistake is logged once, and `problem` says it until the file is good again.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from skidway import log
+from skidway.audit.judgement.roster import Entry, read_file
+from skidway.clock import Clock
+from skidway.errors import ConfigurationRefused
+
+LOOK_EVERY_S = 1.0
+
+_log = log.get(__name__)
+
+_Stamp = tuple[int, int, int, int]
+"""Device, inode, size and time of change: a rewritten or replaced file has another one."""
+
+
+class RosterFile:
+    """One file, read at the start and again whenever it changes. One thread."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        """Raises ConfigurationRefused: a program does not start without a good one."""
+        self._path = path
+        self._clock = clock
+        self._stamp = _stamp(path)
+        self.entries: tuple[Entry, ...] = read_file(path)
+        self.problem: str | None = None
+        self._look_at = clock.monotonic() + LOOK_EVERY_S
+
+    def look(self) -> bool:
+        """Whether there are new entries; asks the file system at most every LOOK_EVERY_S."""
+        if self._clock.monotonic() < self._look_at:
+            return False
+        self._look_at = self._clock.monotonic() + LOOK_EVERY_S
+        stamp = _stamp(self._path)
+        if stamp == self._stamp:
+            return False
+        self._stamp = stamp  # before the file is read: what changes meanwhile is seen next time
+        try:
+            entries = read_file(self._path)
+        except ConfigurationRefused as error:
+            self.problem = f"{error}; the roster read before holds"
+            _log.error("roster_refused", reason=str(error))
+            return False
+        changed = entries != self.entries
+        self.entries, self.problem = entries, None
+        _log.info("roster_taken", path=str(self._path), hosts=len(entries))
+        return changed
+
+
+def _stamp(path: Path) -> _Stamp | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

@@ -1,0 +1,210 @@
+"""`skidway audit accept` and `skidway audit retire`: what a person decides about verdicts.
+
+Decisions are messages on the audit topic of the cluster where the collector reads: it knows them a
+moment later, and again when it begins anew. The evidence that they are about is read as by other
+commands.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pwd
+from collections.abc import Sequence
+from typing import Any
+
+from skidway.audit.commands import options, publication
+from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
+from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.evidence.ledger_evidence import NO_BUCKETS
+from skidway.audit.judgement import acceptances, reasons
+from skidway.audit.judgement.acceptances import Signature
+from skidway.audit.judgement.counting_places import place_of
+from skidway.audit.judgement.retired_places import RetiredPlaces
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import BucketVerdict, Place
+from skidway.audit.reports import report
+from skidway.audit.settings import AuditSettings
+from skidway.audit.topic.decisions import Acceptance, Decision
+from skidway.audit.topic.messages import Tier, encode
+from skidway.audit.topic.publisher import LIMIT_BYTES
+from skidway.cli.moments import parse_moment
+from skidway.cli.options import add_config_options, add_json_option
+from skidway.cli.output import print_json
+from skidway.clock import Clock, SystemClock
+from skidway.errors import UsageError
+from skidway.kafka.source import Source
+
+LINES_SHOWN = 20
+
+
+def register(verbs: Any) -> None:
+    """Adds the two verbs."""
+    words = "accept why buckets are not complete: they hold nothing back any more"
+    accept = verbs.add_parser("accept", help=words, description=f"{words}.")
+    accept.add_argument("topic", metavar="TOPIC", help="as reports print it; with its rejects")
+    accept.add_argument("bucket", metavar="BUCKET", help="a time in it, 2026-01-31T10:00:00Z")
+    accept.add_argument("last", metavar="LAST", nargs="?", help="a time in the last one of several")
+    _add_common(accept)
+    accept.set_defaults(run=_accept, tiers=None, lateness_ms=None)
+    words = "retire an output, a mirror or a cluster: nobody waits for its counts any more"
+    retire = verbs.add_parser("retire", help=words, description=f"{words}.")
+    retire.add_argument(
+        "place",
+        metavar="PLACE",
+        nargs="+",
+        help="as reports print it: hdfs OUTPUT, mirror CLUSTER, broker CLUSTER; or cluster CLUSTER",
+    )
+    _add_common(retire)
+    retire.set_defaults(run=_retire, tiers=None, lateness_ms=None)
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--reason", required=True, metavar="TEXT", help="why; `audit decisions` shows it"
+    )
+    parser.add_argument("--name", metavar="NAME", help="who decides (the login name)")
+    parser.add_argument("--revoke", action="store_true", help="take it back")
+    add_config_options(parser)
+    add_json_option(parser)
+    options.add_where(parser)
+
+
+def _accept(args: argparse.Namespace) -> int:
+    clock = SystemClock()
+    settings = options.settings_of(args)
+    signed = _signature(args, clock)
+    found, standing = _buckets(args, settings, clock)
+    decisions: Sequence[Decision]
+    if args.revoke:
+        decisions = acceptances.revocations(found, standing, signed)
+        buckets = {(each.source, each.bucket, each.bucket_ms) for each in standing}
+        said = [f"{name}: taken back" for key, (name, _) in _named(found).items() if key in buckets]
+    else:
+        decisions = accepted = acceptances.acceptances(found, signed)
+        by_bucket = _named(found)
+        said = [_line(*by_bucket[x.source, x.bucket, x.bucket_ms], args.json) for x in accepted]
+    publish(args, settings, decisions, clock)
+    return _tell(args, said, decisions)
+
+
+def _retire(args: argparse.Namespace) -> int:
+    clock = SystemClock()
+    settings = options.settings_of(args)
+    signed = _signature(args, clock)
+    place = " ".join(args.place)
+    ledger = options.ledger_of(args, settings, clock)
+    try:
+        evidence = ledger.evidence(NO_BUCKETS)
+    finally:
+        ledger.close()
+    decisions: Sequence[Decision]
+    if args.revoke:
+        texts = () if settings is None else settings.retired_places
+        known = _retired_places(evidence, place, place)
+        others = acceptances.other_retirements(
+            place, texts, evidence.retirements, lambda text: _retired_places(evidence, place, text)
+        )
+        decisions = acceptances.reinstatements(place, evidence.retirements, signed, others)
+        said = [acceptances.reinstated(place, known, others)]
+    else:
+        known = list(dict.fromkeys(_places_of(evidence, place)))
+        decisions = [acceptances.retirement(place, known, signed)]
+        said = [f"{place} is retired by {signed.person}: nobody waits for its counts any more."]
+    publish(args, settings, decisions, clock)
+    return _tell(args, said, decisions)
+
+
+def publish(
+    args: argparse.Namespace,
+    settings: AuditSettings | None,
+    decisions: Sequence[Decision],
+    clock: Clock,
+) -> None:
+    """Says decisions on the audit topic. Raises Unreachable, UsageError for too large ones."""
+    values = [encode(each) for each in decisions]
+    if max(map(len, values)) > LIMIT_BYTES:
+        raise UsageError("One bucket has more findings than a message takes: nothing was accepted.")
+    publication.say(args, settings, values, clock, "the decision")
+
+
+def _signature(args: argparse.Namespace, clock: Clock) -> Signature:
+    person = args.name or os.environ.get("SUDO_USER") or pwd.getpwuid(os.getuid()).pw_name
+    if not args.reason.strip():
+        raise UsageError("--reason must say something.")
+    return Signature(clock.time_ms(), person.strip(), args.reason.strip())
+
+
+def _buckets(
+    args: argparse.Namespace, settings: AuditSettings | None, clock: Clock
+) -> tuple[list[BucketVerdict], list[Acceptance]]:
+    """The buckets that are meant, as they are now; and the acceptances that stand."""
+    now_ms = clock.time_ms()
+    first = parse_moment(args.bucket, now_ms, "BUCKET")
+    last = first if args.last is None else parse_moment(args.last, now_ms, "LAST")
+    if last < first:
+        raise UsageError("LAST must not be before BUCKET.")
+    policy = options.policy_of(args, settings)
+    names = options.with_rejects([args.topic])
+    ledger = options.ledger_of(args, settings, clock)
+    try:
+        size = ledger.bucket_ms() or DEFAULT_BUCKET_MS
+        window = (first - size + 1, last + 1)
+        evidence = ledger.evidence(window, options.topics_named(names))
+    finally:
+        ledger.close()
+    if evidence.unread:
+        raise UsageError(f"{reasons.of_unread(evidence.unread)}; upgrade the audit first.")
+    heard_ms = max(evidence.last_seen.values(), default=0)
+    if not args.revoke and now_ms - heard_ms > policy.silence_ms:
+        raise UsageError(
+            f"By this host's clock nobody was heard for {(now_ms - heard_ms) // 1000:,} s. If that "
+            "is so, buckets are not what they will be: nothing is accepted until counters and "
+            "collector run again. Else set the clock."
+        )
+    found = [
+        verdict
+        for verdict in verdicts(evidence, policy, now_ms)
+        if options.is_named(verdict.source, names) and verdict.bucket + verdict.bucket_ms > first
+    ]
+    return found, [each for topic in evidence.topics.values() for each in topic.acceptances]
+
+
+def _retired_places(evidence: Evidence, place: str, text: str) -> list[Place]:
+    """Of the places that counted and belong to this one, those that a text retires."""
+    found = zip(_places_of(evidence, place), _places_of(evidence, text), strict=True)
+    return list(dict.fromkeys(x for meant, x in found if meant.is_retired and x.is_retired))
+
+
+def _places_of(evidence: Evidence, place: str) -> list[Place]:
+    """Where each sender but agents counted, as it is with this one retired."""
+    retired = RetiredPlaces([place])
+    known = (key for key in evidence.senders if key.tier is not Tier.AGENT)
+    return [place_of(key, evidence, retired) for key in known]
+
+
+def _named(
+    found: Sequence[BucketVerdict],
+) -> dict[tuple[Source, int, int], tuple[str, BucketVerdict]]:
+    """By topic, start and size: the bucket as the report calls it, and its verdict."""
+    topics = report.topic_names(x.source for x in found)
+    return {
+        (x.source, x.bucket, x.bucket_ms): (f"{topics[x.source]} {report.time_text(x.bucket)}", x)
+        for x in found
+    }
+
+
+def _line(name: str, verdict: BucketVerdict, is_whole: bool) -> str:
+    """The bucket and what of it is accepted, as the report has it; or all of that."""
+    said = "; ".join(verdict.words) if is_whole else report.reasons_text(verdict.words)
+    return f"{name} ({verdict.status.word}): {said}"
+
+
+def _tell(args: argparse.Namespace, said: Sequence[str], decisions: Sequence[Decision]) -> int:
+    if args.json:
+        print_json({"says": list(said), "decisions": [each.id for each in decisions]})
+        return 0
+    print("\n".join(said[:LINES_SHOWN]))
+    if len(said) > LINES_SHOWN:
+        print(f"and {len(said) - LINES_SHOWN:,} more buckets")
+    return 0

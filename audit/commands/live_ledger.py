@@ -1,0 +1,63 @@
+"""A ledger that is kept up to date while somebody waits: the collector's, or one in memory."""
+
+from __future__ import annotations
+
+import argparse
+from types import TracebackType
+
+from skidway.audit.commands import options
+from skidway.audit.evidence.collection import Collection
+from skidway.audit.evidence.ledger import DATABASE, Ledger
+from skidway.audit.settings import AuditSettings
+from skidway.clock import Clock
+from skidway.kafka.client import Client, Fetcher
+
+
+class LiveLedger:
+    """Whoever reads a store gets what its collector has taken; whoever reads a cluster reads on in
+    its audit topics. One thread."""
+
+    def __init__(
+        self, args: argparse.Namespace, settings: AuditSettings | None, clock: Clock
+    ) -> None:
+        """Raises UsageError where there is no store."""
+        self._args = args
+        self._settings = settings
+        self._clock = clock
+        folder = options.store_of(args, settings)
+        self.is_store = folder is not None
+        self.ledger = Ledger() if folder is None else Ledger(folder / DATABASE)
+        self._client: Client | None = None
+        self._collection: Collection | None = None
+
+    def __enter__(self) -> LiveLedger:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._disconnect()
+        self.ledger.close()
+
+    def catch_up(self) -> None:
+        """Has all that the audit topics hold now. Raises Unreachable, KafkaError, CorruptBatch;
+        then the next call begins with new connections."""
+        if self.is_store:
+            return
+        if self._client is None or self._collection is None:
+            self._client = options.client_of(self._args, self._settings)
+            fetcher = Fetcher(self._client)
+            self._collection = Collection(self._client, fetcher, self.ledger, self._clock)
+        try:
+            self._collection.catch_up()
+        except BaseException:
+            self._disconnect()
+            raise
+
+    def _disconnect(self) -> None:
+        if self._client is not None:
+            self._client.close()
+        self._client = self._collection = None

@@ -1,0 +1,190 @@
+"""What the commands that ask have in common: where the evidence is read, and what is expected.
+
+Evidence comes from the collector's store where there is one, else from the audit topics of a
+cluster, read into a ledger in memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from skidway import settings
+from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
+from skidway.audit.evidence.collection import collect_all
+from skidway.audit.evidence.ledger import DATABASE, Ledger
+from skidway.audit.judgement import roster
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.settings import AuditSettings, check_tiers
+from skidway.audit.topic.messages import Tier
+from skidway.cli.options import bootstrap_server
+from skidway.cli.topics import REFUSED_TIMEOUT_MS
+from skidway.clock import Clock
+from skidway.errors import ConfigurationRefused, UsageError
+from skidway.kafka.client import Client
+from skidway.kafka.source import Source
+
+PROGRAM = "audit"
+DIRECTORY = settings.DEFAULT_DIRECTORY
+STALE_AFTER_MS = 180_000
+REQUEST_TIMEOUT_MS = 10_000
+_WITH_ID = re.compile(r"(.+) \(id (\w+)\)")
+
+
+def add_where(parser: argparse.ArgumentParser) -> None:
+    """Adds --bootstrap-server and --store."""
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--bootstrap-server", metavar="HOST:PORT", help="read the audit topics of this cluster"
+    )
+    where.add_argument(
+        "--store", type=Path, metavar="DIR", help="read the collector's store in this directory"
+    )
+
+
+def add_topic(parser: argparse.ArgumentParser) -> None:
+    """Adds --topic."""
+    words = "with what was rejected of it; may be repeated"
+    parser.add_argument("--topic", action="append", metavar="TOPIC", help=words)
+
+
+def with_rejects(names: Iterable[str]) -> list[str]:
+    """Topics, and those of what agents rejected of them (whatever their id)."""
+    return [each for name in names for each in (name, _named(name)[0] + REJECTED_SUFFIX)]
+
+
+def topics_named(names: list[str] | None) -> list[str] | None:
+    """Topics that are meant, also by the names that the report prints: with their cluster's, and
+    with the beginning of their id."""
+    if names is None:
+        return None
+    known = [_named(name)[0] for name in names]
+    return sorted({each for name in known for each in (name, name.partition(".")[2]) if each})
+
+
+def is_named(source: Source, names: Iterable[str]) -> bool:
+    """Whether a topic has one of these names, with its cluster's and its id or without."""
+    known = {source.topic, f"{source.cluster}.{source.topic}"}
+    topic_id = source.topic_id or "none"
+    return any(name in known and topic_id.startswith(begin) for name, begin in map(_named, names))
+
+
+def _named(text: str) -> tuple[str, str]:
+    """The name, and the beginning of the id, which `report.topic_names` prints behind it."""
+    match = _WITH_ID.fullmatch(text)
+    return (match[1], match[2]) if match else (text, "")
+
+
+def settings_of(args: argparse.Namespace) -> AuditSettings | None:
+    """The collector's settings: those that are named, else those that are installed here, wherever
+    the evidence is read. None where there are none; a question that says where it is read is asked
+    by somebody who cannot read them, too. Raises ConfigurationRefused."""
+    elsewhere = args.bootstrap_server is not None or args.store is not None
+    file = _installed()
+    installed = os.access(file, os.R_OK) if elsewhere else file.exists()
+    if args.config or args.set or installed:
+        return settings.load(AuditSettings, args.config or (file if installed else None), args.set)
+    return None
+
+
+def _installed() -> Path:
+    return DIRECTORY / f"{PROGRAM}.yml"
+
+
+def policy_of(args: argparse.Namespace, given: AuditSettings | None) -> Policy:
+    """What is expected by settings, roster and options; where there are no settings that is said.
+    Raises ConfigurationRefused, UsageError."""
+    policy = given.policy(listed(given)) if given is not None else Policy()
+    if args.tiers is not None:
+        policy = replace(policy, tiers=tiers_of(args.tiers), exemptions=())
+    if args.lateness_ms is not None:
+        if args.lateness_ms < 0:
+            raise UsageError("--lateness-ms must not be negative.")
+        policy = replace(policy, lateness_ms=args.lateness_ms)
+    if given is None:
+        print(f"note: {_defaults(policy)}", file=sys.stderr)
+    return policy
+
+
+def _defaults(policy: Policy) -> str:
+    why = "cannot be read" if os.path.exists(_installed()) else "is not here"
+    tiers = ", ".join(tier.value.lower() for tier in policy.tiers)
+    return (
+        f"{_installed()} {why}, so this goes by default settings: tiers {tiers}, no roster, nothing"
+        " exempt or retired by settings; --config FILE names others"
+    )
+
+
+def listed(given: AuditSettings) -> tuple[roster.Entry, ...]:
+    """The entries of the roster's file, if there is one. Raises ConfigurationRefused."""
+    return () if given.roster_file is None else roster.read_file(given.roster_file)
+
+
+def tiers_of(text: str) -> tuple[Tier, ...]:
+    """Tiers by name, comma-separated. Raises UsageError."""
+    names = [name.strip().lower() for name in text.split(",")]
+    try:
+        check_tiers(names)
+    except ConfigurationRefused as error:
+        raise UsageError(f"--{error}.") from error
+    return tuple(Tier(name.upper()) for name in names)
+
+
+def ledger_of(args: argparse.Namespace, given: AuditSettings | None, clock: Clock) -> Ledger:
+    """The collector's store where there is one, else one in memory, read from the topics."""
+    folder = store_of(args, given)
+    if folder is not None:
+        return _stored(folder / DATABASE, clock)
+    ledger = Ledger()
+    with client_of(args, given) as client:
+        collect_all(client, ledger, clock)
+    return ledger
+
+
+def store_of(args: argparse.Namespace, given: AuditSettings | None) -> Path | None:
+    """The directory of the store that is meant; None: the cluster is to be asked."""
+    folder: Path | None = args.store
+    if folder is None and args.bootstrap_server is None and given is not None:
+        return given.store_dir if (given.store_dir / DATABASE).exists() else None
+    if folder is not None and not (folder / DATABASE).exists():
+        raise UsageError(f"There is no store of an audit collector in {folder}.")
+    return folder
+
+
+def client_of(args: argparse.Namespace, given: AuditSettings | None) -> Client:
+    """A client of the cluster whose audit topics are meant."""
+    if args.bootstrap_server is None and given is not None:
+        servers = given.bootstrap_servers
+    else:
+        servers = bootstrap_server(args)
+    return Client(
+        servers, request_timeout_ms=REQUEST_TIMEOUT_MS, refused_timeout_ms=REFUSED_TIMEOUT_MS
+    )
+
+
+def _stored(path: Path, clock: Clock) -> Ledger:
+    ledger = Ledger(path)
+    note_staleness(ledger, clock)
+    return ledger
+
+
+def note_staleness(ledger: Ledger, clock: Clock) -> None:
+    """Says so where the collector of this store has taken nothing for a while, or never."""
+    words = staleness(ledger.taken_ms, clock.time_ms())
+    if words:
+        print(f"note: {words}", file=sys.stderr)
+
+
+def staleness(taken_ms: int, now_ms: int) -> str:
+    """What is to be said of when a collector took something last (0: never); empty: nothing."""
+    if not taken_ms:
+        return "the collector has not read anything yet"
+    stale_ms = now_ms - taken_ms
+    if stale_ms <= STALE_AFTER_MS:
+        return ""
+    return f"the collector last read something {stale_ms // 1000} s ago by this host's clock"

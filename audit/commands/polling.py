@@ -1,0 +1,56 @@
+"""Looking again and again until hosts are proven, or the time is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from skidway.audit.judgement.host_proofs import Proof
+from skidway.cli.output import Progress
+from skidway.clock import Clock
+from skidway.errors import Unreachable
+from skidway.kafka.batch import CorruptBatch
+from skidway.kafka.errors import KafkaError
+
+POLL_S = 1.0
+POLL_SHARE = 2
+"""Looking takes at most a third of the time."""
+
+NAMES_MAX = 3
+"""Hosts that the progress names; the rest is counted."""
+
+
+def patiently(
+    look: Callable[[], list[Proof]],
+    clock: Clock,
+    pause: Callable[[float], object],
+    timeout_s: float,
+    progress: Progress,
+) -> list[Proof]:
+    """Looks until no host is short, or the time is over. A cluster that is away at the first look
+    is told at once, later only when the time is over: its brokers may be restarted just now."""
+    deadline = clock.monotonic() + timeout_s
+    found: list[Proof] | None = None
+    while True:
+        begun = clock.monotonic()
+        failure: Exception | None = None
+        try:
+            found = look()
+        except (Unreachable, KafkaError, CorruptBatch) as error:
+            if found is None:
+                raise
+            failure = error
+        now = clock.monotonic()
+        if failure is None and not any(proof.is_short for proof in found):
+            return found
+        if now >= deadline:
+            if failure is not None:
+                raise failure
+            return found
+        progress.show(sum(not proof.is_short for proof in found), _waiting_for(found))
+        pause(min(max(POLL_S, POLL_SHARE * (now - begun)), deadline - now))
+
+
+def _waiting_for(found: Sequence[Proof]) -> str:
+    names = sorted({proof.state.host for proof in found if proof.is_short})
+    more = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
+    return f"waiting for {', '.join(names[:NAMES_MAX])}{more}" if names else ""

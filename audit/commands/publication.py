@@ -1,0 +1,45 @@
+"""Saying something on the audit topic of a cluster: what commands tell the collector."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+
+from skidway.audit.commands import options
+from skidway.audit.settings import AuditSettings
+from skidway.audit.topic import topic
+from skidway.audit.topic.messages import TOPIC
+from skidway.audit.topic.publisher import MemoryOutbox, Publisher
+from skidway.clock import Clock
+from skidway.errors import Unreachable
+from skidway.kafka.client import Client, Producer
+from skidway.kafka.types import TopicPartition
+
+PUBLISHED_WITHIN_S = 30.0
+
+
+def say(
+    args: argparse.Namespace,
+    settings: AuditSettings | None,
+    values: Sequence[bytes],
+    clock: Clock,
+    what: str,
+) -> None:
+    """Publishes them where the evidence is read, all in one partition. Raises Unreachable.
+
+    what: they are, for its sentence.
+    """
+    with options.client_of(args, settings) as client:
+        _publish(client, values, clock, what)
+
+
+def _publish(client: Client, values: Sequence[bytes], clock: Clock, what: str) -> None:
+    count = topic.ensure(client, clock, time.sleep)
+    partition = TopicPartition(TOPIC, topic.partition_of("", count))
+    outbox = MemoryOutbox(values)
+    if not Publisher(Producer(client), outbox, partition, clock).flush(PUBLISHED_WITHIN_S):
+        raise Unreachable(
+            f"The cluster has not acknowledged {what} within {PUBLISHED_WITHIN_S:.0f} s: see in the"
+            " report whether it is known before you say it again."
+        )

@@ -1,0 +1,83 @@
+"""`skidway audit report`: every bucket's counts and verdict."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from skidway.audit.commands import options
+from skidway.audit.evidence.evidence import FOREVER
+from skidway.audit.judgement.clocks import Clocks, clocks
+from skidway.audit.judgement.hosts import HostState, survey
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.standing import Standing, of_evidence
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import BucketVerdict
+from skidway.audit.reports import clock_report, host_report, report
+from skidway.audit.settings import TIERS, AuditSettings
+from skidway.cli.moments import parse_moment
+from skidway.cli.options import add_config_options, add_json_option
+from skidway.cli.output import print_json, table
+from skidway.clock import SystemClock
+
+
+def register(verbs: Any) -> None:
+    """Adds the verb `report`."""
+    parser = verbs.add_parser("report", help="every bucket's counts and verdict; 1 if one is short")
+    add_config_options(parser)
+    add_json_option(parser)
+    options.add_where(parser)
+    options.add_topic(parser)
+    parser.add_argument("--since", metavar="TIME", help="2026-01-31T10:00:00Z, 90m, 24h, 7d")
+    parser.add_argument(
+        "--tiers", metavar="LIST", help=f"which must agree, without exemptions ({','.join(TIERS)})"
+    )
+    parser.add_argument(
+        "--lateness-ms", type=int, metavar="MS", help="allowed after a bucket's end"
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="1 also for buckets that are too young to be complete"
+    )
+    parser.add_argument(
+        "--each-bucket", action="store_true", help="a line for each bucket, also for alike ones"
+    )
+    parser.set_defaults(run=_report)
+
+
+def _report(args: argparse.Namespace) -> int:
+    settings = options.settings_of(args)
+    policy = options.policy_of(args, settings)
+    judged, found, states, times = _judged(args, settings, policy)
+    if args.json:
+        beside = {"hosts": host_report.summary(states), "clocks": clock_report.document(times)}
+        print_json(report.document(judged, found) | beside)
+    else:
+        rows = report.table(found, policy.tiers, each=args.each_bucket)
+        table(rows, report.columns(policy.tiers))
+        remarks = [*host_report.remarks(states), *clock_report.sentences(times)]
+        print("\n".join([report.sentence(judged), *remarks]))
+    return max(report.exit_status(judged, everything=args.all), int(times.is_ours_wrong))
+
+
+def _judged(
+    args: argparse.Namespace, settings: AuditSettings | None, policy: Policy
+) -> tuple[Standing, list[BucketVerdict], list[HostState], Clocks]:
+    clock = SystemClock()
+    since = FOREVER[0]
+    if args.since is not None:
+        since = parse_moment(args.since, clock.time_ms())
+    names = None if args.topic is None else options.with_rejects(args.topic)
+    ledger = options.ledger_of(args, settings, clock)
+    try:
+        evidence = ledger.evidence((since, FOREVER[1]), options.topics_named(names))
+    finally:
+        ledger.close()
+    now_ms = clock.time_ms()
+    found = verdicts(evidence, policy, now_ms)
+    states, times = survey(evidence, policy, now_ms), clocks(evidence, policy, now_ms)
+    if names is not None:
+        found = [x for x in found if options.is_named(x.source, names)]
+    whole = of_evidence(evidence, found)
+    if names is not None:
+        whole = whole.where(lambda source: options.is_named(source, names))
+    return whole, found, states, times

@@ -1,0 +1,111 @@
+"""Continuity: each batch begins where the one before ended, or at the end of a named gap. Pure.
+
+Before a partition goes on after an interruption, the batch just below is read again and compared:
+another CRC or leader epoch means that the log diverged from what was counted, and the partition
+stops by name. A gap is never passed over silently; it becomes part of the next delta.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skidway.audit.counter.state import BatchId, Position
+from skidway.kafka.batch import BatchHeader
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """How far a partition was followed. comparing: the batch below is still to be compared."""
+
+    position: Position
+    comparing: bool = False
+
+    @property
+    def fetch_offset(self) -> int:
+        """Where to fetch: one back, when there is a batch to be compared first."""
+        return self.position.next_offset - (1 if self.comparing else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What to do with a batch or an offset. counts: whether its records count.
+
+    gap: offsets [first, end) to be named with `reason`; an empty gap names a doubt. stop: why the
+    partition cannot go on.
+    """
+
+    following: Following
+    counts: bool = False
+    gap: tuple[int, int] | None = None
+    reason: str = ""
+    stop: str = ""
+
+
+def resumed(position: Position) -> Following:
+    """How to go on from durable progress."""
+    return Following(position, comparing=position.below is not None)
+
+
+def at_batch(following: Following, header: BatchHeader) -> Step:
+    """The next batch of the partition is here."""
+    expected = following.position.next_offset
+    if following.comparing:
+        return _compared(following, header)
+    if header.base_offset < expected:
+        return Step(
+            following,
+            stop=f"a batch begins at offset {header.base_offset}, below {expected}, which was"
+            " counted: the log diverged",
+        )
+    after = Following(Position(header.last_offset + 1, identity(header)))
+    if header.base_offset == expected:
+        return Step(after, counts=True)
+    gap = (expected, header.base_offset)
+    return Step(
+        after,
+        counts=True,
+        gap=gap,
+        reason="these offsets are not in the log, and no mirror named them",
+    )
+
+
+def out_of_range(following: Following, log_start: int, log_end: int) -> Step:
+    """The log does not hold the offset that was asked for."""
+    position = following.position
+    if log_end < position.next_offset:
+        return Step(
+            following,
+            stop=f"the log ends at offset {log_end}, below {position.next_offset}, which was"
+            " counted: the log diverged",
+        )
+    if log_start <= position.next_offset:
+        return Step(
+            Following(position),
+            gap=(position.next_offset, position.next_offset),
+            reason="the batch below could not be compared any more",
+        )
+    after = Following(Position(log_start))
+    reason = "these offsets expired before they were counted, and no mirror named them"
+    return Step(after, gap=(position.next_offset, log_start), reason=reason)
+
+
+def identity(header: BatchHeader) -> BatchId:
+    """What the batch is known by."""
+    return BatchId(header.base_offset, header.crc, header.leader_epoch)
+
+
+def _compared(following: Following, header: BatchHeader) -> Step:
+    position = following.position
+    if header.base_offset >= position.next_offset:  # what was below is not in the log any more
+        unverified = Step(Following(position), reason="")
+        step = at_batch(unverified.following, header)
+        gap = step.gap or (position.next_offset, position.next_offset)
+        reason = step.reason or "the batch below could not be compared any more"
+        return Step(step.following, step.counts, gap, reason, step.stop)
+    if identity(header) == position.below:
+        return Step(Following(position))
+    return Step(
+        following,
+        stop=f"the batch at offset {header.base_offset} is not the one that was counted:"
+        " the log diverged",
+    )

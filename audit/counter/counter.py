@@ -1,0 +1,327 @@
+"""A tier's counter: reads topics up to their watermarks, headers only, and says what it counted.
+
+    metadata --> topics and their sources --> positions
+    fetch ----> continuity ----> marks ----> counts        in memory, for at most a second
+    commit ---> offsets, marks, numbers, deltas            one transaction
+    outbox ---> _skidway_audit                             acks=all
+
+It is a consumer like any other, so it counts on our broker and on Apache Kafka alike, and the
+broker stays blind to payloads. Like the loader it drops repeats by marks; its counts are of unique
+records.
+
+One thread owns everything here. A partition that cannot go on (its log diverged, a batch is
+damaged) stands still and is named in /health; the others go on.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from prometheus_client import Counter as Metric
+from prometheus_client import Gauge
+
+from skidway import log
+from skidway.audit.counter import continuity
+from skidway.audit.counter.continuity import Following, Step
+from skidway.audit.counter.state import CounterState, PartitionId, Progress
+from skidway.audit.counts import marks, topic_patterns
+from skidway.audit.counts.counts import Counts, identify
+from skidway.audit.counts.deltas import number_deltas
+from skidway.audit.counts.marks import FileKey
+from skidway.audit.settings import CounterSettings
+from skidway.audit.topic.messages import Gap, Heartbeat, Range, Sender, Tier, encode
+from skidway.clock import Clock
+from skidway.errors import Unreachable
+from skidway.kafka import gaps
+from skidway.kafka.batch import CorruptBatch, read_header
+from skidway.kafka.client import EARLIEST, LATEST, Client, Fetched, Fetcher
+from skidway.kafka.columns import decode_headers
+from skidway.kafka.errors import ErrorCode, KafkaError, OffsetOutOfRange
+from skidway.kafka.source import Source, sources_of
+from skidway.kafka.types import TopicPartition
+from skidway.telemetry import Health
+
+_log = log.get(__name__)
+
+_BOUNDS = (EARLIEST, LATEST)
+
+_RECORDS = Metric("skidway_audit_counted_records_total", "Records counted, repeats not among them.")
+_REPEATS = Metric("skidway_audit_repeated_records_total", "Records seen again and not counted.")
+_GAPS = Metric("skidway_audit_gaps_total", "Gaps and doubts in logs that were named.")
+_STOPPED = Gauge("skidway_audit_stopped_partitions", "Partitions that cannot be counted further.")
+_LAG = Gauge("skidway_audit_counter_lag_records", "Records between positions and watermarks.")
+
+
+@dataclass(slots=True)
+class _Counted:
+    """One partition that is being counted. stopped: why it cannot go on, empty while it can."""
+
+    source: Source
+    following: Following
+    marks: dict[FileKey, int]
+    watermark: int = 0
+    stopped: str = ""
+
+
+class Counter:
+    """Counts the topics of one cluster for one tier."""
+
+    def __init__(
+        self, settings: CounterSettings, client: Client, fetcher: Fetcher, state: CounterState,
+        clock: Clock,
+    ) -> None:  # fmt: skip
+        self._settings = settings
+        self._client = client
+        self._fetcher = fetcher
+        self._state = state
+        self._clock = clock
+        tier, host = Tier(settings.tier.upper()), socket.gethostname()
+        self.sender = Sender(tier, settings.cluster, settings.producer_name, host, state.epoch)
+        self._partitions: dict[TopicPartition, _Counted] = {}
+        self._sources: dict[tuple[str, object], Source] = {}
+        self._counts = Counts(settings.bucket_ms)
+        self._ranges: dict[PartitionId, tuple[int, int]] = {}
+        self._gaps: list[Gap] = []
+        self._progress = Progress()
+        self._seek_again, self._failure = False, ""
+        self._health = Health(True)
+        self._commit_at = self._refresh_at = clock.monotonic()
+        self._beat_at = clock.monotonic() + settings.heartbeat_interval_ms / 1000
+
+    def turn(self, timeout_ms: int, *wake: int) -> None:
+        """Looks for topics if that is due, counts what has come, and commits if that is due."""
+        now = self._clock.monotonic()
+        if now >= self._refresh_at:
+            self._refresh_at = now + self._settings.metadata_max_age_ms / 1000
+            try:
+                self.refresh()
+            except KafkaError as error:  # a topic went away between two questions: ask again later
+                _log.warning("topics_not_refreshed", reason=str(error))
+        self._fetch(timeout_ms, *wake)
+        if self._clock.monotonic() >= self._commit_at:
+            self._commit_at = self._clock.monotonic() + self._settings.commit_interval_ms / 1000
+            self.commit()
+            self._health = self._examine()
+
+    def heartbeat(self) -> bytes | None:
+        """A heartbeat's bytes when one is due: it needs no durability."""
+        if self._clock.monotonic() < self._beat_at:
+            return None
+        self._beat_at = self._clock.monotonic() + self._settings.heartbeat_interval_ms / 1000
+        return encode(Heartbeat(self.sender, self._state.number, self._clock.time_ms()))
+
+    def refresh(self) -> None:
+        """Finds topics and partitions that are new, gone, or made again."""
+        found = self._client.metadata().topics
+        usable = [name for name, topic in found.items() if topic.error is ErrorCode.NONE]
+        chosen = topic_patterns.choose(self._settings.topics, usable)
+        wanted: dict[TopicPartition, Source] = {}
+        for name, source in self._sources_of(chosen, {n: found[n].topic_id for n in chosen}):
+            for partition in found[name].partitions:
+                wanted[TopicPartition(name, partition.index)] = source
+        for tp in [tp for tp, x in self._partitions.items() if wanted.get(tp) != x.source]:
+            self._forget(tp)
+        for tp, source in wanted.items():
+            if tp not in self._partitions:
+                self._begin(tp, source)
+            elif self._seek_again and not self._partitions[tp].stopped:
+                self._fetcher.seek(tp, self._partitions[tp].following.fetch_offset)
+        self._seek_again, self._failure = False, ""
+
+    def commit(self) -> None:
+        """Makes everything counted so far durable, together with the deltas that say so."""
+        if not self._progress.positions:
+            return
+        previous = self._state.touched(key for key, _ in self._counts.items())
+        numbered = number_deltas(
+            self.sender,
+            self._clock.time_ms(),
+            self._state.number,
+            self._counts,
+            previous,
+            ranges=[Range(*key, *span) for key, span in self._ranges.items()],
+            gaps=self._gaps,
+        )
+        self._state.commit(self._progress, numbered.deltas, numbered.touched)
+        self._counts.clear()
+        self._ranges, self._gaps, self._progress = {}, [], Progress()
+
+    @property
+    def lag(self) -> int:
+        """Records between positions and watermarks."""
+        return sum(
+            max(0, x.watermark - x.following.position.next_offset)
+            for x in self._partitions.values()
+        )
+
+    @property
+    def health(self) -> Health:
+        """Whether every partition can be counted; as of the last turn, so from any thread."""
+        return self._health
+
+    def is_away(self, reason: str) -> None:
+        """The cluster does not answer; the next turn tries again."""
+        _log.error("cluster_unreachable", reason=reason)
+        self._health = Health(False, {"unreachable": reason})
+
+    # Topics.
+
+    def _sources_of(
+        self, names: Iterable[str], topic_ids: Mapping[str, object]
+    ) -> Iterable[tuple[str, Source]]:
+        """The chosen topics of our tier, with their sources; asked once per topic (and its id)."""
+        fresh = [name for name in names if (name, topic_ids[name]) not in self._sources]
+        if fresh:
+            asked = sources_of(self._client, fresh, self._settings.cluster)
+            self._sources.update({(name, topic_ids[name]): x for name, x in asked.items()})
+        mirrored = self.sender.tier is Tier.MIRROR
+        for name in names:
+            source = self._sources.get((name, topic_ids[name]))
+            if source is not None and mirrored == _is_mirror(name, source, self.sender.cluster):
+                yield name, source
+
+    def _begin(self, tp: TopicPartition, source: Source) -> None:
+        key = (source, tp.partition)
+        following = continuity.resumed(self._state.position(key))
+        self._partitions[tp] = _Counted(source, following, self._state.marks(key))
+        self._fetcher.seek(tp, following.fetch_offset)
+        _log.info("partition_followed", partition=str(tp), offset=following.fetch_offset)
+
+    def _forget(self, tp: TopicPartition) -> None:
+        self.commit()  # should it come back, its position is read from the state
+        del self._partitions[tp]
+        self._fetcher.remove(tp)
+        _log.info("partition_gone", partition=str(tp))
+
+    # Records.
+
+    def _fetch(self, timeout_ms: int, *wake: int) -> None:
+        try:
+            fetched = self._fetcher.poll(timeout_ms, *wake)
+        except OffsetOutOfRange as error:
+            self._out_of_range(error)
+            return
+        except (KafkaError, CorruptBatch) as error:
+            self._failed(error)
+            return
+        for part in fetched:
+            self._count(part)
+
+    def _count(self, part: Fetched) -> None:
+        counted = self._partitions.get(part.tp)
+        if counted is None or counted.stopped:
+            return
+        counted.watermark = part.high_watermark
+        for batch in part.batches:
+            if counted.stopped:
+                return
+            try:
+                self._count_batch(part.tp, counted, batch)
+            except CorruptBatch as error:
+                self._stop(part.tp, counted, f"a batch is damaged: {error}")
+            except (Unreachable, KafkaError) as error:  # nobody could say what is missing here
+                self._fetcher.remove(part.tp)
+                self._failed(error)
+                return
+
+    def _count_batch(self, tp: TopicPartition, counted: _Counted, batch: memoryview) -> None:
+        step = self._explained(tp, continuity.at_batch(counted.following, read_header(batch)))
+        if not step.counts:
+            self._take(tp, counted, step)
+            return
+        offsets, timestamps, own, has_origin = decode_headers(batch)
+        origins = identify(own, has_origin, tp.partition, offsets)
+        walked = marks.walk(
+            origins.agent, origins.file, origins.first, origins.length, counted.marks
+        )
+        self._take(tp, counted, step)
+        self._counts.add(
+            counted.source,
+            timestamps,
+            origins,
+            keep=walked.keep,
+            straddle=walked.straddle,
+            repeat=walked.repeat,
+        )
+        moved = marks.advance(counted.marks, walked.highest)
+        self._progress.marks.setdefault((counted.source, tp.partition), {}).update(moved)
+        repeats = int(walked.repeat.sum())
+        _RECORDS.inc(len(offsets) - repeats)
+        _REPEATS.inc(repeats)
+
+    def _explained(self, tp: TopicPartition, step: Step) -> Step:
+        """The step with the mirror's own reason, where it named the offsets that are missing."""
+        if step.gap is None or step.gap[0] == step.gap[1]:
+            return step
+        known = gaps.named_by_mirrors(self._client, [tp.topic])[tp.topic]
+        named = gaps.reason(known, tp.partition, *step.gap)
+        return step if named is None else replace(step, reason=f"the mirror named them: {named}")
+
+    def _take(self, tp: TopicPartition, counted: _Counted, step: Step) -> None:
+        """Moves a partition on by one step, and notes what has to be said about it."""
+        if step.stop:
+            self._stop(tp, counted, step.stop)
+            return
+        key = (counted.source, tp.partition)
+        before = counted.following.position.next_offset
+        after = step.following.position.next_offset
+        if step.gap is not None:
+            self._gaps.append(Gap(counted.source, tp.partition, *step.gap, step.reason))
+            _GAPS.inc()
+            _log.warning("gap_named", partition=str(tp), offsets=step.gap, reason=step.reason)
+        counted.following = step.following
+        if after > before:  # a range may span a gap: what it could not have is named beside it
+            first, _ = self._ranges.get(key, (before, before))
+            self._ranges[key] = (first, after)
+        if after > before or step.gap is not None:
+            self._progress.positions[key] = step.following.position
+
+    # What goes wrong.
+
+    def _out_of_range(self, error: OffsetOutOfRange) -> None:
+        counted = self._partitions.get(error.tp)
+        if counted is None:
+            return
+        try:
+            asked = {at: self._client.list_offsets({error.tp: at})[error.tp] for at in _BOUNDS}
+            first, end = (asked[at].offset for at in _BOUNDS)
+            found = continuity.out_of_range(counted.following, first, end)
+            step = self._explained(error.tp, found)
+        except (Unreachable, KafkaError) as failure:
+            self._failed(failure)
+            if isinstance(failure, Unreachable):
+                raise
+            return
+        self._take(error.tp, counted, step)
+        if not counted.stopped:
+            self._fetcher.seek(error.tp, counted.following.fetch_offset)
+
+    def _failed(self, error: KafkaError | CorruptBatch | Unreachable) -> None:
+        """The fetcher gave up some partition: all are sought again with the next metadata."""
+        _log.error("partition_failed", reason=str(error))
+        self._seek_again, self._failure = True, str(error)
+
+    def _stop(self, tp: TopicPartition, counted: _Counted, reason: str) -> None:
+        counted.stopped = reason
+        self._fetcher.remove(tp)
+        _log.error("partition_stopped", partition=str(tp), reason=reason)
+
+    def _examine(self) -> Health:
+        stopped = {str(tp): x.stopped for tp, x in self._partitions.items() if x.stopped}
+        _STOPPED.set(len(stopped))
+        _LAG.set(self.lag)
+        detail = {
+            "tier": self.sender.tier.value.lower(),
+            "partitions": len(self._partitions),
+            "lag_records": self.lag,
+            "outbox_messages": self._state.outbox_size,
+            "stopped": stopped,
+            "failed": self._failure,
+        }
+        return Health(not (stopped or self._failure), detail)
+
+
+def _is_mirror(name: str, source: Source, cluster: str) -> bool:
+    return (source.cluster, source.topic) != (cluster, name)

@@ -1,0 +1,120 @@
+"""The program `skidway audit count`: a counter, its state, its publisher, its end."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, replace
+
+from skidway import log, systemd
+from skidway.audit.counter.counter import Counter
+from skidway.audit.counter.state import CounterState
+from skidway.audit.database import failures
+from skidway.audit.settings import CounterSettings
+from skidway.audit.topic import topic
+from skidway.audit.topic.messages import TOPIC, Tier
+from skidway.audit.topic.publisher import Heartbeats, Publisher, check_restored, newest_own
+from skidway.clock import Clock
+from skidway.errors import StateRefused, Unreachable
+from skidway.files import DirectoryLock
+from skidway.kafka.client import Client, Fetcher, Producer
+from skidway.kafka.source import cluster_name_of
+from skidway.kafka.types import TopicPartition
+from skidway.service import Shutdown
+from skidway.telemetry import TelemetryServer
+
+DATABASE = "counter.db"
+TURN_MS = 200
+FLUSH_WITHIN_S = 10.0
+RETRY_S = 1.0
+
+_log = log.get(__name__)
+
+
+def run_counter(
+    settings: CounterSettings, clock: Clock, shutdown: Shutdown, *, new_epoch: bool = False
+) -> int:
+    """Counts until the end is requested. Raises StateRefused for a state that is an older copy,
+    unless `new_epoch` tells it to count everything again under a new epoch."""
+    with (
+        DirectoryLock(settings.state_dir),
+        Client(
+            settings.bootstrap_servers,
+            client_id=f"skidway-count-{settings.tier}",
+            clock=clock,
+        ) as client,
+    ):
+        path = settings.state_dir / DATABASE
+        with failures(path), contextlib.closing(CounterState(path)) as state:
+            settings = _named(settings, client)
+            partitions = topic.ensure(client, clock, shutdown.wait)
+            _settle_epoch(settings, client, state, clock, new_epoch=new_epoch)
+            state.settle_bucket(settings.bucket_ms)
+            name = settings.producer_name
+            partition = TopicPartition(TOPIC, topic.partition_of(name, partitions))
+            return _Running(settings, client, state, partition, clock).until(shutdown)
+
+
+def _named(settings: CounterSettings, client: Client) -> CounterSettings:
+    """With the name that the brokers give their cluster. Raises ConfigurationRefused."""
+    name = cluster_name_of(client.broker_configs(), settings.cluster_name)
+    return replace(settings, cluster_name=name)
+
+
+def _settle_epoch(
+    settings: CounterSettings, client: Client, state: CounterState, clock: Clock, *, new_epoch: bool
+) -> None:
+    """Compares the state with what was published; begins a new epoch where that is wanted."""
+    newest = newest_own(
+        client, Fetcher(client), Tier(settings.tier.upper()), settings.producer_name, clock
+    )
+    if new_epoch:
+        epoch = max(state.epoch, newest.epoch if newest is not None else 0) + 1
+        state.begin_epoch(epoch)
+        _log.info("epoch_begun", epoch=epoch)
+        return
+    try:
+        check_restored(newest, state.epoch, state.number, state.where)
+    except StateRefused as error:
+        raise StateRefused(
+            f"{error} To count everything again from the beginning of every log:"
+            " `skidway audit count --new-epoch`."
+        ) from error
+
+
+@dataclass(slots=True)
+class _Running:
+    settings: CounterSettings
+    client: Client
+    state: CounterState
+    partition: TopicPartition
+    clock: Clock
+
+    def until(self, shutdown: Shutdown) -> int:
+        settings = self.settings
+        fetcher = Fetcher(self.client, max_bytes=settings.fetch_max_bytes)
+        counter = Counter(settings, self.client, fetcher, self.state, self.clock)
+        producer = Producer(self.client)
+        publisher = Publisher(producer, self.state, self.partition, self.clock)
+        telemetry = TelemetryServer(settings.metrics_listener, lambda: counter.health)
+        telemetry.start()
+        _log.info("counter_started", producer=settings.producer_name, epoch=self.state.epoch)
+        systemd.ready(f"counting tier {settings.tier} as {settings.producer_name}")
+        beats = Producer(self.client)
+        heartbeats = Heartbeats(beats, publisher, self.partition, self.clock)
+        try:
+            while not shutdown.requested:
+                try:
+                    counter.turn(TURN_MS, shutdown.fileno())
+                except Unreachable as error:  # what is counted stays; the cluster will be back
+                    counter.is_away(str(error))
+                    shutdown.wait(RETRY_S)
+                publisher.poll()
+                heartbeats.poll(counter.heartbeat)
+            counter.commit()
+            if not publisher.flush(FLUSH_WITHIN_S):
+                _log.warning("counts_unpublished", messages=self.state.outbox_size)
+        finally:
+            telemetry.stop()
+            producer.close()
+            beats.close()
+        return 0

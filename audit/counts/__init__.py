@@ -1,0 +1,9 @@
+"""What is counted: records by source topic, agent and bucket of event time, each once.
+
+topic_patterns  which topics a configuration means, by names and patterns
+bucket          windows of event time
+checksum        the order-independent checksum of record origins
+marks           how far the bytes of each file are counted, and so which records are repeats
+counts          count, bytes and checksum per bucket
+deltas          counts as numbered messages, chained bucket by bucket
+"""

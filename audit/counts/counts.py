@@ -1,0 +1,231 @@
+"""Counting records per (source topic, agent, bucket of event time).
+
+Every tier counts with this module, so that equal records give equal counts. A record with an
+origin is counted as its agent's. A record without one ("audited from the broker on") is counted as
+agent 0's and is identified by partition and offset, which mirrors keep: file = partition, first =
+offset, length 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from skidway.audit.counts import bucket, checksum
+from skidway.audit.topic.messages import Count
+from skidway.kafka.columns import Origins
+from skidway.kafka.source import Source
+
+Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+NO_AGENT = 0
+"""The agent of records without origin."""
+
+BucketKey = tuple[Source, int, int]
+"""Source topic, agent id, start of the bucket in ms."""
+
+_POSITION_MAX = np.int64((1 << 63) - 1)
+_RUNS_MAX = 256
+"""More (agent, bucket) runs than this in one call are sorted together before they are added."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What was counted of one key. Signed: what is taken out counts negative.
+
+    count: unique records, rejects among them. bytes: their origin lengths. checksum: of their
+    origins. rejects: how many of count are the loader's rejects. repeats: seen again, not in count.
+    """
+
+    count: int = 0
+    bytes: int = 0
+    checksum: int = 0
+    rejects: int = 0
+    repeats: int = 0
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(
+            self.count + other.count,
+            self.bytes + other.bytes,
+            checksum.add(self.checksum, other.checksum),
+            self.rejects + other.rejects,
+            self.repeats + other.repeats,
+        )
+
+    def __neg__(self) -> Sums:
+        return Sums(
+            -self.count, -self.bytes, checksum.signed(-self.checksum), -self.rejects, -self.repeats
+        )
+
+
+def identify(
+    origins: Origins | None, has_origin: Bools, partition: int, offsets: Int64s
+) -> Origins:
+    """The origins by which records are counted and marked: their own where they are sound, else
+    partition and offset under agent 0. All arrays come back with one entry per offset."""
+    if origins is None:
+        return _by_offset(partition, offsets)
+    sound = has_origin & (origins.agent > 0) & (origins.file >= 0) & (origins.first >= 0)
+    sound &= (origins.length > 0) & (origins.first <= _POSITION_MAX - origins.length)
+    if sound.all():
+        return origins
+    plain = _by_offset(partition, offsets)
+    return Origins(
+        agent=np.where(sound, origins.agent, plain.agent),
+        file=np.where(sound, origins.file, plain.file),
+        first=np.where(sound, origins.first, plain.first),
+        length=np.where(sound, origins.length, plain.length),
+    )
+
+
+class Counts:
+    """Counts since the last time they were taken. Not thread-safe."""
+
+    def __init__(self, bucket_ms: int = bucket.DEFAULT_BUCKET_MS) -> None:
+        self.bucket_ms = bucket_ms
+        self._sums: dict[BucketKey, Sums] = {}
+
+    def add(  # each argument a column of the same records
+        self,
+        source: Source,
+        timestamps: Int64s,
+        origins: Origins,
+        *,
+        keep: Bools | None = None,
+        straddle: Bools | None = None,
+        repeat: Bools | None = None,
+        rejected: Bools | None = None,
+    ) -> None:
+        """Counts records: those of keep and straddle (all, if neither is given), repeats apart.
+
+        rejected: which of the counted ones the loader rejects; straddles always count as such when
+        `rejected` is given, and as ordinary records when it is not (agent, broker, mirror).
+        timestamps: event times in ms.
+        """
+        counted = _either(keep, straddle, len(timestamps))
+        sums = self._columns(timestamps, origins, counted, rejected, straddle)
+        if repeat is not None and repeat.any():
+            chosen = np.flatnonzero(repeat)
+            ones = np.ones(len(chosen), np.int64)
+            self._add_runs(source, timestamps[chosen], origins.agent[chosen], {"repeats": ones})
+        if sums is not None:
+            self._add_runs(source, *sums)
+
+    def put(self, key: BucketKey, sums: Sums) -> None:
+        """Adds sums that were worked out elsewhere."""
+        known = self._sums.get(key)
+        self._sums[key] = sums if known is None else known + sums
+
+    def items(self) -> Iterator[tuple[BucketKey, Sums]]:
+        """Every key and its sums, in the order of first appearance."""
+        return iter(self._sums.items())
+
+    def __len__(self) -> int:
+        return len(self._sums)
+
+    def clear(self) -> None:
+        """Forgets everything, after it was written down."""
+        self._sums.clear()
+
+    def to_messages(self, previous: Mapping[BucketKey, int]) -> tuple[Count, ...]:
+        """The content of deltas. previous: the number of this producer's delta that touched the
+        bucket before, where there was one (messages.Numbering keeps them right when deltas split).
+        """
+        return tuple(
+            count_message(key, sums, self.bucket_ms, previous.get(key, 0))
+            for key, sums in self._sums.items()
+        )
+
+    def _columns(
+        self,
+        timestamps: Int64s,
+        origins: Origins,
+        counted: Bools | None,
+        rejected: Bools | None,
+        straddle: Bools | None,
+    ) -> tuple[Int64s, Int64s, dict[str, npt.NDArray[np.int64] | npt.NDArray[np.uint64]]] | None:
+        if rejected is not None and straddle is not None:
+            rejected = rejected | straddle
+        agent, file, first, length = origins.agent, origins.file, origins.first, origins.length
+        if counted is not None:
+            agent, file, first, length = (x[counted] for x in (agent, file, first, length))
+            timestamps = timestamps[counted]
+            rejected = None if rejected is None else rejected[counted]
+        if len(timestamps) == 0:
+            return None
+        columns: dict[str, npt.NDArray[np.int64] | npt.NDArray[np.uint64]] = {
+            "count": np.ones(len(timestamps), np.int64),
+            "bytes": length,
+            "checksum": checksum.record_hash(agent, file, first, length),
+        }
+        if rejected is not None and rejected.any():
+            columns["rejects"] = rejected.astype(np.int64)
+        return timestamps, agent, columns
+
+    def _add_runs(
+        self,
+        source: Source,
+        timestamps: Int64s,
+        agent: Int64s,
+        columns: dict[str, npt.NDArray[np.int64] | npt.NDArray[np.uint64]],
+    ) -> None:
+        buckets = bucket.start(timestamps, self.bucket_ms)
+        agent, buckets, columns = _sum_runs(agent, buckets, columns)
+        if len(agent) > _RUNS_MAX:
+            order = np.lexsort((buckets, agent))
+            columns = {name: column[order] for name, column in columns.items()}
+            agent, buckets, columns = _sum_runs(agent[order], buckets[order], columns)
+        sums = {name: column.view(np.int64).tolist() for name, column in columns.items()}
+        for index, (who, when) in enumerate(zip(agent.tolist(), buckets.tolist(), strict=True)):
+            row = {name: values[index] for name, values in sums.items()}
+            self.put((source, who, when), Sums(**row))
+
+
+def count_message(key: BucketKey, sums: Sums, bucket_ms: int, previous: int) -> Count:
+    """One entry of a delta."""
+    source, agent, start = key
+    return Count(
+        source=source,
+        agent=agent,
+        bucket=start,
+        bucket_ms=bucket_ms,
+        count=sums.count,
+        bytes=sums.bytes,
+        checksum=sums.checksum,
+        rejects=sums.rejects,
+        repeats=sums.repeats,
+        previous=previous,
+    )
+
+
+def _either(keep: Bools | None, straddle: Bools | None, count: int) -> Bools | None:
+    """Which records count; None for all of them."""
+    if keep is None:
+        return None
+    counted = keep if straddle is None else keep | straddle
+    return None if counted.all() and len(counted) == count else counted
+
+
+def _sum_runs(
+    agent: Int64s,
+    buckets: Int64s,
+    columns: dict[str, npt.NDArray[np.int64] | npt.NDArray[np.uint64]],
+) -> tuple[Int64s, Int64s, dict[str, npt.NDArray[np.int64] | npt.NDArray[np.uint64]]]:
+    changed = np.flatnonzero((agent[1:] != agent[:-1]) | (buckets[1:] != buckets[:-1])) + 1
+    begins = np.concatenate(([0], changed))
+    sums = {name: np.add.reduceat(column, begins) for name, column in columns.items()}
+    return agent[begins], buckets[begins], sums
+
+
+def _by_offset(partition: int, offsets: Int64s) -> Origins:
+    count = len(offsets)
+    return Origins(
+        agent=np.full(count, NO_AGENT, np.int64),
+        file=np.full(count, partition, np.int64),
+        first=np.asarray(offsets, np.int64),
+        length=np.zeros(count, np.int64),
+    )

@@ -1,0 +1,120 @@
+"""Numbering: sums and progress become deltas, several of them where one would be too large.
+
+The numbers of a producer have no holes, so a number is given only inside the transaction that also
+makes the progress durable. Each (source topic, agent, bucket) lies in exactly one of the deltas
+made at a time, so that the chain of `previous` numbers stays one chain per bucket. Losses come
+last: a loss speaks about the buckets touched up to its own number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+
+from skidway.audit.counts.counts import BucketKey, Counts
+from skidway.audit.topic.messages import Count, Delta, Gap, Loss, Range, Seal, SealedTopic, Sender
+from skidway.kafka.source import Source
+
+LIMIT_BYTES = 900_000
+"""Of one message: below the smallest usual max.message.bytes (1 MiB) with room for the batch."""
+
+_LONG_BYTES = 10  # the longest that Avro writes a long; strings and bytes add their length
+_HEAD_BYTES = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """deltas: in order of their numbers; empty when there was nothing to say.
+
+    touched: the buckets that they touch, with the number to be remembered as their `previous`.
+    last: the last number that is used now.
+    """
+
+    deltas: tuple[Delta, ...]
+    touched: dict[BucketKey, int]
+    last: int
+
+
+def number_deltas(  # the fields of a delta, and the limit
+    sender: Sender,
+    time_ms: int,
+    last: int,
+    counts: Counts,
+    previous: Mapping[BucketKey, int],
+    *,
+    ranges: Sequence[Range] = (),
+    losses: Sequence[Loss] = (),
+    gaps: Sequence[Gap] = (),
+    limit_bytes: int = LIMIT_BYTES,
+) -> Numbered:
+    """Deltas numbered from last + 1 on. previous: from the producer's durable state."""
+    parts: list[_Part] = [*ranges, *gaps, *counts.to_messages(previous), *losses]
+    deltas: list[Delta] = []
+    touched: dict[BucketKey, int] = {}
+    for group in _groups(parts, limit_bytes):
+        last += 1
+        delta = _delta(sender, last, time_ms, group)
+        deltas.append(delta)
+        touched.update({(x.source, x.agent, x.bucket): last for x in delta.counts})
+    return Numbered(tuple(deltas), touched, last)
+
+
+def number_seals(
+    sender: Sender,
+    time_ms: int,
+    last: int,
+    topics: Sequence[SealedTopic],
+    *,
+    limit_bytes: int = LIMIT_BYTES,
+) -> tuple[Seal, ...]:
+    """Seals numbered from last + 1 on, normally one."""
+    return tuple(
+        Seal(sender, last + index, time_ms, tuple(x for x in group if isinstance(x, SealedTopic)))
+        for index, group in enumerate(_groups(list(topics), limit_bytes), start=1)
+    )
+
+
+_Part = Range | Loss | Gap | Count | SealedTopic
+
+
+def _delta(sender: Sender, number: int, time_ms: int, parts: Sequence[_Part]) -> Delta:
+    return Delta(
+        sender,
+        number,
+        time_ms,
+        ranges=tuple(x for x in parts if isinstance(x, Range)),
+        counts=tuple(x for x in parts if isinstance(x, Count)),
+        losses=tuple(x for x in parts if isinstance(x, Loss)),
+        gaps=tuple(x for x in parts if isinstance(x, Gap)),
+    )
+
+
+def _groups(parts: Sequence[_Part], limit_bytes: int) -> Iterator[list[_Part]]:
+    group: list[_Part] = []
+    size = _HEAD_BYTES
+    for part in parts:
+        part_bytes = _bytes_at_most(part)
+        if group and size + part_bytes > limit_bytes:
+            yield group
+            group, size = [], _HEAD_BYTES
+        group.append(part)
+        size += part_bytes
+    if group:
+        yield group
+
+
+def _bytes_at_most(part: _Part) -> int:
+    return sum(_field_bytes_at_most(getattr(part, field.name)) for field in fields(part))
+
+
+def _field_bytes_at_most(value: object) -> int:
+    if isinstance(value, Source):
+        return sum(
+            _LONG_BYTES + 4 * len(text)
+            for text in (value.cluster, value.cluster_id, value.topic, value.topic_id)
+        )
+    if isinstance(value, str):
+        return _LONG_BYTES + 4 * len(value)
+    if isinstance(value, tuple):  # the (partition, offset) pairs of a seal
+        return 2 * _LONG_BYTES * (len(value) + 1)
+    return _LONG_BYTES + 1

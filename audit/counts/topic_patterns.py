@@ -1,0 +1,47 @@
+"""Which topics a configuration means: names, and regular expressions that match whole names.
+
+A text of legal topic characters only is a name; anything else is a pattern. Patterns never match
+topics of our own (`_skidway_audit`, also behind a mirror's cluster prefix). With a topic comes the
+topic of its rejects.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from skidway.errors import ConfigurationRefused
+
+REJECTED_SUFFIX = ".rejected"
+"""Behind a topic's name: where its rejects go."""
+
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+
+
+def check(texts: Iterable[str], key: str = "topics") -> None:
+    """ConfigurationRefused, with the setting's key, for what can never be a topic's name or a
+    regular expression."""
+    for text in texts:
+        try:
+            re.compile(text)
+        except re.error as error:
+            raise ConfigurationRefused(
+                f"{key}: {text!r} is neither a topic's name nor a regular expression: {error}"
+            ) from error
+
+
+def choose(texts: Sequence[str], existing: Iterable[str]) -> list[str]:
+    """The topics that are meant, in order of name."""
+    names = {text for text in texts if _NAME.fullmatch(text)}
+    names |= {name + REJECTED_SUFFIX for name in names}
+    patterns = [re.compile(text) for text in texts if not _NAME.fullmatch(text)]
+    return sorted(
+        topic
+        for topic in existing
+        if topic in names or (not is_own(topic) and any(p.fullmatch(topic) for p in patterns))
+    )
+
+
+def is_own(topic: str) -> bool:
+    """Whether the name behind the cluster prefix, if there is one, begins with `_`."""
+    return topic.startswith("_") or topic.partition(".")[2].startswith("_")

@@ -1,0 +1,112 @@
+"""Collection: the audit topics of a cluster, its own and mirrored ones, into a ledger."""
+
+from __future__ import annotations
+
+from prometheus_client import Counter as Metric
+
+from skidway.audit.evidence.hearing import Heard
+from skidway.audit.evidence.ledger import Ledger, Position
+from skidway.audit.topic import topic
+from skidway.clock import Clock
+from skidway.errors import Unreachable
+from skidway.kafka.client import Client, Fetcher, Topic
+from skidway.kafka.types import TopicPartition
+
+REFRESH_S = 5.0
+STALLED_AFTER_S = 30.0
+LIVE_WITHIN_S = 5.0
+"""What came so soon after we stood at the end of its log was appended since."""
+
+_MESSAGES = Metric("skidway_audit_messages_read_total", "Records read from audit topics.")
+
+
+class Collection:
+    """Reads on where the ledger's positions end. One thread."""
+
+    def __init__(self, client: Client, fetcher: Fetcher, ledger: Ledger, clock: Clock) -> None:
+        self._client = client
+        self._fetcher = fetcher
+        self._ledger = ledger
+        self._clock = clock
+        self._begins: dict[TopicPartition, int] = {}
+        self._topic_ids: dict[str, str] = {}
+        self._at_end: dict[TopicPartition, float] = {}
+        self._refresh_at = clock.monotonic()
+
+    def turn(self, timeout_ms: int, *wake: int) -> int:
+        """Takes what has come; returns how many records that were."""
+        if self._clock.monotonic() >= self._refresh_at:
+            self._refresh_at = self._clock.monotonic() + REFRESH_S
+            self.refresh()
+        read = list(topic.poll(self._client, self._fetcher, self._begins, timeout_ms, *wake))
+        now, now_ms = self._clock.monotonic(), self._clock.time_ms()
+        positions = self._fetcher.positions
+        if positions != self._begins:
+            reached = {
+                tp: Position(at, self._topic_ids.get(tp.topic, "")) for tp, at in positions.items()
+            }
+            places = [self._heard(each, now, now_ms) for each in read]
+            self._ledger.take((each.value for each in read), reached, now_ms, places)
+            self._begins = dict(positions)
+            _MESSAGES.inc(len(read))
+        ends = self._fetcher.high_watermarks
+        self._at_end = {tp: now for tp, at in positions.items() if tp in ends and at >= ends[tp]}
+        return len(read)
+
+    def _heard(self, read: topic.Record, now: float, now_ms: int) -> Heard:
+        tp = read.tp
+        is_live = now - self._at_end.get(tp, -LIVE_WITHIN_S) < LIVE_WITHIN_S
+        topic_id = self._topic_ids.get(tp.topic, "")
+        return Heard(
+            tp.topic, topic_id, tp.partition, read.offset, read.sent_ms, now_ms,
+            is_live=is_live, appended_ms=read.appended_ms,
+        )  # fmt: skip
+
+    def refresh(self) -> None:
+        """Finds audit topics that are new, such as those of a cluster mirrored from now on, and
+        those that were made again: offsets of the old one say nothing about them."""
+        found = self._client.metadata().topics
+        known = self._ledger.positions()
+        for name in filter(topic.is_audit_topic, found):
+            topic_id = _id(found[name])
+            again = topic_id != self._topic_ids.setdefault(name, topic_id)
+            self._topic_ids[name] = topic_id
+            for partition in found[name].partitions:
+                tp = TopicPartition(name, partition.index)
+                if again or tp not in self._begins:
+                    self._begins[tp] = _begin(known.get(tp), topic_id)
+                    self._fetcher.seek(tp, self._begins[tp])
+
+    def catch_up(self) -> None:
+        """Takes all up to the present watermarks. Raises Unreachable when nothing comes for
+        STALLED_AFTER_S."""
+        self.refresh()
+        found = topic.bounds(self._client, {tp.topic for tp in self._begins})
+        ends = {tp: end for tp, (first, end) in found.items() if first < end}
+        deadline = self._clock.monotonic() + STALLED_AFTER_S
+        while behind := [tp for tp, end in ends.items() if self._begins.get(tp, 0) < end]:
+            if self.turn(topic.POLL_MS):
+                deadline = self._clock.monotonic() + STALLED_AFTER_S
+            elif self._clock.monotonic() > deadline:
+                raise Unreachable(f"Nothing of {min(behind)} came for {STALLED_AFTER_S:.0f} s.")
+
+    @property
+    def partitions(self) -> int:
+        """Partitions that are read."""
+        return len(self._begins)
+
+
+def _id(found: Topic) -> str:
+    return "" if found.topic_id is None else found.topic_id.hex
+
+
+def _begin(known: Position | None, topic_id: str) -> int:
+    """Where to read on. What was read of a topic whose id nobody told is taken for this one's."""
+    if known is None or (known.topic_id and topic_id and known.topic_id != topic_id):
+        return 0
+    return known.next_offset
+
+
+def collect_all(client: Client, ledger: Ledger, clock: Clock) -> None:
+    """Reads all audit topics up to their present watermarks. Raises Unreachable."""
+    Collection(client, Fetcher(client), ledger, clock).catch_up()

@@ -1,0 +1,307 @@
+"""Evidence: what all messages together say, in whatever order and however often they came.
+
+`Evidence` is what the judgement looks at; the ledger makes it from its tables, for a
+window of buckets. Every number in it is a sum, a least or a greatest over distinct messages, so
+order and repetition cannot matter. Only the senders stand in the order in which they were first
+heard, which can but raise a doubt (counting_places).
+
+The chain of a bucket: each count names the number of the delta before that touched the bucket. The
+sum over a tally's deltas of link(number) - link(previous) must be link(last) - link(0); anything
+else means that a delta of the bucket is missing, for example because the topic expired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from skidway.audit.counts import checksum
+from skidway.audit.counts.counts import NO_AGENT, Sums
+from skidway.audit.evidence.hearing import Heard, Hearings, Log, Offsets, Reading, SenderName
+from skidway.audit.evidence.overlaps import Pair
+from skidway.audit.evidence.rereading import Rereadings
+from skidway.audit.topic.decisions import Acceptance, Decision, Retirement, Revocation, not_revoked
+from skidway.audit.topic.messages import (
+    Announcement,
+    Bounds,
+    Count,
+    Delta,
+    Gap,
+    Heartbeat,
+    Loss,
+    Message,
+    Seal,
+    Sender,
+    Tier,
+)
+from skidway.audit.topic.recount_result import RecountResult
+from skidway.kafka.source import Source
+
+NEVER_AHEAD_MS = 1 << 62
+"""A moment behind all seals."""
+
+_ID_END = 1 << 63
+_ID_DIGITS_MAX = 19
+
+
+class SenderKey(NamedTuple):
+    """Whose numbers have no holes. Every epoch begins with number 1."""
+
+    tier: Tier
+    producer: str
+    epoch: int
+
+
+class SealNote(NamedTuple):
+    """One seal of one topic by one agent; sorts by (epoch, number), which is by age. taken_ms: our
+    clock when we took it, or the broker's when it did, where the agent's was ahead of that."""
+
+    epoch: int
+    number: int
+    sealed_until: int
+    at: int
+    final: bool = False
+    taken_ms: int = NEVER_AHEAD_MS
+
+    @property
+    def vouched_until(self) -> int:
+        """Until when nothing is missing: no seal vouches for what comes after it was taken."""
+        return min(self.sealed_until, self.taken_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What is known of a sender's numbered messages.
+
+    first, last: least and greatest number known of, the latter also from heartbeats. missing: the
+    least number between them that did not come. first_time_ms: the sender's clock at `first`.
+    cloned_at: the least number that came with two contents.
+    """
+
+    cluster: str
+    host: str
+    first: int
+    last: int
+    first_time_ms: int
+    missing: int | None = None
+    cloned_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What one sender counted of one (source topic, agent, bucket).
+
+    first, last: the least and greatest number of the deltas that touched it; links: their chain.
+    """
+
+    sums: Sums
+    first: int
+    last: int
+    links: int
+
+    @property
+    def chained(self) -> bool:
+        """Whether no delta of this bucket is missing."""
+        return self.links == checksum.signed(link(self.last) - link(0))
+
+
+@dataclass(frozen=True, slots=True)
+class LossNote:
+    """A loss, and when its agent declared it (number and clock)."""
+
+    epoch: int
+    number: int
+    time_ms: int
+    loss: Loss
+
+
+@dataclass(frozen=True, slots=True)
+class GapNote:
+    """A gap, and who named it when."""
+
+    sender: SenderKey
+    time_ms: int
+    gap: Gap
+
+
+class Coverage(NamedTuple):
+    """The least and one past the greatest offset that a sender stands for in a partition."""
+
+    first: int
+    end: int
+
+
+Window = tuple[int, int]
+
+FOREVER: Window = (-(1 << 62), 1 << 62)
+"""A window with every bucket."""
+
+BucketId = tuple[int, int]
+"""Start and size of a bucket, ms. Tiers that cut time differently never agree."""
+
+
+@dataclass(slots=True)
+class TopicEvidence:
+    """All that was said of one source topic. agents: every one that announced, sealed or sent.
+    rereadings: by agent, of those that may have read what others had read. acceptances: those that
+    nobody took back. recounts: the newest of each output. paths: by agent and file id, of files of
+    which something is lost."""
+
+    tallies: dict[BucketId, dict[int, dict[SenderKey, Tally]]] = field(default_factory=dict)
+    seals: dict[int, list[SealNote]] = field(default_factory=dict)
+    losses: dict[int, list[LossNote]] = field(default_factory=dict)
+    gaps: list[GapNote] = field(default_factory=list)
+    coverage: dict[SenderKey, dict[int, Coverage]] = field(default_factory=dict)
+    agents: set[int] = field(default_factory=set)
+    rereadings: dict[int, Rereadings] = field(default_factory=dict)
+    acceptances: list[Acceptance] = field(default_factory=list)
+    recounts: list[RecountResult] = field(default_factory=list)
+    paths: dict[tuple[int, int], str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Evidence:
+    """senders: in the order in which they were first heard. hosts: by agent, as the message of its
+    greatest number says, whatever its clock. last_seen: the greatest clock of any message of (tier,
+    producer). began: the least clock of any message of an agent. bounds: by agent, the widest that
+    it ever said. unread: how many messages have a schema that this version does not have, by its
+    fingerprint. heard, readings, offsets (by agent): what does not rest on the senders' clocks
+    alone, see hearing. overlaps: agents of one host that were alive side by side. resumed: by
+    agent and epoch above 1, our clock when a seal of it came live first. taken_ms: our clock when
+    something was taken last; 0 for never. retirements: those that nobody took back. asked: the
+    names of the topics that are to be judged, others are there for their sake; None: all. window:
+    the starts of the buckets that are to be judged, the end excluded. bucket_ms: the greatest size
+    of the newest buckets of all topics; 0 for none."""
+
+    topics: dict[Source, TopicEvidence] = field(default_factory=dict)
+    senders: dict[SenderKey, Numbers] = field(default_factory=dict)
+    hosts: dict[int, str] = field(default_factory=dict)
+    last_seen: dict[tuple[Tier, str], int] = field(default_factory=dict)
+    began: dict[int, int] = field(default_factory=dict)
+    bounds: dict[int, Bounds] = field(default_factory=dict)
+    unread: dict[str, int] = field(default_factory=dict)
+    heard: dict[SenderName, int] = field(default_factory=dict)
+    readings: dict[SenderName, Reading] = field(default_factory=dict)
+    offsets: dict[int, dict[Log, Offsets]] = field(default_factory=dict)
+    overlaps: set[Pair] = field(default_factory=set)
+    resumed: dict[tuple[int, int], int] = field(default_factory=dict)
+    taken_ms: int = 0
+    retirements: list[Retirement] = field(default_factory=list)
+    asked: frozenset[str] | None = None
+    window: Window = FOREVER
+    bucket_ms: int = 0
+
+    def decided(self, decisions: Iterable[Decision]) -> None:
+        """Takes all decisions of people, or all that bear on some buckets."""
+        for each in not_revoked(decisions):
+            if isinstance(each, Retirement):
+                self.retirements.append(each)
+            else:
+                self.topic(each.source).acceptances.append(each)
+
+    def topic(self, source: Source) -> TopicEvidence:
+        """The evidence of a source topic, empty where nothing was said."""
+        return self.topics.setdefault(source, TopicEvidence())
+
+    def last_heard(self, agent: int) -> int:
+        """The greatest clock of any message of an agent, ms; 0 for none."""
+        return self.last_seen.get((Tier.AGENT, str(agent)), 0)
+
+    def heard_ms(self, sender: SenderName) -> int:
+        """When a sender was heard last, by a clock that was not ahead of ours then; 0 for never."""
+        return self.heard.get(sender, self.last_seen.get(sender, 0))
+
+    def first_heard(self, agent: int) -> int | None:
+        """The least clock of any message of an agent, ms; None where its first message is not
+        there, so that nobody knows."""
+        numbers = self.senders.get(SenderKey(Tier.AGENT, str(agent), 1))
+        if numbers is None or numbers.first > 1:
+            return None
+        return min(self.began.get(agent, numbers.first_time_ms), numbers.first_time_ms)
+
+
+def link(number: int) -> int:
+    """A 64-bit value for a number, by the finalizer of splitmix64 (see checksum), signed."""
+    mask = (1 << 64) - 1
+    mixed = (number + 0x9E3779B97F4A7C15) & mask
+    mixed = ((mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9) & mask
+    mixed = ((mixed ^ mixed >> 27) * 0x94D049BB133111EB) & mask
+    return checksum.signed(mixed ^ mixed >> 31)
+
+
+def links_of(number: int, previous: int) -> int:
+    """What one delta adds to the chain of a bucket that it touches."""
+    return checksum.signed(link(number) - link(previous))
+
+
+def sums_of(count: Count) -> Sums:
+    """The sums in one entry of a delta."""
+    return Sums(count.count, count.bytes, count.checksum, count.rejects, count.repeats)
+
+
+def agents_in(message: Delta | Seal) -> Iterator[tuple[Source, int]]:
+    """The agents that a message shows to exist, per source topic; NO_AGENT is none."""
+    if isinstance(message, Delta):
+        parts: list[Count | Loss] = [*message.counts, *message.losses]
+        for part in parts:
+            if part.agent != NO_AGENT:
+                yield part.source, part.agent
+    elif agent_of(message.sender) != NO_AGENT:
+        for sealed in message.topics:
+            yield sealed.source, agent_of(message.sender)
+
+
+def agent_of(sender: Sender) -> int:
+    """The agent id of an agent's messages; NO_AGENT for a producer name that is no id."""
+    return agent_named(sender.producer)
+
+
+def agent_named(producer: str) -> int:
+    """The agent id that a producer name is; NO_AGENT for any other name, however like one."""
+    if not (producer.isascii() and producer.isdigit() and len(producer) <= _ID_DIGITS_MAX):
+        return NO_AGENT
+    agent = int(producer)
+    return agent if str(agent) == producer and agent < _ID_END else NO_AGENT
+
+
+def sender_key(sender: Sender) -> SenderKey:
+    """The key under which the sender's numbers run."""
+    return SenderKey(sender.tier, sender.producer, sender.epoch)
+
+
+def loss_note(sender: SenderKey, number: int, time_ms: int, loss: Loss) -> LossNote:
+    """A loss by its declaration. Somebody else's than the agent's own is older than any seal."""
+    if sender[:2] != (Tier.AGENT, str(loss.agent)):
+        return LossNote(0, 0, time_ms, loss)
+    return LossNote(sender.epoch, number, time_ms, loss)
+
+
+def only_claimed(cluster: str, host: str, number: int, time_ms: int) -> Numbers:
+    """A sender of which only a heartbeat is there: what it said before is gone."""
+    return Numbers(cluster, host, number + 1, number, time_ms)
+
+
+def hear(hearings: Hearings, message: Message, where: Heard | None) -> None:
+    """Takes what a message says of its sender by where and when it was taken.
+
+    Where the broker writes its own clock into records, the sender's is read from what is sent as
+    soon as it is made: seals and heartbeats. A delta may have waited, a loader's for a day.
+    """
+    if isinstance(message, Acceptance | Retirement | Revocation | RecountResult):
+        return  # nobody's who proves life
+    if isinstance(message, Announcement):
+        name = Tier.AGENT, str(message.agent)
+    else:
+        name = message.sender.tier, message.sender.producer
+        hearings.take(name, message.time_ms, where)
+    if where is None:
+        return
+    if name[0] is Tier.AGENT:
+        hearings.place(agent_named(name[1]), where)
+    if isinstance(message, Seal) and message.sender.epoch > 1:
+        hearings.seal(agent_of(message.sender), message.sender.epoch, where)
+    if where.sent_ms is not None:
+        hearings.read(name, where.sent_ms, where)
+    elif isinstance(message, Seal | Heartbeat):
+        hearings.read(name, message.time_ms, where)

@@ -1,0 +1,359 @@
+"""Evidence out of the ledger's tables, for a window of buckets.
+
+Sums are read for the window only. What bears on every bucket (numbers, losses, gaps, coverage) is
+read whole; of the seals only those that a judgement can look at.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from skidway.audit.counts.counts import Sums
+from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
+from skidway.audit.evidence.evidence import (
+    NEVER_AHEAD_MS,
+    Coverage,
+    Evidence,
+    GapNote,
+    LossNote,
+    Numbers,
+    SealNote,
+    SenderKey,
+    Tally,
+    TopicEvidence,
+    Window,
+    agent_named,
+    loss_note,
+    only_claimed,
+)
+from skidway.audit.evidence.hearing import Log, Offsets, Reading
+from skidway.audit.evidence.rereading import FileNote, Rereading, is_untold, rereadings
+from skidway.audit.topic import messages
+from skidway.audit.topic.decisions import Acceptance, Retirement
+from skidway.audit.topic.messages import Bounds, Certainty, Gap, Loss, Tier
+from skidway.audit.topic.recount_result import RecountResult
+from skidway.kafka.source import Source
+
+NO_BUCKETS: Window = (0, 0)
+"""A window with none: what was said of senders, hosts and topics alone."""
+
+HOSTS = """
+SELECT agent, coalesce(host_names.host, hosts.host) AS host
+FROM hosts LEFT JOIN host_names USING (agent)
+"""
+"""By agent. What an older program took is in `hosts` alone."""
+
+_NO_LIMIT = 1 << 62
+
+_SEALS = """
+SELECT epoch, number, sealed_until, at, (source, agent, epoch, number) IN (SELECT * FROM finals),
+    (SELECT taken FROM seals_ahead AS x
+     WHERE (x.agent, x.epoch, x.number) = (seals.agent, seals.epoch, seals.number))
+FROM seals WHERE source = ? AND agent = ? AND epoch = ?
+"""
+
+_STANDING = """
+SELECT value FROM decisions WHERE revoked IS NULL
+    AND id NOT IN (SELECT revoked FROM decisions WHERE revoked IS NOT NULL)
+"""
+_REMAINING = f"{_STANDING} AND source IS NULL"
+_OF_BUCKETS = f"{_STANDING} AND source = ? AND bucket >= ? AND bucket < ?"
+"""Decisions that nobody took back: those that hold for every bucket, and those of some buckets."""
+
+_BUCKET_MS = """
+SELECT coalesce(max(bucket_ms), 0) FROM tallies WHERE bucket = (SELECT max(bucket) FROM tallies)
+"""
+
+_REPLACED = """
+SELECT time FROM inodes AS y WHERE (y.source, y.host, y.inode, y.agent, y.file)
+    = (x.source, x.host, x.inode, x.agent, x.replaced) AND y.born IS x.born
+"""
+
+_PATH = """
+SELECT path FROM inodes WHERE agent = ? AND file = ? AND source = ? ORDER BY time, path LIMIT 1
+"""
+
+_BY_BIRTH = f"""
+SELECT host, inode, born, time, agent, file, path, born, ({_REPLACED})
+FROM inodes AS x WHERE source = :source AND born IS NOT NULL AND (host, inode, born) IN (
+    SELECT host, inode, born FROM inodes WHERE source = :source AND born IS NOT NULL
+    GROUP BY host, inode, born HAVING min(agent) < max(agent)
+)
+"""  # noqa: S608 - our own text
+"""The ids of each file that several agents announced, by the time of birth."""
+
+_BY_BEGINNING = f"""
+SELECT host, device, inode, length, fingerprint, f.time, agent, file, f.path, x.born, ({_REPLACED})
+FROM files AS f LEFT JOIN inodes AS x USING (source, host, inode, agent, file)
+WHERE source = :source AND (host, device, inode, length, fingerprint) IN (
+    SELECT host, device, inode, length, fingerprint FROM files WHERE source = :source
+    GROUP BY host, device, inode, length, fingerprint HAVING min(agent) < max(agent)
+)
+"""  # noqa: S608 - our own text
+"""The same by first bytes. What an older program took has no row in `inodes`."""
+
+
+def read(connection: sqlite3.Connection, window: Window, topics: Sequence[str] | None) -> Evidence:
+    """Reads one state of the database: a deferred transaction that the with block ends."""
+    connection.execute("BEGIN")
+    with connection:
+        return _Reader(connection, window).evidence(topics)
+
+
+def decisions(connection: sqlite3.Connection) -> list[Acceptance | Retirement]:
+    """All that people decided and nobody took back."""
+    found = (messages.decode(value) for (value,) in connection.execute(_STANDING))
+    return [each for each in found if isinstance(each, Acceptance | Retirement)]
+
+
+def bucket_ms(connection: sqlite3.Connection) -> int:
+    """The greatest size of the newest buckets; 0 if there is none."""
+    (size,) = connection.execute(_BUCKET_MS).fetchone()
+    return int(size)
+
+
+class _SenderRow(NamedTuple):
+    """A row of the table `senders`. first: None where only heartbeats came."""
+
+    id: int
+    tier: str
+    producer: str
+    epoch: int
+    cluster: str
+    host: str
+    first: int | None
+    last: int
+    known: int
+    first_time: int
+    claimed: int
+    claimed_time: int
+    cloned_at: int | None
+
+
+class _Reader:
+    def __init__(self, connection: sqlite3.Connection, window: Window) -> None:
+        self._connection = connection
+        self._window = window
+        self._found = Evidence()
+        self._keys: dict[int, SenderKey] = {}
+
+    def evidence(self, topics: Sequence[str] | None) -> Evidence:
+        found, select = self._found, self._connection.execute
+        self._read_senders()
+        found.hosts = dict(select(HOSTS))
+        found.began = dict(select("SELECT agent, time FROM beginnings"))
+        said = select("SELECT agent, lateness, ahead FROM bounds")
+        found.bounds = {agent: Bounds(*bounds) for agent, *bounds in said}
+        rows = select("SELECT tier, producer, time FROM last_seen")
+        found.last_seen = {(Tier(tier), producer): time for tier, producer, time in rows}
+        found.unread = dict(select("SELECT fingerprint, count FROM unread"))
+        self._read_hearings()
+        self._read_decisions(_REMAINING)
+        found.asked = None if topics is None else frozenset(topics)
+        found.window = self._window
+        found.bucket_ms = bucket_ms(self._connection)
+        wanted = _with_parents(topics)
+        known = select("SELECT * FROM sources").fetchall()
+        sources = {Source(*parts): number for number, *parts in known}
+        read = {x: n for x, n in sources.items() if wanted is None or x.topic in wanted}
+        for source, number in read.items():
+            self._read_topic(source, number)
+        losses = self._losses_by_name()
+        for source, number in read.items():
+            self._read_seals(found.topic(source), number, losses[_name(source)])
+        return found
+
+    def _read_hearings(self) -> None:
+        found, select = self._found, self._connection.execute
+        rows = select("SELECT tier, producer, time FROM heard")
+        found.heard = {(Tier(tier), producer): time for tier, producer, time in rows}
+        rows = select("SELECT * FROM readings")
+        found.readings = {(Tier(tier), producer): Reading(*x) for tier, producer, *x in rows}
+        for agent, *log, first, last in select("SELECT * FROM offsets"):
+            found.offsets.setdefault(agent, {})[Log(*log)] = Offsets(first, last)
+        rows = select("SELECT agent, epoch, taken FROM resumed")
+        found.resumed = {(agent, epoch): taken_ms for agent, epoch, taken_ms in rows}
+        found.overlaps = set(select("SELECT agent, other FROM overlaps"))
+        (found.taken_ms,) = select("SELECT taken FROM meta").fetchone()
+
+    def _read_decisions(self, query: str, *values: int) -> None:
+        found = (messages.decode(value) for (value,) in self._connection.execute(query, values))
+        self._found.decided(x for x in found if isinstance(x, Acceptance | Retirement))
+
+    def _read_senders(self) -> None:
+        rows = self._connection.execute("SELECT * FROM senders ORDER BY id").fetchall()
+        for row in map(_SenderRow._make, rows):
+            key = self._keys[row.id] = SenderKey(Tier(row.tier), row.producer, row.epoch)
+            numbers = self._numbers(row)
+            if numbers is not None:
+                self._found.senders[key] = numbers
+
+    def _numbers(self, row: _SenderRow) -> Numbers | None:
+        if row.first is None:
+            if not row.claimed:
+                return None
+            return only_claimed(row.cluster, row.host, row.claimed, row.claimed_time)
+        missing = None
+        if row.known < row.last - row.first + 1:
+            (missing,) = self._connection.execute(
+                "SELECT min(number) + 1 FROM numbers AS x WHERE sender = ? AND NOT EXISTS"
+                " (SELECT 1 FROM numbers WHERE sender = x.sender AND number = x.number + 1)",
+                (row.id,),
+            ).fetchone()
+        elif row.claimed > row.last:
+            missing = row.last + 1
+        last = max(row.last, row.claimed)
+        return Numbers(
+            row.cluster, row.host, row.first, last, row.first_time, missing, row.cloned_at
+        )
+
+    def _read_topic(self, source: Source, number: int) -> None:
+        topic = self._found.topic(source)
+        self._read_tallies(topic, number)
+        self._read_decisions(_OF_BUCKETS, number, *self._window)
+        self._read_recounts(topic, number)
+        rows = self._connection.execute("SELECT agent FROM agents WHERE source = ?", (number,))
+        topic.agents = {agent for (agent,) in rows}
+        self._read_losses(topic, source, number)
+        self._read_gaps(topic, source, number)
+        self._read_coverage(topic, number)
+        self._read_rereadings(topic, number)
+
+    def _read_tallies(self, topic: TopicEvidence, number: int) -> None:
+        rows = self._connection.execute(
+            "SELECT bucket, bucket_ms, agent, sender, count, bytes, checksum, rejects, repeats,"
+            " first, last, links FROM tallies WHERE source = ? AND bucket >= ? AND bucket < ?",
+            (number, *self._window),
+        )
+        for bucket, bucket_ms, agent, sender, *sums, first, last, links in rows:
+            by_agent = topic.tallies.setdefault((bucket, bucket_ms), {})
+            tally = Tally(Sums(*sums), first, last, links)
+            by_agent.setdefault(agent, {})[self._keys[sender]] = tally
+
+    def _read_losses(self, topic: TopicEvidence, source: Source, number: int) -> None:
+        rows = self._connection.execute(
+            "SELECT sender, number, time, agent, file, first, end, certainty, reason,"
+            " from_bucket, to_bucket FROM losses WHERE source = ?",
+            (number,),
+        )
+        for sender, told, time, agent, file, first, end, certainty, reason, *span in rows:
+            loss = Loss(source, agent, file, first, end, Certainty(certainty), reason, *span)
+            note = loss_note(self._keys[sender], told, time, loss)
+            topic.losses.setdefault(agent, []).append(note)
+            if _may_be_in(self._window, loss):
+                self._read_path(topic, number, agent, file)
+
+    def _read_path(self, topic: TopicEvidence, number: int, agent: int, file: int) -> None:
+        row = self._connection.execute(_PATH, (agent, file, number)).fetchone()
+        if row is not None:
+            topic.paths[agent, file] = row[0]
+
+    def _read_recounts(self, topic: TopicEvidence, number: int) -> None:
+        query = "SELECT value FROM recounts WHERE source = ? ORDER BY output"
+        found = (messages.decode(value) for (value,) in self._connection.execute(query, (number,)))
+        topic.recounts += [x for x in found if isinstance(x, RecountResult)]
+
+    def _read_gaps(self, topic: TopicEvidence, source: Source, number: int) -> None:
+        rows = self._connection.execute(
+            "SELECT sender, time, partition, first, end, reason FROM gaps WHERE source = ?",
+            (number,),
+        )
+        for sender, time, *gap in rows:
+            topic.gaps.append(GapNote(self._keys[sender], time, Gap(source, *gap)))
+
+    def _read_coverage(self, topic: TopicEvidence, number: int) -> None:
+        rows = self._connection.execute(
+            "SELECT sender, partition, first, end FROM coverage WHERE source = ?", (number,)
+        )
+        for sender, partition, first, end in rows:
+            covered = topic.coverage.setdefault(self._keys[sender], {})
+            covered[partition] = Coverage(first, end)
+
+    def _read_rereadings(self, topic: TopicEvidence, number: int) -> None:
+        by_birth = self._read_notes(_BY_BIRTH, number)
+        by_beginning = self._read_notes(_BY_BEGINNING, number)
+        files = [*by_birth, *filter(is_untold, by_beginning)]
+        topic.rereadings = rereadings(files, self._found.first_heard, self._found.last_heard)
+
+    def _read_notes(self, query: str, number: int) -> Iterable[list[FileNote]]:
+        """Of each file that several agents announced; its identity is all but the last columns."""
+        notes: dict[tuple[object, ...], list[FileNote]] = {}
+        for row in self._connection.execute(query, {"source": number}):
+            identity, note = row[: -len(FileNote._fields)], row[-len(FileNote._fields) :]
+            notes.setdefault(identity, []).append(FileNote(*note))
+        return notes.values()
+
+    def _losses_by_name(self) -> dict[tuple[str, str], list[LossNote]]:
+        """Of a topic, of its rejects, and of those that had the name before it was made again."""
+        found: dict[tuple[str, str], list[LossNote]] = {}
+        for source, topic in self._found.topics.items():
+            found.setdefault(_name(source), []).extend(chain.from_iterable(topic.losses.values()))
+        return found
+
+    def _read_seals(self, topic: TopicEvidence, number: int, losses: Sequence[LossNote]) -> None:
+        """Per agent and epoch the first seal, the last, the last below a clone, the last before
+        each loss, and those around a rereading. losses: of all topics of that name."""
+        for key, numbers in self._found.senders.items():
+            agent = agent_named(key.producer)
+            if key.tier is not Tier.AGENT or agent not in topic.agents:
+                continue
+            limits = [x.number for x in losses if (x.loss.agent, x.epoch) == (agent, key.epoch)]
+            limits += [_NO_LIMIT, numbers.cloned_at or _NO_LIMIT]
+            found = set(self._seals(number, agent, key.epoch, limits))
+            for each in topic.rereadings.get(agent, ()):
+                clone = numbers.cloned_at or _NO_LIMIT
+                found.update(self._seals_around(number, key, each, clone))
+            if found:
+                topic.seals.setdefault(agent, []).extend(found)
+
+    def _seals(
+        self, number: int, agent: int, epoch: int, limits: Sequence[int]
+    ) -> Iterator[SealNote]:
+        query = f"{_SEALS} AND number < ? ORDER BY number"
+        for limit in limits:
+            yield from self._seal(f"{query} DESC", number, agent, epoch, limit)
+        yield from self._seal(query, number, agent, epoch, _NO_LIMIT)
+
+    def _seals_around(
+        self, number: int, key: SenderKey, reread: Rereading, clone: int
+    ) -> Iterator[SealNote]:
+        """The last seal before it and the first behind it: judgement.doublings looks for them."""
+        agent = agent_named(key.producer)
+        whose, behind = (number, agent, key.epoch), 0
+        if reread.since_ms is not None:
+            query = f"{_SEALS} AND number < ? AND sealed_until < ? ORDER BY number DESC"
+            for seal in self._seal(query, *whose, clone, reread.since_ms):
+                behind = seal.number
+                yield seal
+        if self._found.last_heard(agent) > reread.until_ms:
+            query = f"{_SEALS} AND number > ? AND number < ? AND sealed_until > ? ORDER BY number"
+            yield from self._seal(query, *whose, behind, clone, reread.until_ms)
+
+    def _seal(self, query: str, *values: int) -> Iterator[SealNote]:
+        for row in self._connection.execute(f"{query} LIMIT 1", values):
+            epoch, number, sealed_until, at, final, taken_ms = row
+            if taken_ms is None or taken_ms >= sealed_until:
+                taken_ms = NEVER_AHEAD_MS
+            yield SealNote(epoch, number, sealed_until, at, bool(final), taken_ms)
+
+
+def _name(source: Source) -> tuple[str, str]:
+    return source.cluster, source.topic.removesuffix(REJECTED_SUFFIX)
+
+
+def _may_be_in(window: Window, loss: Loss) -> bool:
+    """Whether the loss can be shown with a bucket of the window; an open end may be anywhere."""
+    begin, end = window
+    if begin >= end or None in (loss.end, loss.from_bucket, loss.to_bucket):
+        return begin < end
+    return loss.to_bucket is not None and loss.to_bucket >= begin
+
+
+def _with_parents(topics: Sequence[str] | None) -> set[str] | None:
+    """The topics, and those whose rejects they hold."""
+    if topics is None:
+        return None
+    return set(topics) | {topic.removesuffix(REJECTED_SUFFIX) for topic in topics}

@@ -1,0 +1,413 @@
+"""One message into the ledger's rows: the fold, where neither order nor repetition matters.
+
+Every row is a sum, a least or a greatest over distinct messages. Whoever calls has begun a
+transaction; where that fails the ids of sources and senders that it gave do not exist, and a new
+`Rows` is made.
+
+Numbers of messages and their digests tell a repetition (same content) from a clone (another one).
+A digest is of the bytes, and the same message in the encoding of another version has other bytes:
+it is compared in each encoding before it is called a clone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Sequence
+from itertools import chain
+
+from skidway import log
+from skidway.audit.counts.counts import Sums
+from skidway.audit.evidence.evidence import (
+    SenderKey,
+    agent_of,
+    agents_in,
+    hear,
+    links_of,
+    sender_key,
+    sums_of,
+)
+from skidway.audit.evidence.hearing import Heard, Hearings, Log, Offsets, Reading, Spoken, then
+from skidway.audit.evidence.overlaps import overlaps
+from skidway.audit.evidence.rereading import identity_of, replaced_by
+from skidway.audit.topic import messages
+from skidway.audit.topic.decisions import Acceptance, Decision, Retirement, Revocation
+from skidway.audit.topic.messages import (
+    Announcement,
+    Bounds,
+    Count,
+    Delta,
+    Heartbeat,
+    MessageRefused,
+    SchemaUnknown,
+    Seal,
+    Sender,
+    Tier,
+)
+from skidway.audit.topic.recount_result import RecountResult
+from skidway.kafka.source import Source
+
+_FINGERPRINTS_MAX = 64
+"""Schemas counted by their fingerprints; the rest together, as ""."""
+
+_log = log.get(__name__)
+
+_TALLY_UPSERT = """
+INSERT INTO tallies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET
+    count = count + excluded.count, bytes = bytes + excluded.bytes,
+    checksum = add64(checksum, excluded.checksum),
+    rejects = rejects + excluded.rejects, repeats = repeats + excluded.repeats,
+    first = min(first, excluded.first), last = max(last, excluded.last),
+    links = add64(links, excluded.links)
+"""
+
+_INODE_UPSERT = """
+INSERT INTO inodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET
+    path = CASE WHEN (excluded.time, excluded.path) < (time, path) THEN excluded.path ELSE path END,
+    time = min(time, excluded.time),
+    born = min(coalesce(born, excluded.born), coalesce(excluded.born, born)),
+    replaced = CASE WHEN replaced IS excluded.replaced THEN replaced END
+"""
+
+_NAMESAKES = """
+SELECT x.agent, y.agent FROM host_names AS x JOIN host_names AS y USING (host)
+WHERE x.agent != y.agent AND x.agent IN (SELECT value FROM json_each(?))
+"""
+
+_COVERAGE_UPSERT = """
+INSERT INTO coverage VALUES (?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET first = min(first, excluded.first), end = max(end, excluded.end)
+"""
+
+
+class Rows:
+    """Owns the ids of sources and senders. One writer."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._sources: dict[Source, int] = {}
+        self._senders: dict[SenderKey, int] = {}
+
+    def take(self, value: bytes, where: Heard | None, hearings: Hearings) -> bool:
+        """False for a message that a newer version can read."""
+        try:
+            message = messages.decode(value)
+        except SchemaUnknown as error:
+            self._take_unread(error)
+            return False
+        except MessageRefused as error:
+            _log.warning("message_refused", reason=str(error))
+            self._connection.execute("UPDATE meta SET refused = refused + 1")
+            return True
+        hear(hearings, message, where)
+        if isinstance(message, Announcement):
+            self._take_announcement(message)
+        elif isinstance(message, Acceptance | Retirement | Revocation):
+            self._take_decision(message, value)
+        elif isinstance(message, RecountResult):
+            self._connection.execute(
+                "INSERT OR REPLACE INTO recounts VALUES (?, ?, ?)",
+                (self._source(message.source), message.output, value),
+            )
+        elif isinstance(message, Heartbeat):
+            self._take_heartbeat(message)
+        else:
+            self._take_numbered(message, value, where)
+        return True
+
+    def take_hearings(self, found: Hearings) -> None:
+        """What is known of the senders' clocks, and of where their messages lie."""
+        self._connection.executemany(
+            "INSERT INTO heard VALUES (?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET time = max(time, excluded.time)",
+            ((tier.value, producer, time) for (tier, producer), time in found.heard.items()),
+        )
+        for (tier, producer), new in found.readings.items():
+            row = self._connection.execute(
+                "SELECT window, least, earlier, earliest FROM readings"
+                " WHERE (tier, producer) = (?, ?)",
+                (tier.value, producer),
+            ).fetchone()
+            known = None if row is None else Reading(*row)
+            self._connection.execute(
+                "INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?, ?, ?)",
+                (tier.value, producer, *then(known, new)),
+            )
+        self._connection.executemany(
+            "INSERT INTO resumed VALUES (?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET taken = min(taken, excluded.taken)",
+            ((*key, taken_ms) for key, taken_ms in found.sealed.items()),
+        )
+        self._take_overlaps(found.spoken)
+        self._connection.executemany(
+            "INSERT INTO offsets VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+            " first = min(first, excluded.first), last = max(last, excluded.last)",
+            ((agent, *log, *offsets) for (agent, log), offsets in found.offsets.items()),
+        )
+
+    def unread(self) -> dict[str, int]:
+        """How many messages have a schema that this version does not have, by fingerprint."""
+        return dict(self._connection.execute("SELECT fingerprint, count FROM unread"))
+
+    def _take_unread(self, error: SchemaUnknown) -> None:
+        known, name = self.unread(), error.fingerprint
+        if name not in known:
+            if len(known) >= _FINGERPRINTS_MAX:
+                name = ""
+            _log.error("audit_schema_unknown", fingerprint=error.fingerprint, reason=str(error))
+        self._connection.execute(
+            "INSERT INTO unread VALUES (?, 1) ON CONFLICT DO UPDATE SET count = count + 1", (name,)
+        )
+
+    def _take_announcement(self, message: Announcement) -> None:
+        source = self._source(message.source)
+        self._take_host(message.agent, (0, 0, message.time_ms), message.host)
+        self._take_agent(source, message.agent)
+        self._connection.execute(
+            _INODE_UPSERT,
+            (
+                source, message.host, message.inode, message.agent, message.file,
+                message.time_ms, message.path, message.born_ns, replaced_by(message),
+            ),
+        )  # fmt: skip
+        identity = identity_of(message)
+        if identity is None:
+            return
+        self._connection.execute(
+            "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+            " path = CASE WHEN (excluded.time, excluded.path) < (time, path)"
+            " THEN excluded.path ELSE path END, time = min(time, excluded.time)",
+            (source, *identity, message.agent, message.file, message.time_ms, message.path),
+        )
+
+    def _take_decision(self, message: Decision, value: bytes) -> None:
+        revoked = message.revoked if isinstance(message, Revocation) else None
+        source, bucket = None, None
+        if isinstance(message, Acceptance):
+            source, bucket = self._source(message.source), message.bucket
+        self._connection.execute(
+            "INSERT OR IGNORE INTO decisions VALUES (?, ?, ?, ?, ?)",
+            (message.id, value, revoked, source, bucket),
+        )
+
+    def _take_heartbeat(self, message: Heartbeat) -> None:
+        self._seen(message)
+        self._connection.execute(
+            "UPDATE senders SET claimed = ?2, claimed_time = ?3"
+            " WHERE id = ?1 AND (claimed, claimed_time) < (?2, ?3)",
+            (self._sender(message.sender), message.number, message.time_ms),
+        )
+
+    def _take_numbered(self, message: Delta | Seal, value: bytes, where: Heard | None) -> None:
+        self._seen(message)
+        sender = self._sender(message.sender)
+        digest = _digest(value)
+        known = self._connection.execute(
+            "SELECT digest FROM numbers WHERE sender = ? AND number = ?", (sender, message.number)
+        ).fetchone()
+        if known is None:
+            self._take_number(sender, message, digest)
+            self._add(sender, message, counted=True)
+            if isinstance(message, Seal) and where is not None:
+                self._add_seal_ahead(message, where.arrived_ms)
+        elif not _is_repetition(message, digest, known[0]) and self._is_new_clone(
+            sender, message.number, digest
+        ):
+            self._add(sender, message, counted=False)
+
+    def _take_number(self, sender: int, message: Delta | Seal, digest: bytes) -> None:
+        database, number = self._connection, message.number
+        database.execute("INSERT INTO numbers VALUES (?, ?, ?)", (sender, number, digest))
+        database.execute(
+            "UPDATE senders SET known = known + 1, last = max(coalesce(last, ?2), ?2),"
+            " first_time = CASE WHEN first IS NULL OR first > ?2 THEN ?3 ELSE first_time END,"
+            " cluster = CASE WHEN first IS NULL OR first > ?2 THEN ?4 ELSE cluster END,"
+            " host = CASE WHEN first IS NULL OR first > ?2 THEN ?5 ELSE host END,"
+            " first = min(coalesce(first, ?2), ?2) WHERE id = ?1",
+            (sender, number, message.time_ms, message.sender.cluster, message.sender.host),
+        )
+
+    def _is_new_clone(self, sender: int, number: int, digest: bytes) -> bool:
+        changed = self._connection.execute(
+            "INSERT OR IGNORE INTO clones VALUES (?, ?, ?)", (sender, number, digest)
+        ).rowcount
+        self._connection.execute(
+            "UPDATE senders SET cloned_at = min(coalesce(cloned_at, ?2), ?2) WHERE id = ?1",
+            (sender, number),
+        )
+        return changed > 0
+
+    def _add(self, sender: int, message: Delta | Seal, *, counted: bool) -> None:
+        for source, agent in agents_in(message):
+            self._take_agent(self._source(source), agent)
+        if isinstance(message, Delta):
+            for count in message.counts:
+                self._add_count(sender, message.number, count, counted=counted)
+            if counted:
+                self._add_progress(sender, message)
+        elif counted:
+            self._add_seals(message)
+
+    def _add_count(self, sender: int, number: int, count: Count, *, counted: bool) -> None:
+        sums = sums_of(count) if counted else Sums()
+        links = links_of(number, count.previous) if counted else 0
+        self._connection.execute(
+            _TALLY_UPSERT,
+            (
+                self._source(count.source), count.bucket, count.bucket_ms, count.agent, sender,
+                sums.count, sums.bytes, sums.checksum, sums.rejects, sums.repeats,
+                number, number, links,
+            ),
+        )  # fmt: skip
+
+    def _add_progress(self, sender: int, message: Delta) -> None:
+        number, time_ms = message.number, message.time_ms
+        for place, loss in enumerate(message.losses):
+            self._connection.execute(
+                "INSERT INTO losses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    self._source(loss.source), sender, number, place, time_ms,
+                    loss.agent, loss.file, loss.first, loss.end, loss.certainty.value,
+                    loss.reason, loss.from_bucket, loss.to_bucket,
+                ),
+            )  # fmt: skip
+        for place, gap in enumerate(message.gaps):
+            self._connection.execute(
+                "INSERT INTO gaps VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    self._source(gap.source), sender, number, place, time_ms,
+                    gap.partition, gap.first, gap.end, gap.reason,
+                ),
+            )  # fmt: skip
+        self._connection.executemany(
+            _COVERAGE_UPSERT,
+            [(self._source(x.source), sender, x.partition, x.first, x.end) for x in message.ranges],
+        )
+
+    def _add_seals(self, message: Seal) -> None:
+        agent, epoch = agent_of(message.sender), message.sender.epoch
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO seals VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (self._source(x.source), agent, epoch, message.number, x.sealed_until, x.at)
+                for x in message.topics
+            ],
+        )
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO finals VALUES (?, ?, ?, ?)",
+            [
+                (self._source(x.source), agent, epoch, message.number)
+                for x in message.topics
+                if x.final
+            ],
+        )
+
+    def _add_seal_ahead(self, message: Seal, taken_ms: int) -> None:
+        if any(x.sealed_until > taken_ms for x in message.topics):
+            self._connection.execute(
+                "INSERT OR IGNORE INTO seals_ahead VALUES (?, ?, ?, ?)",
+                (agent_of(message.sender), message.sender.epoch, message.number, taken_ms),
+            )
+
+    def _seen(self, message: Delta | Seal | Heartbeat) -> None:
+        sender, number, time_ms = message.sender, message.number, message.time_ms
+        self._connection.execute(
+            "INSERT INTO last_seen VALUES (?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET time = max(time, excluded.time)",
+            (sender.tier.value, sender.producer, time_ms),
+        )
+        if sender.tier is Tier.AGENT:
+            self._take_host(agent_of(sender), (sender.epoch, number, time_ms), sender.host)
+            self._take_bounds(agent_of(sender), sender.bounds)
+
+    def _take_host(self, agent: int, said: tuple[int, int, int], host: str) -> None:
+        """said: epoch and number of the message, zeros for one without, and its clock."""
+        *_, time_ms = said
+        self._connection.execute(
+            "INSERT INTO host_names VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+            " epoch = excluded.epoch, number = excluded.number, time = excluded.time,"
+            " host = excluded.host WHERE (excluded.epoch, excluded.number, excluded.time,"
+            " excluded.host) > (epoch, number, time, host)",
+            (agent, *said, host),
+        )
+        self._connection.execute(
+            "INSERT INTO hosts VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET"
+            " time = excluded.time, host = excluded.host"
+            " WHERE (excluded.time, excluded.host) > (time, host)",
+            (agent, time_ms, host),
+        )
+        self._connection.execute(
+            "INSERT INTO beginnings VALUES (?, ?) ON CONFLICT DO UPDATE SET"
+            " time = excluded.time WHERE excluded.time < time",
+            (agent, time_ms),
+        )
+
+    def _take_bounds(self, agent: int, bounds: Bounds) -> None:
+        self._connection.execute(
+            "INSERT INTO bounds VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET"
+            " lateness = max(lateness, excluded.lateness), ahead = max(ahead, excluded.ahead)"
+            " WHERE excluded.lateness > lateness OR excluded.ahead > ahead",
+            (agent, max(bounds.lateness_ms, 0), max(bounds.ahead_ms, 0)),
+        )
+
+    def _take_overlaps(self, spoken: Sequence[Spoken]) -> None:
+        """Before the offsets of these messages are taken."""
+        select = self._connection.execute
+        namesakes: dict[int, list[int]] = {}
+        agents = json.dumps(sorted({x.agent for x in spoken}))
+        for agent, other in select(_NAMESAKES, (agents,)):
+            namesakes.setdefault(agent, []).append(other)
+        known = {}
+        for each in {*namesakes, *chain.from_iterable(namesakes.values())}:
+            for *where, first, last in select(
+                "SELECT topic, topic_id, partition, first, last FROM offsets WHERE agent = ?",
+                (each,),
+            ):
+                known[each, Log(*where)] = Offsets(first, last)
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO overlaps VALUES (?, ?)", overlaps(known, spoken, namesakes)
+        )
+
+    def _take_agent(self, source: int, agent: int) -> None:
+        self._connection.execute("INSERT OR IGNORE INTO agents VALUES (?, ?)", (source, agent))
+
+    def _source(self, source: Source) -> int:
+        if source not in self._sources:
+            parts = (source.cluster, source.cluster_id, source.topic, source.topic_id)
+            self._connection.execute(
+                "INSERT OR IGNORE INTO sources (cluster, cluster_id, topic, topic_id)"
+                " VALUES (?, ?, ?, ?)",
+                parts,
+            )
+            (self._sources[source],) = self._connection.execute(
+                "SELECT id FROM sources WHERE (cluster, cluster_id, topic, topic_id)"
+                " = (?, ?, ?, ?)",
+                parts,
+            ).fetchone()
+        return self._sources[source]
+
+    def _sender(self, sender: Sender) -> int:
+        key = sender_key(sender)
+        if key not in self._senders:
+            parts = (sender.tier.value, sender.producer, sender.epoch)
+            self._connection.execute(
+                "INSERT OR IGNORE INTO senders (tier, producer, epoch, cluster, host, known,"
+                " claimed, claimed_time) VALUES (?, ?, ?, ?, ?, 0, 0, 0)",
+                (*parts, sender.cluster, sender.host),
+            )
+            (self._senders[key],) = self._connection.execute(
+                "SELECT id FROM senders WHERE (tier, producer, epoch) = (?, ?, ?)", parts
+            ).fetchone()
+        return self._senders[key]
+
+
+def _digest(value: bytes) -> bytes:
+    return hashlib.blake2b(value, digest_size=8).digest()
+
+
+def _is_repetition(message: Delta | Seal, digest: bytes, known: bytes) -> bool:
+    """Whether a message with that digest says what the one with the known digest said."""
+    return known == digest or known in map(_digest, messages.encodings(message))

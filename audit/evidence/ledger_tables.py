@@ -1,0 +1,156 @@
+"""The ledger's tables, and how a store of before comes to have them."""
+
+from __future__ import annotations
+
+FORMAT = 2
+SCHEMA = """
+CREATE TABLE senders (
+    id INTEGER PRIMARY KEY, tier TEXT, producer TEXT, epoch INTEGER, cluster TEXT, host TEXT,
+    first INTEGER, last INTEGER, known INTEGER, first_time INTEGER,
+    claimed INTEGER, claimed_time INTEGER, cloned_at INTEGER,
+    UNIQUE (tier, producer, epoch)
+);
+CREATE TABLE numbers (
+    sender INTEGER, number INTEGER, digest BLOB, PRIMARY KEY (sender, number)
+) WITHOUT ROWID;
+CREATE TABLE clones (
+    sender INTEGER, number INTEGER, digest BLOB, PRIMARY KEY (sender, number, digest)
+) WITHOUT ROWID;
+CREATE TABLE sources (
+    id INTEGER PRIMARY KEY, cluster TEXT, cluster_id TEXT, topic TEXT, topic_id TEXT,
+    UNIQUE (cluster, cluster_id, topic, topic_id)
+);
+CREATE TABLE tallies (
+    source INTEGER, bucket INTEGER, bucket_ms INTEGER, agent INTEGER, sender INTEGER,
+    count INTEGER, bytes INTEGER, checksum INTEGER, rejects INTEGER, repeats INTEGER,
+    first INTEGER, last INTEGER, links INTEGER,
+    PRIMARY KEY (source, bucket, bucket_ms, agent, sender)
+) WITHOUT ROWID;
+CREATE TABLE seals (
+    source INTEGER, agent INTEGER, epoch INTEGER, number INTEGER, sealed_until INTEGER, at INTEGER,
+    PRIMARY KEY (source, agent, epoch, number)
+) WITHOUT ROWID;
+CREATE TABLE losses (
+    source INTEGER, sender INTEGER, number INTEGER, place INTEGER, time INTEGER,
+    agent INTEGER, file INTEGER, first INTEGER, end INTEGER, certainty TEXT, reason TEXT,
+    from_bucket INTEGER, to_bucket INTEGER,
+    PRIMARY KEY (source, sender, number, place)
+) WITHOUT ROWID;
+CREATE TABLE gaps (
+    source INTEGER, sender INTEGER, number INTEGER, place INTEGER, time INTEGER,
+    partition INTEGER, first INTEGER, end INTEGER, reason TEXT,
+    PRIMARY KEY (source, sender, number, place)
+) WITHOUT ROWID;
+CREATE TABLE coverage (
+    source INTEGER, sender INTEGER, partition INTEGER, first INTEGER, end INTEGER,
+    PRIMARY KEY (source, sender, partition)
+) WITHOUT ROWID;
+CREATE TABLE agents (source INTEGER, agent INTEGER, PRIMARY KEY (source, agent)) WITHOUT ROWID;
+CREATE TABLE hosts (agent INTEGER PRIMARY KEY, time INTEGER, host TEXT);
+CREATE TABLE last_seen (
+    tier TEXT, producer TEXT, time INTEGER, PRIMARY KEY (tier, producer)
+) WITHOUT ROWID;
+CREATE TABLE files (
+    source INTEGER, host TEXT, device INTEGER, inode INTEGER, length INTEGER, fingerprint BLOB,
+    agent INTEGER, file INTEGER, time INTEGER, path TEXT,
+    PRIMARY KEY (source, host, device, inode, length, fingerprint, agent, file)
+) WITHOUT ROWID;
+CREATE TABLE positions (
+    topic TEXT, partition INTEGER, next_offset INTEGER, topic_id TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (topic, partition)
+) WITHOUT ROWID;
+CREATE INDEX tallies_by_bucket ON tallies (bucket);
+CREATE TABLE meta (one INTEGER PRIMARY KEY CHECK (one = 1), refused INTEGER, taken INTEGER);
+INSERT INTO meta VALUES (1, 0, 0)
+"""
+
+UPGRADES = {1: "ALTER TABLE positions ADD COLUMN topic_id TEXT NOT NULL DEFAULT ''"}
+ADDITIONS = (
+    """
+CREATE TABLE IF NOT EXISTS finals (
+    source INTEGER, agent INTEGER, epoch INTEGER, number INTEGER,
+    PRIMARY KEY (source, agent, epoch, number)
+) WITHOUT ROWID
+""",
+    "CREATE TABLE IF NOT EXISTS beginnings (agent INTEGER PRIMARY KEY, time INTEGER)",
+    """
+CREATE TABLE IF NOT EXISTS bounds (agent INTEGER PRIMARY KEY, lateness INTEGER, ahead INTEGER)
+""",
+    """
+CREATE TABLE IF NOT EXISTS inodes (
+    source INTEGER, host TEXT, inode INTEGER, agent INTEGER, file INTEGER, time INTEGER, path TEXT,
+    born INTEGER, replaced INTEGER,
+    PRIMARY KEY (source, host, inode, agent, file)
+) WITHOUT ROWID
+""",
+    """
+CREATE INDEX IF NOT EXISTS inodes_by_birth ON inodes (source, host, inode, born, agent)
+WHERE born IS NOT NULL
+""",
+    "CREATE INDEX IF NOT EXISTS inodes_by_file ON inodes (agent, file)",
+    "CREATE TABLE IF NOT EXISTS unread (fingerprint TEXT PRIMARY KEY, count INTEGER)",
+    """
+CREATE TABLE IF NOT EXISTS unread_from (
+    topic TEXT, partition INTEGER, next_offset INTEGER, topic_id TEXT NOT NULL,
+    PRIMARY KEY (topic, partition)
+) WITHOUT ROWID
+""",
+    """
+CREATE TABLE IF NOT EXISTS heard (
+    tier TEXT, producer TEXT, time INTEGER, PRIMARY KEY (tier, producer)
+) WITHOUT ROWID
+""",
+    """
+CREATE TABLE IF NOT EXISTS readings (
+    tier TEXT, producer TEXT, window INTEGER, least INTEGER, earlier INTEGER, earliest INTEGER,
+    PRIMARY KEY (tier, producer)
+) WITHOUT ROWID
+""",
+    """
+CREATE TABLE IF NOT EXISTS seals_ahead (
+    agent INTEGER, epoch INTEGER, number INTEGER, taken INTEGER, PRIMARY KEY (agent, epoch, number)
+) WITHOUT ROWID
+""",
+    """
+CREATE TABLE IF NOT EXISTS offsets (
+    agent INTEGER, topic TEXT, topic_id TEXT, partition INTEGER, first INTEGER, last INTEGER,
+    PRIMARY KEY (agent, topic, topic_id, partition)
+) WITHOUT ROWID
+""",
+    """
+CREATE TABLE IF NOT EXISTS host_names (
+    agent INTEGER PRIMARY KEY, epoch INTEGER, number INTEGER, time INTEGER, host TEXT
+)
+""",
+    "CREATE INDEX IF NOT EXISTS host_names_by_name ON host_names (host)",
+    """
+CREATE TABLE IF NOT EXISTS resumed (
+    agent INTEGER, epoch INTEGER, taken INTEGER, PRIMARY KEY (agent, epoch)
+) WITHOUT ROWID
+""",
+    """
+CREATE TABLE IF NOT EXISTS overlaps (
+    agent INTEGER, other INTEGER, PRIMARY KEY (agent, other)
+) WITHOUT ROWID
+""",
+    """
+CREATE TABLE IF NOT EXISTS decisions (
+    id INTEGER, value BLOB, revoked INTEGER, source INTEGER, bucket INTEGER, PRIMARY KEY (id, value)
+) WITHOUT ROWID
+""",
+    "CREATE INDEX IF NOT EXISTS decisions_by_bucket ON decisions (source, bucket)",
+    """
+CREATE TABLE IF NOT EXISTS recounts (
+    source INTEGER, output TEXT, value BLOB, PRIMARY KEY (source, output)
+) WITHOUT ROWID
+""",
+)
+"""Which seals are last words; when agents were heard first; what they take event times to be; when
+the inodes of announced files were made, and whose content lay there before (see rereading);
+messages of schemas that this version does not have, and from where the topics are to be read again
+by one that has them; when senders were heard, their clocks, seals of clocks that were ahead, when
+agents went on in a new epoch, and where agents' messages lie (see hearing), and which of them
+were alive side by side (see overlaps); what their hosts are called, by the order of their
+messages; what people decided and recounts found, as they said it. Tables that a program without
+them does not miss: it opens the store all the same, so an upgrade of the collector can go back; so
+they make no new format."""

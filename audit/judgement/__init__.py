@@ -1,0 +1,27 @@
+"""The judgement: what follows from the evidence. Pure; docs/delivery.md, section 6, has the rules.
+
+What is expected:
+
+    roster            the hosts whose agents must seal
+    retired_places    the places and hosts that nobody waits for any more
+    policy            what the audit expects, and how long it waits
+    clocks            whose clock is wrong: ours, or a sender's
+    newest_agents     which agents of a host are waited for
+    expectation       which agents must seal a topic, and up to when others may have lines unread
+
+How a bucket is judged:
+
+    verdict           statuses, findings, and the verdict on a bucket
+    reasons           findings in words
+    counting_places   who counts a topic where
+    rules             one module for each rule that keeps a bucket from being complete
+    topic_judgement   the verdict on each bucket of a topic
+
+What is made of it:
+
+    standing          of every bucket together, topic by topic
+    hosts             the hosts as their agents speak of themselves
+    host_proofs       whether hosts are proven healthy since a moment
+    sender_states     who counts, and is good, silent, late or retired
+    acceptances       which findings a person can accept
+"""

@@ -1,0 +1,150 @@
+"""Which findings of which buckets a person can accept, or take back. Pure.
+
+Only what is there is accepted: each acceptance names the findings and warnings of one bucket as
+they are now. A bucket that is not due is not accepted, because it may still become complete; nor is
+anything while a newer version's messages cannot be read, because they may say anything of any
+bucket.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from skidway.audit.judgement import reasons
+from skidway.audit.judgement.retired_places import check, is_same
+from skidway.audit.judgement.verdict import BucketVerdict, Place, Status
+from skidway.audit.topic.decisions import Acceptance, Retirement, Revocation
+from skidway.errors import ConfigurationRefused, UsageError
+
+ID_BITS = 63
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Who decides, when and why."""
+
+    time_ms: int
+    person: str
+    reason: str
+
+
+def acceptances(found: Sequence[BucketVerdict], signed: Signature) -> list[Acceptance]:
+    """One for each bucket that has something to accept. Raises UsageError where none has."""
+    accepted = [
+        Acceptance(
+            new_id(), signed.time_ms, signed.person, signed.reason,
+            verdict.source, verdict.bucket, verdict.bucket_ms, names,
+        )
+        for verdict in found
+        if verdict.due and (names := verdict.unaccepted())
+    ]  # fmt: skip
+    if not accepted:
+        raise UsageError(_nothing_to_accept(found))
+    return accepted
+
+
+def revocations(
+    found: Sequence[BucketVerdict], accepted: Iterable[Acceptance], signed: Signature
+) -> list[Revocation]:
+    """One for each acceptance of these buckets, whether it covers anything now or not. accepted:
+    all that stand. Raises UsageError where there is none."""
+    buckets = {(x.source, x.bucket, x.bucket_ms) for x in found}
+    ids = [each.id for each in accepted if (each.source, each.bucket, each.bucket_ms) in buckets]
+    if not ids:
+        raise UsageError("Nothing of these buckets was accepted.")
+    said = (signed.time_ms, signed.person, signed.reason)
+    return [Revocation(new_id(), *said, each) for each in ids]
+
+
+def retirement(place: str, known: Sequence[Place], signed: Signature) -> Retirement:
+    """Raises UsageError for a text that names no place, or one that holds for none that counted.
+
+    known: the places that counted, as they are with this one retired, too.
+    """
+    try:
+        check([place], "PLACE")
+    except ConfigurationRefused as error:
+        raise UsageError(f"{error}.") from error
+    if not any(each.is_retired for each in known):
+        names = ", ".join(sorted(reasons.of_place(each) for each in known)) or "none"
+        raise UsageError(f"{place} never counted anything; these places did: {names}.")
+    return Retirement(new_id(), signed.time_ms, signed.person, signed.reason, place)
+
+
+def reinstatements(
+    place: str,
+    retirements: Sequence[Retirement],
+    signed: Signature,
+    others: Mapping[str, Sequence[Place]] | None = None,
+) -> list[Revocation]:
+    """Takes the retirements of a place back. Raises UsageError where there is none; others: what
+    else retires it, see other_retirements."""
+    ids = [each.id for each in retirements if is_same(each.place, place)]
+    if not ids and others:
+        raise UsageError(f"{place} was not retired by these words, but by {_and(others)}.")
+    if not ids:
+        raise UsageError(
+            f"{place} was not retired by this command; where retired.places in audit.yml names it,"
+            " take it out there."
+        )
+    said = (signed.time_ms, signed.person, signed.reason)
+    return [Revocation(new_id(), *said, each) for each in ids]
+
+
+def other_retirements(
+    place: str,
+    texts: Iterable[str],
+    retirements: Iterable[Retirement],
+    held: Callable[[str], Sequence[Place]],
+) -> dict[str, Sequence[Place]]:
+    """What else retires a place or a part of it, in words, with what it retires.
+
+    texts: those of the settings; held: of the places that counted and belong to this one, those
+    that a text retires.
+    """
+    found: dict[str, Sequence[Place]] = {}
+    for text in texts:
+        if held(text) or is_same(text, place):
+            found[f"{text!r} in retired.places"] = held(text)
+    for each in retirements:
+        if not is_same(each.place, place) and held(each.place):
+            found[f"{each.place!r} of {each.person} ({each.reason})"] = held(each.place)
+    return found
+
+
+def reinstated(place: str, known: Iterable[Place], others: Mapping[str, Sequence[Place]]) -> str:
+    """What is to be said once its retirements are taken back. known: what belongs to it."""
+    if not others:
+        return f"{place} counts again."
+    left = {each for found in others.values() for each in found}
+    if left >= set(known):
+        return f"{place} stays retired, by {_and(others)}."
+    names = ", ".join(sorted(reasons.of_place(replace(x, is_retired=False)) for x in left))
+    return f"{place} counts again, but for {names}: retired by {_and(others)}."
+
+
+def _and(words: Iterable[str]) -> str:
+    return " and ".join(words)
+
+
+def new_id() -> int:
+    """Random, above 0 and below 2^63."""
+    return secrets.randbits(ID_BITS) or 1
+
+
+def _nothing_to_accept(found: Sequence[BucketVerdict]) -> str:
+    if not found:
+        return "No bucket of this topic and time has any counts: there is nothing to accept."
+    if all(x.status is Status.COMPLETE and not x.warnings for x in found):
+        return "All of these buckets are complete: there is nothing to accept."
+    if any(x.is_accepted or x.is_warned_and_accepted for x in found):
+        return "What is against these buckets was accepted already."
+    young = [x for x in found if not x.due]
+    if young:
+        when = reasons.of_time(young[0].bucket)
+        is_lost = young[0].status is Status.LOST
+        more = "more of it may be lost yet" if is_lost else "it may still become complete"
+        return f"The bucket of {when} is too young: {more}. Accept it once it is due."
+    return "These buckets are open only: they may still become complete."

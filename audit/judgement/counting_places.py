@@ -1,0 +1,123 @@
+"""Who counts a topic where: of several epochs the newest, partition by partition. Pure.
+
+A place that is retired is among them: what it has counted is compared, and what it lacks is said.
+It is held against the tier where another place of the tier is not retired, and has not the topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from skidway.audit.evidence.evidence import Evidence, SenderKey, TopicEvidence
+from skidway.audit.judgement import reasons
+from skidway.audit.judgement.retired_places import RetiredPlaces
+from skidway.audit.judgement.verdict import Finding, Place, Status
+from skidway.audit.topic.messages import Tier
+from skidway.kafka.source import Source
+
+_SEVERAL_PLACES = (Tier.MIRROR, Tier.HDFS)
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """A place that counts a topic, the senders whose counts hold there, and what is doubtful."""
+
+    place: Place
+    senders: tuple[SenderKey, ...]
+    findings: tuple[Finding, ...]
+
+
+def counting_places(
+    evidence: Evidence, topic: TopicEvidence, tiers: Collection[Tier], retired: RetiredPlaces
+) -> Iterator[Counting]:
+    """Per place of these tiers the senders of the highest epoch of each partition: they replace
+    all others. In the evidence senders are in the order in which they were first heard."""
+    places: dict[Place, list[SenderKey]] = {}
+    for key in sorted(topic.coverage):
+        if key.tier in tiers and key in evidence.senders:
+            places.setdefault(place_of(key, evidence, retired), []).append(key)
+    heard = {key: order for order, key in enumerate(evidence.senders)}
+    for place, keys in places.items():
+        owners: dict[int, list[SenderKey]] = {}
+        for key in keys:
+            for partition in topic.coverage[key]:
+                owners.setdefault(partition, []).append(key)
+        yield _newest_epochs(place, keys, owners, heard, evidence)
+
+
+def needed_still(
+    evidence: Evidence, source: Source, places: Collection[Counting], retired: RetiredPlaces
+) -> set[Tier]:
+    """Tiers in which only retired places have the topic, while others are not retired: one of these
+    may still have to take it. A cluster that is retired itself gives nothing more to any."""
+    if retired.holds_cluster(source.cluster):
+        return set()
+    here = {tier: [x.place for x in places if x.place.tier is tier] for tier in _SEVERAL_PLACES}
+    gone = {tier for tier, found in here.items() if found and all(x.is_retired for x in found)}
+    return {
+        key.tier
+        for key in evidence.senders
+        if key.tier in gone and not place_of(key, evidence, retired).is_retired
+    }
+
+
+def place_of(key: SenderKey, evidence: Evidence, retired: RetiredPlaces) -> Place:
+    """Where a known sender counts."""
+    cluster = evidence.senders[key].cluster
+    name = key.producer if key.tier is Tier.HDFS else cluster
+    return Place(key.tier, name, retired.holds(key.tier, name, cluster))
+
+
+def _newest_epochs(
+    place: Place,
+    keys: list[SenderKey],
+    owners: dict[int, list[SenderKey]],
+    heard: Mapping[SenderKey, int],
+    evidence: Evidence,
+) -> Counting:
+    current: dict[SenderKey, None] = {}
+    replaced: set[SenderKey] = set()
+    findings: list[Finding] = []
+    for partition, contenders in owners.items():
+        epoch = max(key.epoch for key in contenders)
+        newest = [key for key in contenders if key.epoch == epoch]
+        current.update(dict.fromkeys(newest))
+        older = [key for key in contenders if key.epoch < epoch]
+        replaced.update(older)
+        findings += _behind_their_time(older, newest, heard)
+        findings += _used_again(older, newest, evidence)
+        if len(newest) > 1:
+            names = " and ".join(reasons.of_sender(key) for key in newest)
+            findings.append(Finding(Status.UNKNOWN, f"{names} both count partition {partition}"))
+    for key in keys:
+        if key in current and key in replaced:
+            words = f"{reasons.of_sender(key)} is replaced in some partitions only"
+            findings.append(Finding(Status.UNKNOWN, words))
+    return Counting(place, tuple(current), tuple(findings))
+
+
+def _used_again(
+    older: list[SenderKey], newest: list[SenderKey], evidence: Evidence
+) -> Iterator[Finding]:
+    """An output that began anew with the number of an epoch that was heard before, under a higher
+    one: what it counts is replaced, and may be all that there is now. Of a counter it was more
+    likely a copy that ran, and the higher epoch is what mends that."""
+    for key in older:
+        if key.tier is Tier.HDFS and evidence.senders[key].cloned_at is not None:
+            words = f"{reasons.of_sender(key)} used epoch {key.epoch} again, which epoch"
+            yield Finding(Status.UNKNOWN, f"{words} {newest[0].epoch} replaces")
+
+
+def _behind_their_time(
+    older: list[SenderKey], newest: list[SenderKey], heard: Mapping[SenderKey, int]
+) -> Iterator[Finding]:
+    """Who began anew takes an epoch above all that he knows of. One that was heard for the first
+    time behind a higher one did not know of it: what it counts may be all that there is now."""
+    first = min(heard[key] for key in newest)
+    for key in older:
+        if heard[key] > first:
+            words = f"{reasons.of_sender(key)} began epoch {key.epoch} after epoch"
+            yield Finding(
+                Status.UNKNOWN, f"{words} {newest[0].epoch}, which replaces what it counts"
+            )

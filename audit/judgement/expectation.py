@@ -1,0 +1,136 @@
+"""Whom a topic waits for, and which seals hold there. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
+from skidway.audit.evidence.evidence import (
+    Evidence,
+    SealNote,
+    SenderKey,
+    TopicEvidence,
+)
+from skidway.audit.judgement.newest_agents import namesakes, newest_agents, unread_until
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.topic.messages import NEVER_SEALED, Tier
+from skidway.kafka.source import Source
+
+
+class Expectation:
+    """Of one source topic: the agents that it knows, and those that must have sealed it.
+
+    topics: what was said of the topic and, for a topic of rejects, of the one whose lines were
+    rejected. namesakes: the same of all topics of these names, since one that is made again has
+    another id, and the same agents: who seals the new one has settled all that was for the old one,
+    and who was heard of the old one only may have lines for the new one. known: every agent that
+    announced, sealed or sent to any of them. agents: those that must have
+    sealed, also where they sent nothing; of a host that the roster names its newest
+    (newest_agents). replaced: the others of such a host, each with the clock (ms) up to which what
+    it had unread was written.
+    """
+
+    def __init__(self, evidence: Evidence, source: Source, policy: Policy, now_ms: int) -> None:
+        self._evidence = evidence
+        self._roster = policy.roster
+        self._cluster = source.cluster
+        self._name = source.topic.removesuffix(REJECTED_SUFFIX)
+        self.topics = [evidence.topic(each) for each in _related(evidence, source)]
+        self.namesakes = [evidence.topic(each) for each in _of_names(evidence, source)]
+        self.known = {agent for topic in self.namesakes for agent in topic.agents}
+        waited = {agent for agent in self.known if not self.is_retired(agent)}
+        self._silence_ms = policy.silence_ms
+        self._newest = self._newest_of_hosts(waited, now_ms)
+        is_told = Tier.AGENT in policy.tiers
+        self.agents = self._expected(waited) if is_told else set()
+        self.replaced = self._replaced(waited - self.agents) if is_told else {}
+
+    def unheard(self) -> list[str]:
+        """Hosts that must report the topic, and did not: no agent of theirs ever spoke of it but
+        such as are retired by their ids, and these speak for their host no more."""
+        heard = {self._host(agent) for agent in self.known if not self.is_retired(agent)}
+        return sorted(self._roster.hosts(self._cluster, self._name) - heard)
+
+    def is_retired(self, agent: int) -> bool:
+        """Whether nobody waits for this agent."""
+        return self._roster.is_retired(self._cluster, self._host(agent), agent)
+
+    def is_gone(self, agent: int) -> bool:
+        """Whether it may leave for good: it is retired, or its host has a newer agent."""
+        if self.is_retired(agent):
+            return True
+        newest = self._newest.get(self._host(agent), [])
+        return not self._roster.is_silent and agent not in newest
+
+    def side_by_side(self, agent: int) -> list[int]:
+        """The agents of its host that are waited for side by side, it and others; none if it is
+        alone."""
+        newest = self._newest.get(self._host(agent), [])
+        found = namesakes(self._evidence, newest)
+        return sorted(found) if agent in found else []
+
+    def _expected(self, waited: set[int]) -> set[int]:
+        if self._roster.is_silent:
+            return waited
+        return {
+            agent
+            for host, agents in self._newest.items()
+            for agent in agents
+            if self._roster.expects(self._cluster, self._name, host)
+        }
+
+    def _replaced(self, others: set[int]) -> dict[int, int]:
+        found = {}
+        for agent in others:
+            host = self._host(agent)
+            if self._roster.expects(self._cluster, self._name, host):
+                found[agent] = unread_until(
+                    self._evidence, agent, self._of_host(host), self._silence_ms
+                )
+        return found
+
+    def _of_host(self, host: str) -> list[int]:
+        return [agent for agent in self.known if self._host(agent) == host]
+
+    def _newest_of_hosts(self, waited: set[int], now_ms: int) -> dict[str, list[int]]:
+        by_host: dict[str, set[int]] = {}
+        for agent in waited:
+            by_host.setdefault(self._host(agent), set()).add(agent)
+        return {
+            host: newest_agents(self._evidence, agents, self._silence_ms, now_ms)
+            for host, agents in by_host.items()
+        }
+
+    def _host(self, agent: int) -> str:
+        return self._evidence.hosts.get(agent, "")
+
+
+def usable_seals(evidence: Evidence, topics: Iterable[TopicEvidence], agent: int) -> list[SealNote]:
+    """The agent's seals of these topics, oldest first, without those numbered like another
+    content, and those that only say that it has the topic."""
+    found = []
+    for seal in {seal for topic in topics for seal in topic.seals.get(agent, ())}:
+        if seal.sealed_until == NEVER_SEALED:
+            continue
+        numbers = evidence.senders.get(SenderKey(Tier.AGENT, str(agent), seal.epoch))
+        cloned_at = None if numbers is None else numbers.cloned_at
+        if cloned_at is None or seal.number < cloned_at:
+            found.append(seal)
+    return sorted(found)
+
+
+def _of_names(evidence: Evidence, source: Source) -> list[Source]:
+    """Of any id, the topic itself among them."""
+    names = {source.topic, source.topic.removesuffix(REJECTED_SUFFIX)}
+    named = [x for x in evidence.topics if x.cluster == source.cluster and x.topic in names]
+    return named if source in named else [source, *named]
+
+
+def _related(evidence: Evidence, source: Source) -> list[Source]:
+    """The topic itself, and for a topic of rejects the one whose lines were rejected."""
+    if not source.topic.endswith(REJECTED_SUFFIX):
+        return [source]
+    name = source.topic.removesuffix(REJECTED_SUFFIX)
+    here = (source.cluster, source.cluster_id, name)
+    parents = [x for x in evidence.topics if (x.cluster, x.cluster_id, x.topic) == here]
+    return [source, *parents]

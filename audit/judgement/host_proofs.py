@@ -1,0 +1,185 @@
+"""Whether hosts are proven healthy since a moment: the decision of `skidway audit wait`. Pure.
+
+The moment lies in a bucket, and of that bucket proof is asked. For each host, by each agent that
+counts as its newest (newest_agents):
+
+    heard      an agent of it was heard, and is not silent
+    sealed     each of its topics is sealed past the end of that bucket, and of each later one that
+               is due: all bytes that lay in the files until then are acknowledged by the brokers,
+               and counted
+    counted    these buckets are complete in the tiers asked for: the same records in each, nothing
+               lost, no message missing. Lateness is not waited for: a bucket behind which the agent
+               has sealed counts as it is now
+
+So a host that writes nothing is proven by its seals, and one that writes by what the other tiers
+have of it; the answer does not take longer than that bucket lasts, a seal, and the counters.
+Buckets that are not over, or too young to be due, are not asked about: there are always some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from skidway.audit.counts import bucket
+from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
+from skidway.audit.evidence.evidence import BucketId, Evidence
+from skidway.audit.judgement import reasons
+from skidway.audit.judgement.clocks import present_ms
+from skidway.audit.judgement.hosts import AgentState, HostState, HostStatus, survey
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.topic_judgement import TopicJudgement
+from skidway.audit.judgement.verdict import AgentVerdict, Status
+from skidway.errors import UsageError
+from skidway.kafka.source import Source
+
+BUCKETS_MAX = 10_080
+"""A week of minutes; `report` is the question about longer ago."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What is known of one host of one cluster. reasons: why it is short; none: it is proven."""
+
+    state: HostState
+    reasons: tuple[str, ...]
+
+    @property
+    def is_short(self) -> bool:
+        """Whether something is missing."""
+        return bool(self.reasons)
+
+
+def proofs(
+    evidence: Evidence,
+    policy: Policy,
+    hosts: Iterable[str],
+    since_ms: int,
+    now_ms: int,
+    bucket_ms: int = bucket.DEFAULT_BUCKET_MS,
+) -> list[Proof]:
+    """One for each cluster of each host, as far as the roster names the host; where it does not,
+    for each cluster in which the host was heard. bucket_ms: size of buckets where none is seen.
+
+    Raises UsageError for a host that no roster names and nobody heard, for a retired one, and for a
+    moment more than BUCKETS_MAX ago.
+    """
+    asking = _Asking(evidence, policy, since_ms, now_ms, bucket_ms)
+    states = survey(evidence, policy, now_ms)
+    chosen = [state for host in dict.fromkeys(hosts) for state in _states_of(host, states, policy)]
+    return [Proof(state, tuple(asking.reasons(state))) for state in chosen]
+
+
+def _states_of(host: str, states: Sequence[HostState], policy: Policy) -> list[HostState]:
+    found = [state for state in states if state.host == host]
+    clusters = policy.roster.clusters(host)
+    if clusters and None not in clusters:
+        found = [state for state in found if state.cluster in clusters]
+    if not found:
+        raise UsageError(
+            f"--host {host}: no roster names this host, and no agent of it was ever heard."
+        )
+    waited = [state for state in found if state.status is not HostStatus.RETIRED]
+    if not waited:
+        raise UsageError(f"--host {host}: it is retired, so nobody waits for it.")
+    return waited
+
+
+class _Asking:
+    def __init__(
+        self, evidence: Evidence, policy: Policy, since_ms: int, now_ms: int, bucket_ms: int
+    ) -> None:
+        self._evidence = evidence
+        self._policy = policy
+        self._at_once = replace(policy, lateness_ms=0)
+        self._since_ms = since_ms
+        self._now_ms = now_ms = present_ms(evidence, policy, now_ms)
+        self._judgements: dict[Source, tuple[TopicJudgement, TopicJudgement]] = {}
+        seen = (size for topic in evidence.topics.values() for _, size in topic.tallies)
+        size = max(seen, default=bucket_ms)
+        self._first: BucketId = bucket.start_of(since_ms, size), size
+        due_until = bucket.start_of(now_ms - policy.lateness_ms, size)
+        self._needed = max(sum(self._first), due_until)
+        if self._needed - self._first[0] > BUCKETS_MAX * size:
+            raise UsageError(
+                f"--since: {reasons.of_time(since_ms)} is more than {BUCKETS_MAX:,} buckets ago."
+            )
+
+    def reasons(self, state: HostState) -> Iterator[str]:
+        if state.status is HostStatus.NEVER_HEARD:
+            yield "no agent of it was ever heard"
+            return
+        if state.status is HostStatus.SILENT:
+            yield f"its agent is silent since {reasons.of_time(state.last_heard_ms)}"
+        if state.status is HostStatus.BEHIND:
+            yield f"its agent is {reasons.of_delay(state.behind_ms)}"
+        for agent in state.agents:
+            whose = f"agent {agent.agent}: " if len(state.agents) > 1 else ""
+            yield from (whose + reason for reason in self._unproven(state.cluster, agent))
+
+    def _unproven(self, cluster: str | None, state: AgentState) -> Iterator[str]:
+        if not state.topics:
+            yield "its agent has not said yet which topics it has"
+        unsealed = {
+            topic: reason
+            for topic, until in state.topics.items()
+            if (reason := self._unsealed(topic, until)) is not None
+        }
+        yield from unsealed.values()
+        for source, evidence in self._evidence.topics.items():
+            if source.cluster == cluster and state.agent in evidence.agents:
+                is_sealed = source.topic.removesuffix(REJECTED_SUFFIX) not in unsealed
+                yield from self._uncounted(state.agent, source, is_sealed=is_sealed)
+
+    def _unsealed(self, topic: str, until: int | None) -> str | None:
+        needed = self._needed
+        if until is None:
+            return f"topic {topic} was never sealed"
+        if until < needed or self._now_ms < needed:
+            return (
+                f"topic {topic} is sealed only to {reasons.of_time(until)},"
+                f" not yet to {reasons.of_time(needed)}"
+            )
+        if until > self._now_ms + self._policy.lateness_ms:
+            return f"topic {topic} is sealed to {reasons.of_time(until)}, which is still to come"
+        return None
+
+    def _uncounted(self, agent: int, source: Source, *, is_sealed: bool) -> Iterator[str]:
+        """is_sealed: the topic, by its name. What is open only because of a seal was said already,
+        or it will be, once the agent seals the topic of now."""
+        tallies = self._evidence.topic(source).tallies
+        for each in self._buckets(agent, source):
+            counted = agent in tallies.get(each, {})
+            least = Status.OPEN if is_sealed and counted else Status.INCOMPLETE
+            for found in self._verdicts(agent, source, each):
+                if found.residue >= least:
+                    when = reasons.of_time(each[0])
+                    words = "; ".join(found.reasons)
+                    yield f"bucket {when} of topic {source.topic} is {found.status.word}: {words}"
+                    break
+
+    def _buckets(self, agent: int, source: Source) -> list[BucketId]:
+        """The bucket of the moment, and those behind it that are due, also where nobody counted
+        anything: what is not known of a bucket may be why."""
+        now_ms, lateness_ms = self._now_ms, self._policy.lateness_ms
+        start, size = self._first
+        found = {(each, size) for each in range(start, self._needed, size)}
+        for (start, size), by_agent in self._evidence.topic(source).tallies.items():
+            end = start + size
+            asked = start <= self._since_ms or end + lateness_ms <= now_ms
+            if agent in by_agent and end > self._since_ms and asked:
+                found.add((start, size))
+        return sorted(found)
+
+    def _verdicts(self, agent: int, source: Source, each: BucketId) -> Iterator[AgentVerdict]:
+        """As it is now, and as it is with lateness: then it may be open, but nothing graver."""
+        if source not in self._judgements:
+            self._judgements[source] = (
+                TopicJudgement(self._evidence, source, self._at_once, self._now_ms),
+                TopicJudgement(self._evidence, source, self._policy, self._now_ms),
+            )
+        at_once, late = self._judgements[source]
+        yield at_once.agent(agent, each)
+        found = late.agent(agent, each)
+        if found.residue > Status.OPEN:
+            yield found

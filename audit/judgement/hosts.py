@@ -1,0 +1,189 @@
+"""The hosts as their agents speak of themselves: expected, heard, behind, silent, retired. Pure.
+
+A host is one of a cluster; one that reports to two clusters stands here twice, with an agent in
+each. What is said of it is said of its newest agents (newest_agents): normally of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from skidway.audit.counts.counts import NO_AGENT
+from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
+from skidway.audit.evidence.evidence import Evidence, agent_named
+from skidway.audit.judgement.clocks import behind_ms, ours_ahead_ms
+from skidway.audit.judgement.expectation import usable_seals
+from skidway.audit.judgement.newest_agents import namesakes, newest_agents
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.topic.messages import Tier
+from skidway.kafka.source import Source
+
+HostKey = tuple[str | None, str]
+"""Cluster (None: the roster does not say which, and nobody was heard) and host."""
+
+
+class HostStatus(StrEnum):
+    """What can be said of a host."""
+
+    REPORTING = "reporting"
+    BEHIND = "behind"
+    SILENT = "silent"
+    NEVER_HEARD = "never heard"
+    RETIRED = "retired"
+
+
+MISSED = (HostStatus.BEHIND, HostStatus.SILENT, HostStatus.NEVER_HEARD)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentState:
+    """One agent of a host. topics: by name, those that the roster names for the host and those that
+    the agent speaks of; until when (ms) the agent has sealed each, None for never."""
+
+    agent: int
+    topics: dict[str, int | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class HostState:
+    """One host of one cluster.
+
+    agents: the newest ones, the one heard last first; none if none was heard of. topics: those of
+    all of them, or of the roster; until when (ms) each is sealed by all that have it, None for
+    never. expected: somebody waits for it. last_heard_ms: by a clock that was not ahead of ours; 0
+    for never. behind_ms: where it speaks, and by its own clock would be silent, how far it is
+    behind. namesakes: those of the agents that were alive side by side, as on two machines that are
+    called alike; then the host was last heard when the one was that is silent longest.
+    """
+
+    cluster: str | None
+    host: str
+    status: HostStatus
+    expected: bool
+    agents: tuple[AgentState, ...] = ()
+    last_heard_ms: int = 0
+    topics: dict[str, int | None] = field(default_factory=dict)
+    behind_ms: int = 0
+    namesakes: tuple[int, ...] = ()
+
+    @property
+    def sealed_until(self) -> int | None:
+        """Until when all of its topics are sealed, ms; None while one never was."""
+        seals = [until for until in self.topics.values() if until is not None]
+        return min(seals) if seals and len(seals) == len(self.topics) else None
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether it should be heard, and is not, or speaks of long ago."""
+        return self.expected and self.status in MISSED
+
+
+def survey(evidence: Evidence, policy: Policy, now_ms: int) -> list[HostState]:
+    """Every host of the roster and every one ever heard of, by cluster and name."""
+    return _Survey(evidence, policy, now_ms).states()
+
+
+class _Survey:
+    def __init__(self, evidence: Evidence, policy: Policy, now_ms: int) -> None:
+        self._evidence = evidence
+        self._policy = policy
+        self._ours_ahead_ms = ours_ahead_ms(evidence, policy)
+        self._now_ms = now_ms - self._ours_ahead_ms
+        self._speaks_of: dict[int, list[Source]] = {}
+        self._agents: dict[HostKey, set[int]] = {}
+        self._unplaced: dict[str, set[int]] = {}
+        self._place()
+
+    def states(self) -> list[HostState]:
+        keys = sorted({*self._agents, *self._listed()}, key=lambda x: (x[0] or "", x[1]))
+        return [self._state(*key) for key in keys]
+
+    def _place(self) -> None:
+        """Agents by cluster and host; an agent whose cluster nobody knows yet may be of any."""
+        for source, topic in self._evidence.topics.items():
+            for agent in topic.agents:
+                self._speaks_of.setdefault(agent, []).append(source)
+                self._agents.setdefault((source.cluster, self._host(agent)), set()).add(agent)
+        for key, numbers in self._evidence.senders.items():
+            agent = agent_named(key.producer)
+            if key.tier is Tier.AGENT and agent != NO_AGENT and agent not in self._speaks_of:
+                self._speaks_of[agent] = []
+                self._agents.setdefault((numbers.cluster, self._host(agent)), set()).add(agent)
+        for agent, host in self._evidence.hosts.items():
+            if agent not in self._speaks_of and agent != NO_AGENT:
+                self._unplaced.setdefault(host, set()).add(agent)
+
+    def _listed(self) -> Iterator[HostKey]:
+        heard = {host for _, host in self._agents}
+        for entry in self._policy.roster:
+            if entry.cluster is not None or entry.host not in heard:
+                yield entry.cluster, entry.host
+        listed = {entry.host for entry in self._policy.roster}
+        yield from ((None, host) for host in self._unplaced if host not in heard | listed)
+
+    def _host(self, agent: int) -> str:
+        return self._evidence.hosts.get(agent) or f"agent {agent}"
+
+    def _state(self, cluster: str | None, host: str) -> HostState:
+        roster = self._policy.roster
+        found = self._agents.get((cluster, host), set()) | self._unplaced.get(host, set())
+        waited = {agent for agent in found if not roster.is_retired(cluster, host, agent)}
+        is_named = not roster.is_silent and roster.waits_for(cluster, host)
+        counting = waited if is_named else waited or found
+        newest = newest_agents(self._evidence, counting, self._policy.silence_ms, self._now_ms)
+        beside = namesakes(self._evidence, newest)
+        heard = {x: self._evidence.heard_ms((Tier.AGENT, str(x))) for x in newest}
+        heard_ms = min((heard[x] for x in beside), default=max(heard.values(), default=0))
+        late_ms = min(filter(None, map(self._behind_ms, newest)), default=0)
+        is_gone = bool(found) and not waited and not is_named
+        is_retired = roster.is_retired(cluster, host) or is_gone
+        agents = tuple(AgentState(x, self._topics(cluster, host, x)) for x in newest)
+        return HostState(
+            cluster,
+            host,
+            HostStatus.RETIRED if is_retired else self._status(heard_ms, late_ms),
+            not is_retired and roster.waits_for(cluster, host),
+            agents,
+            heard_ms,
+            _of_all(agents) if agents else dict.fromkeys(sorted(roster.topics(cluster, host))),
+            late_ms,
+            tuple(sorted(beside)),
+        )
+
+    def _behind_ms(self, agent: int) -> int:
+        sender = Tier.AGENT, str(agent)
+        return behind_ms(self._evidence, self._policy, sender, self._now_ms, self._ours_ahead_ms)
+
+    def _status(self, heard_ms: int, late_ms: int) -> HostStatus:
+        if heard_ms == 0:
+            return HostStatus.NEVER_HEARD
+        if self._now_ms - heard_ms <= self._policy.silence_ms:
+            return HostStatus.REPORTING
+        return HostStatus.BEHIND if late_ms else HostStatus.SILENT
+
+    def _topics(self, cluster: str | None, host: str, agent: int) -> dict[str, int | None]:
+        """Of a topic that was made again the newest seal counts."""
+        by_name: dict[str, list[Source]] = {
+            name: [] for name in self._policy.roster.topics(cluster, host)
+        }
+        for source in self._speaks_of.get(agent, ()):
+            if source.cluster == cluster:
+                by_name.setdefault(source.topic.removesuffix(REJECTED_SUFFIX), []).append(source)
+        found: dict[str, int | None] = {}
+        for name, sources in sorted(by_name.items()):
+            data = [self._evidence.topic(x) for x in sources if x.topic == name]
+            seals = usable_seals(self._evidence, data, agent)
+            found[name] = seals[-1].vouched_until if seals else None
+        return found
+
+
+def _of_all(agents: tuple[AgentState, ...]) -> dict[str, int | None]:
+    """Until when each topic is sealed by all agents that have it."""
+    found: dict[str, int | None] = {}
+    for name in sorted({name for each in agents for name in each.topics}):
+        seals = [each.topics[name] for each in agents if name in each.topics]
+        known = [until for until in seals if until is not None]
+        found[name] = min(known) if len(known) == len(seals) else None
+    return found

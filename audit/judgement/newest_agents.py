@@ -1,0 +1,110 @@
+"""The agents of a host that count as its newest: the verdict waits for their seals, and the gate
+asks each of them for proof. Pure.
+
+Normally it is one, the agent that was heard last. But its state may have been brought back: so an
+agent that began later counts as well until it is silent, both behind the one heard last and by our
+own clock. And two machines may be called alike: agents that were alive side by side (overlaps) all
+count, silent or not, until they are retired or say another name, since each has files of its own.
+
+Who was heard last, and who began later, no clock says, but the log: a host's clock may have been
+set in between, by any amount. The audit's messages of two agents of a host normally lie in one log.
+Where they do not (a topic with several partitions, one that was made again), each counts until it
+is silent. Only of a store from before offsets were kept the clocks are asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.evidence.hearing import Offsets
+from skidway.audit.topic.messages import Tier
+
+
+def newest_agents(
+    evidence: Evidence, agents: Iterable[int], silence_ms: int, now_ms: int
+) -> list[int]:
+    """Those of one host's agents that count, first the one that was heard last."""
+    ranked = sorted(set(agents), key=lambda x: (evidence.last_heard(x), x), reverse=True)
+    if not ranked:
+        return []
+    last = next((x for x in ranked if not _is_before_any(evidence, x, ranked)), ranked[0])
+    later = [
+        agent
+        for agent in ranked
+        if agent != last
+        and _may_have_begun_later(evidence, agent, last)
+        and not _is_silent(evidence, agent, last, silence_ms, now_ms)
+    ]
+    beside = namesakes(evidence, ranked)
+    return [last, *(x for x in ranked if x != last and (x in later or x in beside))]
+
+
+def namesakes(evidence: Evidence, agents: Iterable[int]) -> set[int]:
+    """Those of one host's agents that were alive side by side."""
+    here = set(agents)
+    return {agent for pair in evidence.overlaps if here.issuperset(pair) for agent in pair}
+
+
+def unread_until(evidence: Evidence, agent: int, of_host: Iterable[int], silence_ms: int) -> int:
+    """The clock (ms) up to which what a replaced agent had unread may have been written: when a
+    newer agent began. One whose clock was set back before that says nothing of it; then a silence
+    behind the last word of the old one, which speaks more often while it lives. 0: no agent began
+    behind its last word."""
+    heard_ms = heard(evidence, agent)
+    began = [_began(evidence, x) for x in of_host if _began_behind(evidence, x, agent)]
+    if not began:
+        return 0
+    return min(began) if min(began) > heard_ms else heard_ms + silence_ms
+
+
+def heard(evidence: Evidence, agent: int) -> int:
+    """When an agent was heard last (ms) by its own clock, by an announcement alone, too."""
+    return max(evidence.last_heard(agent), _began(evidence, agent))
+
+
+def _is_before_any(evidence: Evidence, agent: int, others: Sequence[int]) -> bool:
+    """Whether another one was heard later in the same log."""
+    return any(
+        mine.last < theirs.last
+        for other in others
+        for mine, theirs in _in_one_log(evidence, agent, other)
+    )
+
+
+def _may_have_begun_later(evidence: Evidence, agent: int, last: int) -> bool:
+    both = _in_one_log(evidence, agent, last)
+    if both:
+        return any(mine.first > theirs.first for mine, theirs in both)
+    if evidence.offsets.keys() & {agent, last}:
+        return True
+    return _began(evidence, agent) > _began(evidence, last)
+
+
+def _began_behind(evidence: Evidence, agent: int, before: int) -> bool:
+    """Whether an agent began when the other one had said its last."""
+    both = _in_one_log(evidence, agent, before)
+    if both:
+        return any(mine.first > theirs.last for mine, theirs in both)
+    return _began(evidence, agent) > heard(evidence, before)
+
+
+def _is_silent(evidence: Evidence, agent: int, last: int, silence_ms: int, now_ms: int) -> bool:
+    behind_ms = evidence.last_heard(last) - heard(evidence, agent)
+    ours_ms = now_ms - max(evidence.heard_ms((Tier.AGENT, str(agent))), _capped(evidence, agent))
+    return min(behind_ms, ours_ms) >= silence_ms
+
+
+def _capped(evidence: Evidence, agent: int) -> int:
+    """When it began, if that is not later than anything we have taken."""
+    began = _began(evidence, agent)
+    return min(began, evidence.taken_ms) if evidence.taken_ms else began
+
+
+def _in_one_log(evidence: Evidence, one: int, other: int) -> list[tuple[Offsets, Offsets]]:
+    mine, theirs = evidence.offsets.get(one, {}), evidence.offsets.get(other, {})
+    return [(mine[log], theirs[log]) for log in mine.keys() & theirs.keys()]
+
+
+def _began(evidence: Evidence, agent: int) -> int:
+    return evidence.began.get(agent, 0)

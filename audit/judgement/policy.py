@@ -1,0 +1,60 @@
+"""The policy: what the audit expects, and how long it waits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from skidway.audit.counts import topic_patterns
+from skidway.audit.judgement.roster import Roster
+from skidway.audit.topic.messages import Tier
+from skidway.kafka.source import Source
+
+DEFAULT_LATENESS_MS = 120_000
+DEFAULT_SILENCE_MS = 180_000
+DEFAULT_REJECTS_SHARE = 0.01
+DEFAULT_CLOCK_DIFFERENCE_MS = 60_000
+AHEAD_MS = 3_600_000
+"""Event times further ahead of the reading time than this are not expected: the agents replace
+them, and say from where on. Where one says more, that holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exemption:
+    """Topics that a tier never has, as `<cluster>.<topic>`: names, or patterns of whole names."""
+
+    tier: Tier
+    topics: tuple[str, ...]
+
+    def holds(self, source: Source) -> bool:
+        """Whether the source topic is one of them."""
+        return bool(topic_patterns.choose(self.topics, [f"{source.cluster}.{source.topic}"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the audit expects, and how long it waits.
+
+    tiers: where each record must be counted, but for the exemptions. roster: the hosts whose agents
+    must seal, and those that nobody waits for any more. silence_ms: an agent unheard for so long is
+    dead. lateness_ms, ahead_ms: how late lines come, and how far ahead their times are; where an
+    agent says more of its own, that holds. clock_difference_ms: clocks that differ by more are
+    named. rejects_share: the greatest share of a bucket's records that may be rejects without a
+    warning. retired_places: texts, see retired_places. loads_every_ms: how often each output
+    is loaded; None: nobody says.
+    """
+
+    tiers: tuple[Tier, ...] = (Tier.AGENT, Tier.BROKER, Tier.MIRROR, Tier.HDFS)
+    lateness_ms: int = DEFAULT_LATENESS_MS
+    silence_ms: int = DEFAULT_SILENCE_MS
+    ahead_ms: int = AHEAD_MS
+    clock_difference_ms: int = DEFAULT_CLOCK_DIFFERENCE_MS
+    roster: Roster = field(default_factory=Roster)
+    exemptions: tuple[Exemption, ...] = ()
+    rejects_share: float = DEFAULT_REJECTS_SHARE
+    retired_places: tuple[str, ...] = ()
+    loads_every_ms: int | None = None
+
+    def tiers_of(self, source: Source) -> tuple[Tier, ...]:
+        """Where the records of this source topic must be counted."""
+        exempt = {each.tier for each in self.exemptions if each.holds(source)}
+        return tuple(tier for tier in self.tiers if tier not in exempt)

@@ -1,0 +1,136 @@
+"""The reasons of a verdict in words, for reports and the dashboard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+
+from skidway.audit.counts.counts import NO_AGENT, Sums
+from skidway.audit.evidence.evidence import GapNote, LossNote, SenderKey
+from skidway.audit.judgement.verdict import AgentVerdict, Place
+from skidway.audit.topic.messages import Certainty, Tier
+
+_NAMES_MAX = 3  # in one reason; the rest is counted
+
+
+def difference(first: Place, expected: Sums, place: Place, found: Sums) -> str:
+    """How what two places have counted differs."""
+    name, other = of_place(place), of_place(first)
+    missing = expected.count - found.count
+    if missing > 0:
+        return f"{name} is short by {missing} of {expected.count}"
+    if missing < 0:
+        return f"{name} has {-missing} more than the {expected.count} of {other}"
+    return f"{name} counts as many as {other}, but not the same records"
+
+
+def name_of_difference(words: str, expected: Sums, found: Sums) -> str:
+    """What an acceptance calls it: other records that differ are another difference."""
+    sums = (expected.count, expected.checksum, found.count, found.checksum)
+    return f"{words} ({', '.join(map(str, sums))})"
+
+
+def name_of_lack(words: str, counted: Sums) -> str:
+    """What an acceptance calls it that somebody counted nothing: of more records it is another."""
+    return f"{words} ({counted.count}, {counted.checksum})"
+
+
+def of_place(place: Place) -> str:
+    """A place by its tier, and by its name where it has one."""
+    word = place.tier.value.lower()
+    named = f"{word} {place.name}" if place.name else word
+    return f"{named} (retired)" if place.is_retired else named
+
+
+def of_needed(tier: Tier) -> str:
+    """A tier that has a topic in retired places only."""
+    return f"no place of tier {tier.value.lower()} that is not retired has this topic"
+
+
+def of_sender(key: SenderKey) -> str:
+    """A sender of counts."""
+    word = "agent" if key.tier is Tier.AGENT else f"the {key.tier.value.lower()} counter"
+    return f"{word} {key.producer}"
+
+
+def of_namesakes(agents: Iterable[int]) -> str:
+    """Agents of one host that are alive side by side."""
+    names = " and ".join(map(str, agents))
+    return f"agents {names} report under this host name, and each is waited for"
+
+
+def of_epoch_before_its_seal(epoch: int) -> str:
+    """Lines that an agent delivered before it had sealed anything in a new epoch."""
+    return (
+        f"the agent's epoch {epoch} delivered lines of this bucket before its first seal: they may"
+        " count twice (its state had been an older copy)"
+    )
+
+
+def of_gap(note: GapNote) -> str:
+    """Offsets that a sender could not have."""
+    gap = note.gap
+    return (
+        f"{of_sender(note.sender)} could not read offsets {gap.first} to {gap.end} of"
+        f" partition {gap.partition}: {gap.reason}"
+    )
+
+
+def by_host(agents: Iterable[AgentVerdict]) -> Iterator[str]:
+    """Each reason once, behind the hosts that it is true of."""
+    hosts: dict[str, list[str]] = {}
+    for verdict in agents:
+        for reason in verdict.reasons:
+            name = "" if verdict.agent == NO_AGENT else verdict.name
+            hosts.setdefault(reason, []).append(name)
+    for reason, names in hosts.items():
+        shown = ", ".join(dict.fromkeys(name for name in names[:_NAMES_MAX] if name))
+        more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
+        yield f"{shown}{more}: {reason}" if shown else reason
+
+
+def of_unread(unread: Mapping[str, int]) -> str:
+    """Messages of schemas that this version does not have."""
+    names = ", ".join(sorted(name or "others" for name in unread)[:_NAMES_MAX])
+    return (
+        f"{sum(unread.values())} audit messages have a schema that this version does not have"
+        f" ({names}): a newer version wrote them, and what they say is not known here"
+    )
+
+
+def of_loss(note: LossNote, path: str = "") -> str:
+    """A declared loss. path: where the file was found first; "" where nobody announced it."""
+    loss = note.loss
+    fate = "lost" if loss.certainty is Certainty.LOST else "uncertain"
+    if not path and loss.reason.startswith("/"):  # files that nobody read, by the agent's own words
+        return f"lines are {fate}: {loss.reason}"
+    file = f"{path} (file {loss.file})" if path else f"file {loss.file}"
+    if loss.end is None:
+        return f"what follows byte {loss.first} of {file} is {fate}: {loss.reason}"
+    return f"bytes {loss.first} to {loss.end} of {file} are {fate}: {loss.reason}"
+
+
+def name_of_loss(note: LossNote) -> str:
+    """What an acceptance calls a declared loss, whatever is said of it later."""
+    loss = note.loss
+    end = "?" if loss.end is None else loss.end
+    return f"{loss.certainty.value} {loss.file} {loss.first}-{end}"
+
+
+def of_rejects(rejects: int, records: int, who: str) -> str:
+    """A share of rejects that somebody should look at."""
+    return f"{rejects:,} of {records:,} records were rejected by {who}"
+
+
+def of_delay(behind_ms: int) -> str:
+    """How far somebody is behind who speaks."""
+    return f"{behind_ms // 1000} s behind (its clock, or its messages come late)"
+
+
+def of_time(time_ms: int) -> str:
+    """A time in ms, for people."""
+    try:
+        moment = datetime.fromtimestamp(time_ms / 1000, UTC)
+    except (OverflowError, ValueError):  # no calendar holds it
+        return f"{time_ms} ms"
+    return moment.strftime("%Y-%m-%d %H:%M:%SZ")

@@ -1,0 +1,105 @@
+"""Doublings: which buckets may hold lines that an agent delivered after another one had. Pure.
+
+Announcements say who may have read the same bytes, and from when until when (rereading). Which
+buckets these lines went to is said by the agent's own numbers, whatever event times they have:
+
+    numbers     ----[ L ]----------------------------[ S ]-------------->
+                     at   deltas that may count lines    deltas behind S count none:
+                          for a second time              all that had lain there is in those before
+
+    L   the last seal noted before the other one began (none: from the first delta on)
+    S   the first seal noted after the other one was heard last: it vouches that all bytes that lay
+        in the files are delivered and in deltas, those among them that the other one had read
+
+A bucket that no delta between L's `at` and S touched holds no such line. Until there is an S, every
+later delta may; so while both agents are heard, nothing is cleared. If the agent set bytes apart
+before S, that seal does not vouch that they were read, so it is no S: they may be read later.
+
+The times order the messages of two agents by the clock of their host. In case it was set back
+between them this stands, too: a line has one event time, so a bucket in which both agents counted
+is in doubt. (Lines without a time of their own have that of reading; only these rest on the clock.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from skidway.audit.evidence.evidence import Evidence, SealNote, SenderKey, Tally, TopicEvidence
+from skidway.audit.evidence.rereading import Rereading
+from skidway.audit.judgement.expectation import usable_seals
+from skidway.audit.topic.messages import Tier
+
+_BEGIN = (0, 0)
+
+
+class _Stretch(NamedTuple):
+    """The numbers, as (epoch, number), between which lines may count twice: behind `after` and
+    below `before` (None: no end yet)."""
+
+    after: tuple[int, int]
+    before: tuple[int, int] | None
+    reason: str
+
+    def holds(self, first: tuple[int, int], last: tuple[int, int]) -> bool:
+        return last > self.after and (self.before is None or first < self.before)
+
+
+class Doublings:
+    """Of one topic; asked bucket by bucket."""
+
+    def __init__(self, evidence: Evidence, topic: TopicEvidence) -> None:
+        self._evidence = evidence
+        self._topic = topic
+        self._stretches: dict[int, tuple[_Stretch, ...]] = {}
+        self._groups: dict[int, set[int]] = {}
+        for agent, known in topic.rereadings.items():
+            self._groups.setdefault(known.group, set()).add(agent)
+
+    def reasons(
+        self, agent: int, by_agent: Mapping[int, Mapping[SenderKey, Tally]]
+    ) -> Iterator[str]:
+        """Why what this agent counted in a bucket may be there for a second time; by_agent: what
+        all counted in it."""
+        if agent not in self._topic.rereadings or not by_agent.get(agent):
+            return
+        if self._meets_its_group(agent, by_agent):
+            yield next(iter(self._topic.rereadings[agent])).reason
+        touched = [
+            ((key.epoch, tally.first), (key.epoch, tally.last))
+            for key, tally in by_agent[agent].items()
+            if key.tier is Tier.AGENT
+        ]
+        for stretch in self._stretches_of(agent):
+            if any(stretch.holds(*numbers) for numbers in touched):
+                yield stretch.reason
+
+    def _meets_its_group(self, agent: int, by_agent: Mapping[int, object]) -> bool:
+        group = self._groups[self._topic.rereadings[agent].group]
+        fewer, more = sorted((group, by_agent), key=len)
+        return any(x != agent and x in more for x in fewer)
+
+    def _stretches_of(self, agent: int) -> tuple[_Stretch, ...]:
+        if agent not in self._stretches:
+            seals = usable_seals(self._evidence, [self._topic], agent)
+            self._stretches[agent] = tuple(
+                self._stretch(agent, seals, each) for each in self._topic.rereadings[agent]
+            )
+        return self._stretches[agent]
+
+    def _stretch(self, agent: int, seals: list[SealNote], reread: Rereading) -> _Stretch:
+        since = reread.since_ms
+        before = [x for x in seals if since is not None and x.sealed_until < since]
+        at = (before[-1].epoch, before[-1].at) if before else _BEGIN
+        end = None
+        if self._evidence.last_heard(agent) > reread.until_ms:
+            begin = before[-1][:2] if before else _BEGIN
+            later = (x for x in seals if x[:2] > begin and x.sealed_until > reread.until_ms)
+            end = next((x[:2] for x in later), None)
+            if end is not None and self._sets_apart(agent, begin, end):
+                end = None
+        return _Stretch(at, end, reread.reason)
+
+    def _sets_apart(self, agent: int, begin: tuple[int, int], end: tuple[int, int]) -> bool:
+        losses = self._topic.losses.get(agent, ())
+        return any(begin < (x.epoch, x.number) < end for x in losses)

@@ -1,0 +1,44 @@
+"""Epochs: what lies between an agent's old epoch and its new one. Pure.
+
+An agent takes a new epoch where its state is an older copy. What the old epoch did behind that
+copy, and what the new one delivered before its first seal, may count twice or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from skidway.audit.evidence.evidence import BucketId
+from skidway.audit.judgement import reasons
+from skidway.audit.judgement.rules.topic_facts import Tallies, TopicFacts, name_of_doubt
+from skidway.audit.judgement.verdict import Finding, Status
+
+
+def findings(
+    facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
+) -> Iterator[Finding]:
+    """Of one agent: what lies between each two of its epochs that follow each other."""
+    epochs = facts.epochs.get(agent, [])
+    if epochs and epochs[0].epoch > 1:  # what was before it has left no trace
+        epochs = [epochs[0]._replace(epoch=0), *epochs]
+    for old, new in pairwise(epochs):
+        until = [x for x in facts.seals[agent] if x.epoch == old.epoch]
+        since = [x for x in facts.seals[agent] if x.epoch >= new.epoch]
+        proven = bool(until) and until[-1].vouched_until >= facts.due(bucket)
+        untouched = old not in tallies or (until and tallies[old].last <= until[-1].at)
+        resumed_ms = max(
+            facts.evidence.resumed.get((agent, epoch), 0)
+            for epoch in {new.epoch, *(x.epoch for x in since[:1])}
+        )
+        before = not since or bucket[0] <= max(since[0].sealed_until, resumed_ms)
+        if before and not (proven and untouched):
+            yield Finding(
+                Status.UNKNOWN,
+                f"the agent's epoch {new.epoch} sealed nothing before this bucket"
+                " (its state had been an older copy)",
+            )
+        first = (new.epoch, tallies[new].first) if new in tallies else None
+        if first is not None and not (since and first > since[0][:2]):
+            words = reasons.of_epoch_before_its_seal(new.epoch)
+            yield Finding(Status.UNKNOWN, words, name_of_doubt(words, tallies))

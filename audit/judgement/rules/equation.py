@@ -1,0 +1,84 @@
+"""The equation: every tier that must have counted a bucket has counted the same records. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from skidway.audit.counts.counts import NO_AGENT, Sums
+from skidway.audit.judgement import reasons
+from skidway.audit.judgement.rules.topic_facts import Tallies, TopicFacts, added
+from skidway.audit.judgement.verdict import Finding, Place, Status
+from skidway.audit.topic.messages import Tier
+
+
+def sums_of(facts: TopicFacts, tallies: Tallies) -> dict[Place, Sums | None]:
+    """What each place counted of an agent in a bucket; None: it never reported the topic."""
+    sums: dict[Place, Sums | None] = {}
+    for tier in facts.tiers:
+        if tier is Tier.AGENT:
+            keys = [key for key in tallies if key.tier is Tier.AGENT]
+            sums[Place(tier, "")] = added(tallies, keys)
+            continue
+        places = [x for x in facts.places if x.place.tier is tier]
+        for counting in places:
+            sums[counting.place] = added(tallies, counting.senders)
+        if not places:
+            sums[Place(tier, "", facts.retired.holds_tier(tier))] = None
+    return sums
+
+
+def findings(facts: TopicFacts, agent: int, sums: dict[Place, Sums | None]) -> Iterator[Finding]:
+    """Of one agent: where the places' sums differ, and which tiers never reported the topic."""
+    known = [
+        (place, x or Sums())
+        for place, x in sums.items()
+        if not (agent == NO_AGENT and place.tier is Tier.AGENT)
+    ]
+    known.sort(key=lambda each: each[0].is_retired)  # what counts comes first
+    silent = [place for place, x in sums.items() if x is None]
+    largest = max((x for _, x in known), key=lambda x: x.count, default=Sums())
+    for place in silent:
+        words = f"tier {reasons.of_place(place)} never reported this topic"
+        yield Finding(_gravity(place), words, reasons.name_of_lack(words, largest))
+    if not known:
+        return
+    (first, expected), *others = known
+    others = [(place, found) for place, found in others if place not in silent]
+    differing = [(p, found) for p, found in others if _content(found) != _content(expected)]
+    is_sealed = any(place.tier is Tier.AGENT for place, _ in known)
+    for place, found in differing:
+        words = reasons.difference(first, expected, place, found)
+        name = reasons.name_of_difference(words, expected, found)
+        gravity = _gravity(place)
+        if not is_sealed and found.count >= expected.count:  # it is the first that lacks some
+            gravity = max(gravity, _gravity(first))
+        yield Finding(gravity, words, name)
+        yield from _gap(facts, place)
+    lack = {place for place, _ in differing}
+    for tier in sorted(facts.needed):
+        if all(place in lack for place in sums if place.tier is tier):
+            words = reasons.of_needed(tier)
+            name = reasons.name_of_lack(words, largest)
+            yield Finding(Status.INCOMPLETE, words, name)
+    lacking = [*silent, *(place for place, _ in differing)]
+    if lacking and all(x.is_retired for x in lacking) and len(differing) == len(others):
+        words = "all that could confirm the counts is retired"
+        yield Finding(Status.UNKNOWN, words, reasons.name_of_lack(words, largest))
+
+
+def _gap(facts: TopicFacts, place: Place) -> Iterator[Finding]:
+    """The newest gap that may be why this place is short."""
+    senders = {key for x in facts.places if x.place == place for key in x.senders}
+    gaps = [note for note in facts.topic.gaps if note.sender in senders]
+    if gaps:
+        newest = max(gaps, key=lambda x: (x.time_ms, x.sender, x.gap.partition, x.gap.first))
+        yield Finding(_gravity(place), reasons.of_gap(newest))
+
+
+def _gravity(place: Place) -> Status:
+    """What it means that a place lacks something."""
+    return Status.COMPLETE if place.is_retired else Status.INCOMPLETE
+
+
+def _content(sums: Sums) -> tuple[int, int, int]:
+    return sums.count, sums.bytes, sums.checksum

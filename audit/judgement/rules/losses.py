@@ -1,0 +1,64 @@
+"""Losses: what an agent declared lost, and the buckets to which it may belong. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from skidway.audit.evidence.evidence import BucketId, LossNote, SealNote
+from skidway.audit.judgement import reasons
+from skidway.audit.judgement.rules.topic_facts import Tallies, TopicFacts
+from skidway.audit.judgement.verdict import Finding, Status
+from skidway.audit.topic.messages import NOTHING_SAID, Certainty, Tier
+
+
+def findings(
+    facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
+) -> Iterator[Finding]:
+    """Of one agent: each loss that it declared and that may belong to the bucket."""
+    for topic in facts.related:
+        for note in topic.losses.get(agent, ()):
+            path = topic.paths.get((note.loss.agent, note.loss.file), "")
+            yield from _of_loss(facts, agent, note, path, bucket, tallies)
+
+
+def _of_loss(
+    facts: TopicFacts, agent: int, note: LossNote, path: str, bucket: BucketId, tallies: Tallies
+) -> Iterator[Finding]:
+    loss, (start, size) = note.loss, bucket
+    before = [x for x in facts.seals[agent] if x[:2] < (note.epoch, note.number)]
+    prior = before[-1] if before else None
+    begin, end = _span(facts, note, prior)
+    inside = (begin is None or start + size > begin) and start <= end
+    if not inside:  # a lost line may be older than those that came between
+        inside = _touched_between(tallies, agent, note, prior)
+    if inside:
+        lost = loss.certainty is Certainty.LOST
+        status = Status.LOST if lost else Status.UNKNOWN
+        yield Finding(status, reasons.of_loss(note, path), reasons.name_of_loss(note))
+
+
+def _span(facts: TopicFacts, note: LossNote, prior: SealNote | None) -> tuple[int | None, int]:
+    """Event times that the lost lines can have, both ends included; None: however old.
+
+    They reach back behind the seal by the agent's lateness or by ours, whichever is larger."""
+    begin, end = note.loss.from_bucket, note.loss.to_bucket
+    if begin is None and prior is not None:
+        begin = prior.sealed_until
+    if begin is not None and note.loss.end is None:
+        begin = min(begin, note.time_ms)  # the clock may have been set back since that seal
+    if begin is not None:
+        said = facts.evidence.bounds.get(note.loss.agent, NOTHING_SAID)
+        begin -= max(facts.policy.lateness_ms, said.lateness_ms)
+    if end is None:
+        end = max(note.time_ms, prior.sealed_until if prior is not None else note.time_ms)
+    return begin, end
+
+
+def _touched_between(tallies: Tallies, agent: int, note: LossNote, prior: SealNote | None) -> bool:
+    """Whether a delta touched the bucket since the seal before the loss and up to the loss."""
+    since = (prior.epoch, prior.at) if prior is not None else (0, 0)
+    return any(
+        (key.epoch, tally.first) <= (note.epoch, note.number) and (key.epoch, tally.last) > since
+        for key, tally in tallies.items()
+        if key[:2] == (Tier.AGENT, str(agent))
+    )

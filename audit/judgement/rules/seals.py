@@ -1,0 +1,69 @@
+"""Seals: whether an agent has sealed a bucket, and how long the audit waits for that. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from skidway.audit.evidence.evidence import BucketId, SealNote
+from skidway.audit.judgement import reasons
+from skidway.audit.judgement.clocks import behind_ms
+from skidway.audit.judgement.rules.topic_facts import Tallies, TopicFacts
+from skidway.audit.judgement.verdict import Finding, Status
+from skidway.audit.topic.messages import Tier
+
+TOO_YOUNG = Finding(
+    Status.OPEN, "it is too young: more lines may come until its end and the lateness are over"
+)
+
+
+def findings(
+    facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
+) -> Iterator[Finding]:
+    """Of one agent: what its newest seal does not vouch for."""
+    seals = facts.seals.get(agent)
+    if not seals:
+        yield _waiting(facts, agent, bucket, "the agent has not sealed this topic yet", 0)
+        return
+    newest = seals[-1]
+    until_ms = newest.vouched_until
+    if until_ms < facts.due(bucket) and not _is_last_word(facts, agent, newest):
+        when = reasons.of_time(until_ms)
+        yield _waiting(facts, agent, bucket, f"the agent has sealed up to {when} only", until_ms)
+    touched = [(key.epoch, tally.last) for key, tally in tallies.items() if key.tier is Tier.AGENT]
+    if any(touch > (newest.epoch, newest.at) for touch in touched):
+        yield _waiting(
+            facts, agent, bucket, "lines came after the agent's newest seal", newest.sealed_until
+        )
+    if facts.now_ms < facts.due(bucket):
+        yield TOO_YOUNG
+
+
+def _is_last_word(facts: TopicFacts, agent: int, newest: SealNote) -> bool:
+    """Whether nothing comes behind the seal: the agent said so, and nobody waits for it. It is
+    none on a topic that was made again, once the agent has spoken of that."""
+    if not newest.final or not facts.expectation.is_gone(agent):
+        return False
+    spoke = any(agent in topic.agents for topic in facts.related)
+    return not spoke or any(topic.seals.get(agent) for topic in facts.related)
+
+
+def _waiting(
+    facts: TopicFacts, agent: int, bucket: BucketId, reason: str, since_ms: int
+) -> Finding:
+    """Open while the agent lives; unknown once it is silent and the bucket is due."""
+    seen = facts.evidence.heard_ms((Tier.AGENT, str(agent)))
+    deadline = max(facts.due(bucket), seen) + facts.policy.silence_ms
+    if facts.now_ms < deadline:
+        return Finding(Status.OPEN, reason)
+    since = f"since {reasons.of_time(since_ms)}" if since_ms else "from its beginning on"
+    name = f"the agent is silent: unknown {since}"
+    if late_ms := _behind_ms(facts, agent):
+        return Finding(
+            Status.UNKNOWN, f"the agent is {reasons.of_delay(late_ms)}: unknown {since}", name
+        )
+    return Finding(Status.UNKNOWN, name)
+
+
+def _behind_ms(facts: TopicFacts, agent: int) -> int:
+    sender = Tier.AGENT, str(agent)
+    return behind_ms(facts.evidence, facts.policy, sender, facts.now_ms, facts.ours_ahead_ms)

@@ -1,0 +1,80 @@
+"""Numbers and chains: what must be there of every sender whose counts hold. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from skidway.audit.evidence.evidence import BucketId, SenderKey, agent_named
+from skidway.audit.judgement import reasons
+from skidway.audit.judgement.counting_places import place_of
+from skidway.audit.judgement.rules.topic_facts import Tallies, TopicFacts
+from skidway.audit.judgement.verdict import Finding, Status
+from skidway.audit.topic.messages import Tier
+
+
+def findings(
+    facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
+) -> Iterator[Finding]:
+    """Of one agent's epochs, and of everybody whose counts of the topic hold."""
+    for key in facts.epochs.get(agent, ()):
+        yield from _of_sender(facts, key, bucket, tallies)
+    for counting in facts.places:
+        found = [
+            each for key in counting.senders for each in _of_sender(facts, key, bucket, tallies)
+        ]
+        for each in (*found, *counting.findings):
+            yield _remark(each) if counting.place.is_retired else each
+
+
+def chain_findings(facts: TopicFacts, tallies: Tallies) -> Iterator[Finding]:
+    """Of the deltas of one bucket: each names the one before that touched the bucket."""
+    for key, tally in tallies.items():
+        if not tally.chained:
+            words = f"deltas of {reasons.of_sender(key)} for this bucket are missing"
+            found = Finding(Status.UNKNOWN, words, reasons.name_of_lack(words, tally.sums))
+            yield _remark(found) if _is_retired(facts, key) else found
+
+
+def _of_sender(
+    facts: TopicFacts, key: SenderKey, bucket: BucketId, tallies: Tallies
+) -> Iterator[Finding]:
+    numbers = facts.evidence.senders[key]
+    who, start = reasons.of_sender(key), bucket[0]
+    if numbers.missing is not None and not _overcome(facts, key, start):
+        yield Finding(Status.UNKNOWN, f"message {numbers.missing} of {who} is missing")
+    if numbers.first > 1 and start < numbers.first_time_ms + facts.ahead_ms:
+        yield Finding(
+            Status.UNKNOWN,
+            f"the messages of {who} before number {numbers.first} are no longer there",
+        )
+    if numbers.cloned_at is not None:
+        touched = key in tallies and tallies[key].last >= numbers.cloned_at
+        if touched or not _sealed_usably(facts, key, bucket):
+            words = f"message {numbers.cloned_at} of {who} came with two contents"
+            yield Finding(Status.UNKNOWN, f"{words} (a restored or copied state)")
+
+
+def _is_retired(facts: TopicFacts, key: SenderKey) -> bool:
+    if key.tier is Tier.AGENT or key not in facts.evidence.senders:
+        return False
+    return place_of(key, facts.evidence, facts.retired).is_retired
+
+
+def _sealed_usably(facts: TopicFacts, key: SenderKey, bucket: BucketId) -> bool:
+    if key.tier is not Tier.AGENT:
+        return True
+    seals = facts.seals.get(agent_named(key.producer), ())
+    return any(seal.vouched_until >= facts.due(bucket) for seal in seals)
+
+
+def _overcome(facts: TopicFacts, key: SenderKey, start: int) -> bool:
+    """Whether an agent's later epoch has sealed so that this one cannot touch the bucket."""
+    if key.tier is not Tier.AGENT:
+        return False
+    later = [x for x in facts.seals.get(agent_named(key.producer), ()) if x.epoch > key.epoch]
+    return bool(later) and start >= min(later).sealed_until + facts.ahead_ms
+
+
+def _remark(finding: Finding) -> Finding:
+    """The same of a retired place: nobody waits for it."""
+    return Finding(Status.COMPLETE, f"{finding.reason} (retired)")

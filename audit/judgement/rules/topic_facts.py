@@ -1,0 +1,81 @@
+"""What the rules look at: the evidence of one topic, and what is expected there. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+from skidway.audit.counts.counts import NO_AGENT, Sums
+from skidway.audit.evidence.evidence import BucketId, Evidence, SenderKey, Tally, agent_named
+from skidway.audit.judgement import reasons
+from skidway.audit.judgement.clocks import ours_ahead_ms
+from skidway.audit.judgement.counting_places import counting_places, needed_still
+from skidway.audit.judgement.expectation import Expectation, usable_seals
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.retired_places import retired_by
+from skidway.audit.topic.messages import Tier
+from skidway.kafka.source import Source
+
+Tallies = dict[SenderKey, Tally]
+"""Of one bucket, and of one agent in it."""
+
+
+class TopicFacts:
+    """Of one source topic, for all of its buckets.
+
+    tiers: where its records must be counted. now_ms: the moment that nothing speaks against.
+    ahead_ms: how far event times can be ahead, by the larger of the agents' bounds and ours.
+    topic: what was said of it; related: of it, and of the topic whose lines it has as rejects.
+    expectation: who must have sealed it. places: who counts it where, and what is retired; needed:
+    tiers in which a place that is not retired may still have to take it. epochs: of each agent, the
+    oldest first. seals: of each agent those that can be used, the oldest first.
+    """
+
+    def __init__(self, evidence: Evidence, source: Source, policy: Policy, now_ms: int) -> None:
+        self.evidence = evidence
+        self.source = source
+        self.policy = policy
+        self.tiers = policy.tiers_of(source)
+        self.now_ms = now_ms
+        said = (bounds.ahead_ms for bounds in evidence.bounds.values())
+        self.ahead_ms = max(policy.ahead_ms, max(said, default=0))
+        self.topic = evidence.topic(source)
+        self.expectation = Expectation(evidence, source, policy, now_ms)
+        self.related = self.expectation.topics
+        self.retired = retired_by(policy.retired_places, evidence.retirements)
+        self.places = list(counting_places(evidence, self.topic, self.tiers, self.retired))
+        self.needed = needed_still(evidence, source, self.places, self.retired)
+        self.epochs = _epochs_by_agent(evidence)
+        self.seals = {
+            agent: usable_seals(evidence, self.expectation.namesakes, agent)
+            for agent in self.expectation.known
+        }
+
+    @cached_property
+    def ours_ahead_ms(self) -> int:
+        """How far our clock is ahead; asked of every sender, so not before somebody is silent."""
+        return ours_ahead_ms(self.evidence, self.policy)
+
+    def due(self, bucket: BucketId) -> int:
+        """From when on the bucket must be complete."""
+        return sum(bucket) + self.policy.lateness_ms
+
+
+def added(tallies: Tallies, keys: Iterable[SenderKey]) -> Sums:
+    """What these senders counted together."""
+    return sum((tallies[key].sums for key in keys if key in tallies), Sums())
+
+
+def name_of_doubt(words: str, tallies: Tallies) -> str:
+    """What an acceptance calls a doubt of lines: more of them are in doubt anew."""
+    counted = [key for key in tallies if key.tier is Tier.AGENT]
+    return reasons.name_of_lack(words, added(tallies, counted))
+
+
+def _epochs_by_agent(evidence: Evidence) -> dict[int, list[SenderKey]]:
+    epochs: dict[int, list[SenderKey]] = {}
+    for key in sorted(x for x in evidence.senders if x.tier is Tier.AGENT):
+        agent = agent_named(key.producer)
+        if agent != NO_AGENT:
+            epochs.setdefault(agent, []).append(key)
+    return epochs

@@ -1,0 +1,80 @@
+"""Records without origin: no agent seals them, so who counts them first must be heard. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from skidway.audit.counts.counts import NO_AGENT
+from skidway.audit.evidence.evidence import BucketId, SenderKey
+from skidway.audit.judgement import reasons
+from skidway.audit.judgement.rules.seals import TOO_YOUNG
+from skidway.audit.judgement.rules.topic_facts import TopicFacts
+from skidway.audit.judgement.verdict import Finding, Status
+from skidway.audit.topic.messages import Tier
+
+_FROM_BROKER_ON = Finding(Status.COMPLETE, "audited from the broker on")
+
+
+def findings(facts: TopicFacts, agent: int, bucket: BucketId) -> Iterator[Finding]:
+    """agent: NO_AGENT, or any where no agents are asked; then nothing but its counts is known."""
+    if agent == NO_AGENT:
+        yield from _beginning(facts, bucket)
+    yield from _unsealed(facts, bucket)
+
+
+def _unsealed(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
+    due = facts.due(bucket)
+    if facts.now_ms < due:
+        yield TOO_YOUNG
+    elif not _has_counters(facts):
+        yield Finding(Status.UNKNOWN, "nobody counts what has no origin before it is loaded")
+    else:
+        for key in _first_counters(facts):
+            seen = facts.evidence.heard_ms(key[:2])
+            if seen < due:
+                patient = facts.now_ms < due + facts.policy.silence_ms
+                yield Finding(
+                    Status.OPEN if patient else Status.UNKNOWN,
+                    f"{reasons.of_sender(key)} was heard last at {reasons.of_time(seen)},"
+                    " before this bucket was due",
+                )
+    yield _FROM_BROKER_ON
+
+
+def _beginning(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
+    """Without origins nothing but the offsets shows what is not there."""
+    for key, partitions in facts.topic.coverage.items():
+        late = [p for p, covered in partitions.items() if covered.first > 0]
+        if not late or not _is_current(facts, key):
+            continue
+        if bucket[0] < facts.evidence.senders[key].first_time_ms + facts.ahead_ms:
+            yield Finding(
+                Status.UNKNOWN,
+                f"{reasons.of_sender(key)} did not count partition {min(late)} from its start",
+            )
+    for note in facts.topic.gaps:
+        if _is_current(facts, note.sender) and bucket[0] < note.time_ms + facts.ahead_ms:
+            yield Finding(Status.UNKNOWN, reasons.of_gap(note))
+
+
+def _is_current(facts: TopicFacts, key: SenderKey) -> bool:
+    """Whether its counts hold, and somebody waits for them."""
+    return any(key in x.senders for x in facts.places if not x.place.is_retired)
+
+
+def _has_counters(facts: TopicFacts) -> bool:
+    """Whether a tier with a counter is expected: what a loader counts itself proves nothing."""
+    return Tier.BROKER in facts.tiers or Tier.MIRROR in facts.tiers
+
+
+def _first_counters(facts: TopicFacts) -> tuple[SenderKey, ...]:
+    """Who counts first what no agent seals: equal sums prove nothing while they stand still.
+    Where all are retired, it is the one that was heard last."""
+    waited = [x for x in facts.places if not x.place.is_retired]
+    for tier in (Tier.BROKER, Tier.MIRROR):
+        if tier in facts.tiers and not facts.retired.holds_tier(tier):
+            found = tuple(x for p in waited if p.place.tier is tier for x in p.senders)
+            if found or not any(p.place.tier is tier for p in facts.places):
+                return found
+    counters = [x for p in facts.places if p.place.tier is not Tier.HDFS for x in p.senders]
+    return tuple(sorted(counters, key=lambda x: facts.evidence.heard_ms(x[:2]))[-1:])

@@ -1,0 +1,92 @@
+"""The senders of counts as they are now: who is good, silent, late, retired. Pure.
+
+Agents and counters prove life every minute. A loader speaks when it has loaded: it has a schedule,
+and is late only where the audit is told how often it runs (`loads.every.ms`). What is late is an
+output, not a topic of it: a topic into which nobody writes is not loaded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skidway.audit.evidence.evidence import Evidence, Numbers, SenderKey
+from skidway.audit.judgement import reasons
+from skidway.audit.judgement.clocks import behind_ms
+from skidway.audit.judgement.counting_places import place_of
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.retired_places import retired_by
+from skidway.audit.judgement.verdict import Status
+from skidway.audit.topic.messages import Tier
+
+NOBODY_WAITS = "none"
+"""In place of a verdict's word: it colours nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class SenderState:
+    """One sender. words: what is to be said of it; status: the word of the verdict that this is
+    worth."""
+
+    key: SenderKey
+    numbers: Numbers
+    last_seen_ms: int
+    words: str
+    status: str
+
+
+def sender_states(evidence: Evidence, policy: Policy, now_ms: int) -> list[SenderState]:
+    """Every sender ever heard, by tier and name."""
+    retired = retired_by(policy.retired_places, evidence.retirements)
+    loaded = _last_loads(evidence)
+    found = []
+    for key, numbers in sorted(evidence.senders.items()):
+        seen = evidence.heard_ms(key[:2])
+        if key.tier is not Tier.AGENT and place_of(key, evidence, retired).is_retired:
+            said = ("retired", NOBODY_WAITS)
+        elif (trouble := _trouble(numbers)) is not None:
+            said = (trouble, Status.UNKNOWN.word)
+        elif key.tier is Tier.HDFS:
+            said = _of_output(seen, loaded[_output_of(key)], policy, now_ms)
+        else:
+            late_ms = behind_ms(evidence, policy, key[:2], now_ms, 0)
+            said = _of_program(now_ms - seen, late_ms, policy)
+        found.append(SenderState(key, numbers, seen, *said))
+    return found
+
+
+def _trouble(numbers: Numbers) -> str | None:
+    if numbers.cloned_at is not None:
+        return f"message {numbers.cloned_at} came with two contents"
+    if numbers.missing is not None:
+        return f"message {numbers.missing} is missing"
+    return None
+
+
+def _of_program(silent_ms: int, late_ms: int, policy: Policy) -> tuple[str, str]:
+    if late_ms:
+        return reasons.of_delay(late_ms), Status.INCOMPLETE.word
+    if silent_ms > policy.silence_ms:
+        return f"silent for {silent_ms // 60_000} minutes", Status.INCOMPLETE.word
+    return "good", Status.COMPLETE.word
+
+
+def _of_output(seen_ms: int, loaded_ms: int, policy: Policy, now_ms: int) -> tuple[str, str]:
+    words = f"loaded last at {reasons.of_time(seen_ms)}"
+    if policy.loads_every_ms is None or now_ms - loaded_ms <= policy.loads_every_ms:
+        return words, Status.COMPLETE.word
+    return f"late: {words}", Status.INCOMPLETE.word
+
+
+def _last_loads(evidence: Evidence) -> dict[str, int]:
+    """When something was loaded last into each output."""
+    found: dict[str, int] = {}
+    for key in evidence.senders:
+        if key.tier is Tier.HDFS:
+            output = _output_of(key)
+            found[output] = max(found.get(output, 0), evidence.heard_ms(key[:2]))
+    return found
+
+
+def _output_of(key: SenderKey) -> str:
+    """The output's root: a producer of tier hdfs is `<root>/<topic>`."""
+    return key.producer.rpartition("/")[0]

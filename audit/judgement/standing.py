@@ -1,0 +1,259 @@
+"""The standing: what one judgement over every bucket says, topic by topic. Pure.
+
+Report, pages, metrics, /health and JSON speak from it, so none says what another does not; and
+since it is of every bucket, nothing bad is forgotten because it is old.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
+from skidway.audit.evidence.evidence import Evidence, GapNote
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import BucketVerdict, Status
+from skidway.audit.topic.recount_result import RecountResult
+from skidway.kafka.source import Source
+
+NEWEST_BUCKETS = 24
+"""Of the newest buckets in which any topic counted anything, the verdicts themselves are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicStanding:
+    """All buckets of one source topic together.
+
+    by_status: all of them. overdue: those that somebody should look at, by what is left of their
+    status without what was accepted; lost_early: how many of these are too young to be complete,
+    and lost already. accepted: those that are complete but for what was accepted, by status.
+    warned: complete ones with a warning that nobody accepted; warned_accepted: those whose warnings
+    somebody did. complete_until: end of the last bucket that is complete or
+    accepted with all before it (ms; None: the oldest is not). oldest_overdue: its start. records,
+    rejects, repeats: as counted in whatever place has most of them; rejects are the loader's.
+    newest: verdicts by start, see NEWEST_BUCKETS. recounts: the newest of each output. uncounted:
+    offsets that counters could not read; records without origin that lay there leave no other
+    trace.
+    """
+
+    source: Source
+    by_status: Mapping[Status, int]
+    overdue: Mapping[Status, int]
+    lost_early: int
+    accepted: Mapping[Status, int]
+    warned: int
+    warned_accepted: int
+    complete_until: int | None
+    oldest_overdue: int | None
+    records: int
+    rejects: int
+    repeats: int
+    newest: Mapping[int, BucketVerdict]
+    recounts: tuple[RecountResult, ...] = ()
+    uncounted: int = 0
+
+    @property
+    def buckets(self) -> int:
+        """In how many something was counted."""
+        return sum(self.by_status.values())
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all of them are complete or accepted."""
+        complete = self.by_status.get(Status.COMPLETE, 0)
+        return complete + sum(self.accepted.values()) == self.buckets
+
+    def and_later(self, later: TopicStanding, starts: Collection[int]) -> TopicStanding:
+        """Both together. later: the same topic's buckets behind these; starts: see Standing."""
+        ends = (self.complete_until, later.complete_until if self.is_complete else None)
+        oldest = (self.oldest_overdue, later.oldest_overdue)
+        newest = {**self.newest, **later.newest}
+        return TopicStanding(
+            self.source,
+            _added([self.by_status, later.by_status]),
+            _added([self.overdue, later.overdue]),
+            self.lost_early + later.lost_early,
+            _added([self.accepted, later.accepted]),
+            self.warned + later.warned,
+            self.warned_accepted + later.warned_accepted,
+            max((end for end in ends if end is not None), default=None),
+            min((start for start in oldest if start is not None), default=None),
+            self.records + later.records,
+            self.rejects + later.rejects,
+            self.repeats + later.repeats,
+            {start: verdict for start, verdict in newest.items() if start in starts},
+            later.recounts,
+            later.uncounted,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Of all topics. starts: of the newest buckets, newest first. judged_ms: our clock when the
+    newest were judged. unjudged: blocks of buckets (collector.judge) that nobody has judged yet."""
+
+    topics: tuple[TopicStanding, ...]
+    starts: tuple[int, ...]
+    judged_ms: int
+    unjudged: int = 0
+
+    @property
+    def by_status(self) -> Mapping[Status, int]:
+        """How many buckets have which verdict."""
+        return _added(topic.by_status for topic in self.topics)
+
+    @property
+    def overdue(self) -> Mapping[Status, int]:
+        """How many buckets somebody should look at, by what is left of their verdict."""
+        return _added(topic.overdue for topic in self.topics)
+
+    @property
+    def lost_early(self) -> int:
+        """How many of these are too young to be complete, and lost already."""
+        return sum(topic.lost_early for topic in self.topics)
+
+    @property
+    def accepted(self) -> Mapping[Status, int]:
+        """How many buckets are complete but for what was accepted, by their verdict."""
+        return _added(topic.accepted for topic in self.topics)
+
+    @property
+    def warned(self) -> int:
+        """How many complete buckets have a warning that nobody accepted."""
+        return sum(topic.warned for topic in self.topics)
+
+    @property
+    def warned_accepted(self) -> int:
+        """How many complete buckets have warnings that somebody accepted."""
+        return sum(topic.warned_accepted for topic in self.topics)
+
+    @property
+    def recounts(self) -> tuple[RecountResult, ...]:
+        """The newest of each topic and output."""
+        return tuple(recount for topic in self.topics for recount in topic.recounts)
+
+    @property
+    def uncounted(self) -> int:
+        """How many offsets counters could not read."""
+        return sum(topic.uncounted for topic in self.topics)
+
+    @property
+    def counted(self) -> tuple[TopicStanding, ...]:
+        """The topics in which anything was counted."""
+        return tuple(topic for topic in self.topics if topic.buckets)
+
+    def where(self, is_meant: Callable[[Source], bool]) -> Standing:
+        """The same for some topics alone."""
+        topics = tuple(topic for topic in self.topics if is_meant(topic.source))
+        return replace(self, topics=topics)
+
+
+NOTHING_JUDGED = Standing((), (), 0)
+
+
+def judged(evidence: Evidence, policy: Policy, now_ms: int) -> Standing:
+    """Of every bucket that the evidence has."""
+    return of_evidence(evidence, verdicts(evidence, policy, now_ms), now_ms)
+
+
+def of_evidence(evidence: Evidence, found: Sequence[BucketVerdict], judged_ms: int = 0) -> Standing:
+    """Of these verdicts on it."""
+    asked = [
+        source
+        for source in evidence.topics
+        if evidence.asked is None or source.topic in evidence.asked
+    ]
+    whole = standing(found, asked, judged_ms)
+    return replace(whole, topics=tuple(_with_notes(x, evidence) for x in whole.topics))
+
+
+def standing(
+    found: Sequence[BucketVerdict], sources: Iterable[Source] = (), judged_ms: int = 0
+) -> Standing:
+    """Of all these verdicts. sources: topics that were spoken of; they are there without counts,
+    too, but for rejects that nobody had."""
+    by_source: dict[Source, list[BucketVerdict]] = {
+        source: [] for source in sources if not source.topic.endswith(REJECTED_SUFFIX)
+    }
+    for verdict in found:
+        by_source.setdefault(verdict.source, []).append(verdict)
+    starts = sorted({verdict.bucket for verdict in found}, reverse=True)[:NEWEST_BUCKETS]
+    topics = (_topic(x, by_source[x], set(starts)) for x in sorted(by_source, key=_order))
+    return Standing(tuple(topics), tuple(starts), judged_ms)
+
+
+def joined(parts: Sequence[Standing], unjudged: int = 0) -> Standing:
+    """Of several windows of buckets, the oldest first; at least one."""
+    starts = sorted({start for part in parts for start in part.starts}, reverse=True)
+    newest = tuple(starts[:NEWEST_BUCKETS])
+    topics: dict[Source, TopicStanding] = {}
+    for part in parts:
+        for topic in part.topics:
+            known = topics.get(topic.source)
+            topics[topic.source] = topic if known is None else known.and_later(topic, newest)
+    ordered = sorted(topics.values(), key=lambda x: _order(x.source))
+    if unjudged:
+        ordered = [replace(topic, complete_until=None) for topic in ordered]
+    return Standing(tuple(ordered), newest, parts[-1].judged_ms, unjudged)
+
+
+def _order(source: Source) -> tuple[str, str, str]:
+    return source.cluster, source.topic, source.topic_id
+
+
+def _topic(source: Source, found: Sequence[BucketVerdict], starts: set[int]) -> TopicStanding:
+    overdue = [x for x in found if x.is_overdue]
+    newest: dict[int, BucketVerdict] = {}
+    for verdict in found:  # with several sizes at one start the gravest
+        known = newest.get(verdict.bucket)
+        if verdict.bucket in starts and (known is None or known.status < verdict.status):
+            newest[verdict.bucket] = verdict
+    return TopicStanding(
+        source,
+        Counter(x.status for x in found),
+        Counter(x.residue for x in overdue),
+        sum(1 for x in overdue if not x.due),
+        Counter(x.status for x in found if x.is_accepted),
+        sum(x.is_warned for x in found),
+        sum(x.is_warned_and_accepted for x in found),
+        _complete_until(found),
+        min((x.bucket for x in overdue), default=None),
+        sum(x.records for x in found),
+        sum(x.rejects for x in found),
+        sum(x.repeats for x in found),
+        newest,
+    )
+
+
+def _with_notes(found: TopicStanding, evidence: Evidence) -> TopicStanding:
+    """With what was said of the topic and of none of its buckets."""
+    topic = evidence.topic(found.source)
+    return replace(found, recounts=tuple(topic.recounts), uncounted=_uncounted(topic.gaps))
+
+
+def _uncounted(gaps: Iterable[GapNote]) -> int:
+    """Offsets that are in some gap, each once."""
+    count, at = 0, (-1, 0)  # partition, and up to where it is counted
+    for partition, first, end in sorted((x.gap.partition, x.gap.first, x.gap.end) for x in gaps):
+        begin = max(first, at[1]) if partition == at[0] else first
+        count += max(end - begin, 0)
+        at = partition, max(end, begin)
+    return count
+
+
+def _complete_until(found: Sequence[BucketVerdict]) -> int | None:
+    end = None
+    for verdict in sorted(found, key=lambda x: x.bucket):
+        if verdict.residue is not Status.COMPLETE:
+            break
+        end = verdict.bucket + verdict.bucket_ms
+    return end
+
+
+def _added(parts: Iterable[Mapping[Status, int]]) -> Mapping[Status, int]:
+    total: Counter[Status] = Counter()
+    for part in parts:
+        total.update(part)
+    return total

@@ -1,0 +1,208 @@
+"""The judgement: from evidence to verdicts. Pure; the rules are docs/delivery.md, section 6.
+
+For each (source topic, agent, bucket), all of these must hold before it is complete:
+
+    schemas   no message has a schema that this version does not have: it may say anything
+    numbers   no sender that counts here misses a number, came with two contents under one number,
+              or lost its beginning (an expired topic) at a time when it could touch the bucket
+    chains    each sender's deltas of this bucket are all there
+    epochs    the bucket does not lie between an agent's old epoch and its new one
+    doublings no delta touched it while its agent may have read what another one had delivered
+    losses    no declared loss may belong to it
+    seal      the agent's newest seal was made behind the bucket's end plus lateness, or is the
+              last word of an agent that nobody waits for; and no delta touched the bucket after
+              that seal's `at`. A seal is of a topic by its name, also where it was made again
+    clock     ours, too, is behind the bucket's end plus lateness (clocks: where it is ahead
+              of most others, what it should say)
+    equation  every tier that the topic must have counted, and all counted the same records
+
+Records without origin have no seal; instead the counter that sees them first must have been heard
+since the bucket was due.
+
+Nothing is taken for granted that was not said: a tier that never reported is not zero, a host that
+never sealed is not idle. Doubts only ever make a verdict worse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
+from skidway.audit.counts.counts import NO_AGENT, Sums
+from skidway.audit.evidence.evidence import BucketId, Evidence
+from skidway.audit.judgement import reasons
+from skidway.audit.judgement.clocks import present_ms
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.rules import (
+    epochs,
+    equation,
+    losses,
+    rejects,
+    seals,
+    sender_numbers,
+    without_origin,
+)
+from skidway.audit.judgement.rules.doublings import Doublings
+from skidway.audit.judgement.rules.topic_facts import Tallies, TopicFacts, name_of_doubt
+from skidway.audit.judgement.verdict import AgentVerdict, BucketVerdict, Finding, Place, Status
+from skidway.audit.topic.decisions import Acceptance
+from skidway.audit.topic.messages import Tier
+from skidway.kafka.source import Source
+
+
+def verdicts(evidence: Evidence, policy: Policy, now_ms: int) -> list[BucketVerdict]:
+    """One verdict per source topic and bucket in which anything was counted, in that order."""
+    now_ms = present_ms(evidence, policy, now_ms)
+    found = []
+    for source in sorted(evidence.topics, key=lambda x: (x.cluster, x.topic, x.topic_id)):
+        if evidence.asked is not None and source.topic not in evidence.asked:
+            continue
+        judgement = TopicJudgement(evidence, source, policy, now_ms)
+        found += [judgement.bucket(bucket) for bucket in judgement.buckets()]
+    return found
+
+
+class TopicJudgement:
+    """Judges the buckets of one source topic."""
+
+    def __init__(self, evidence: Evidence, source: Source, policy: Policy, now_ms: int) -> None:
+        self._facts = facts = TopicFacts(evidence, source, policy, now_ms)
+        self._doublings = [Doublings(evidence, topic) for topic in facts.related]
+        self._acceptances = _by_finding(facts.topic.acceptances)
+
+    def buckets(self) -> list[BucketId]:
+        """Those in which anything was counted, and those of the declaration of each loss: where no
+        line arrived nobody counted anything."""
+        begin, end = self._facts.evidence.window
+        size = self._facts.evidence.bucket_ms or DEFAULT_BUCKET_MS
+        notes = (note for notes in self._facts.topic.losses.values() for note in notes)
+        declared = {note.loss.to_bucket for note in notes}
+        lossy = {(x, size) for x in declared if x is not None and begin <= x < end}
+        if Tier.AGENT not in self._facts.tiers:  # what agents lost is not asked
+            lossy = set()
+        return sorted(self._facts.topic.tallies.keys() | lossy)
+
+    def bucket(self, bucket: BucketId) -> BucketVerdict:
+        """The verdict on one bucket, all agents together."""
+        start, size = bucket
+        by_agent = self._facts.topic.tallies.get(bucket, {})
+        judged = self._facts.expectation.agents | set(by_agent) | self._replaced(start)
+        agents = [self._agent(agent, bucket, by_agent.get(agent, {})) for agent in sorted(judged)]
+        agents += [x for x in self._losers(judged, bucket) if x.findings]
+        findings = self._accepted(NO_AGENT, bucket, self._unheard_findings(bucket))
+        findings = (*self._unread_findings(), *findings)
+        statuses = [x.status for x in agents] + [x.status for x in findings]
+        found = BucketVerdict(
+            self._facts.source,
+            start,
+            size,
+            max(statuses, default=Status.OPEN),
+            (*(x.words for x in findings), *reasons.by_host(agents)),
+            due=self._facts.now_ms >= self._facts.due(bucket),
+            agents=tuple(agents),
+            findings=findings,
+        )
+        said = rejects.warnings(found, self._facts.related[1:], self._facts.policy.rejects_share)
+        return replace(found, warnings=self._accepted(NO_AGENT, bucket, said))
+
+    def _replaced(self, start: int) -> set[int]:
+        """Agents that a newer one replaced: what they had unread may be of this bucket."""
+        replaced = self._facts.expectation.replaced
+        return {agent for agent, until_ms in replaced.items() if start <= until_ms}
+
+    # One agent's part of a bucket.
+
+    def agent(self, agent: int, bucket: BucketId) -> AgentVerdict:
+        """The verdict on one agent's part; where nobody counted anything there is nothing to
+        compare, and it is complete if the agent has sealed it."""
+        found = self._agent(agent, bucket, self._facts.topic.tallies.get(bucket, {}).get(agent, {}))
+        for each in self._unread_findings():
+            found = replace(
+                found,
+                status=max(found.status, each.status),
+                reasons=(each.reason, *found.reasons),
+                findings=(each, *found.findings),
+            )
+        return found
+
+    def _agent(self, agent: int, bucket: BucketId, tallies: Tallies) -> AgentVerdict:
+        sums = equation.sums_of(self._facts, tallies)
+        findings = [*sender_numbers.findings(self._facts, agent, bucket, tallies)]
+        findings += sender_numbers.chain_findings(self._facts, tallies)
+        if agent == NO_AGENT or Tier.AGENT not in self._facts.tiers:
+            findings += without_origin.findings(self._facts, agent, bucket)
+        else:
+            findings += self._agent_findings(agent, bucket, tallies)
+        if tallies and self._facts.now_ms >= self._facts.due(bucket):
+            findings += equation.findings(self._facts, agent, sums)
+        return self._verdict(agent, bucket, findings, sums)
+
+    def _verdict(
+        self,
+        agent: int,
+        bucket: BucketId,
+        findings: Iterable[Finding],
+        sums: Mapping[Place, Sums | None],
+    ) -> AgentVerdict:
+        marked = self._accepted(agent, bucket, findings)
+        return AgentVerdict(
+            agent,
+            self._facts.evidence.hosts.get(agent, ""),
+            max([x.status for x in marked], default=Status.COMPLETE),
+            tuple(dict.fromkeys(x.words for x in marked)),
+            sums,
+            agent != NO_AGENT and self._facts.expectation.is_retired(agent),
+            marked,
+        )
+
+    def _losers(self, others: set[int], bucket: BucketId) -> Iterator[AgentVerdict]:
+        """Of agents that nobody waits for in this bucket: what they declared lost stays lost."""
+        losers = {agent for topic in self._facts.related for agent in topic.losses}
+        for agent in sorted(losers - others) if Tier.AGENT in self._facts.tiers else ():
+            yield self._verdict(agent, bucket, losses.findings(self._facts, agent, bucket, {}), {})
+
+    def _accepted(
+        self, agent: int, bucket: BucketId, findings: Iterable[Finding]
+    ) -> tuple[Finding, ...]:
+        """The findings, the gravest first, each once; those that were accepted for this bucket say
+        by whom."""
+        accepted = self._acceptances.get(bucket, {})
+        ordered = sorted(set(findings), key=lambda x: (-x.status, x.reason, x.key))
+        return tuple(
+            replace(x, acceptance=accepted.get((agent, x.name))) if accepted else x for x in ordered
+        )
+
+    def _unread_findings(self) -> Iterator[Finding]:
+        """What nobody here can read may be of any agent, tier and bucket."""
+        if self._facts.evidence.unread:
+            yield Finding(Status.UNKNOWN, reasons.of_unread(self._facts.evidence.unread))
+
+    def _unheard_findings(self, bucket: BucketId) -> Iterator[Finding]:
+        for host in self._facts.expectation.unheard():
+            status = Status.OPEN
+            if self._facts.now_ms >= self._facts.due(bucket) + self._facts.policy.silence_ms:
+                status = Status.UNKNOWN
+            yield Finding(status, f"host {host} is expected, but no agent of it reported yet")
+
+    def _agent_findings(self, agent: int, bucket: BucketId, tallies: Tallies) -> Iterator[Finding]:
+        if namesakes := self._facts.expectation.side_by_side(agent):
+            yield Finding(Status.COMPLETE, reasons.of_namesakes(namesakes))
+        for doublings in self._doublings:
+            for reason in doublings.reasons(agent, self._facts.topic.tallies.get(bucket, {})):
+                yield Finding(Status.UNKNOWN, reason, name_of_doubt(reason, tallies))
+        yield from epochs.findings(self._facts, agent, bucket, tallies)
+        yield from losses.findings(self._facts, agent, bucket, tallies)
+        yield from seals.findings(self._facts, agent, bucket, tallies)
+
+
+def _by_finding(
+    acceptances: Iterable[Acceptance],
+) -> dict[BucketId, dict[tuple[int, str], Acceptance]]:
+    """By bucket and finding; of several the oldest."""
+    found: dict[BucketId, dict[tuple[int, str], Acceptance]] = {}
+    for each in acceptances:
+        named = found.setdefault((each.bucket, each.bucket_ms), {})
+        for name in each.findings:
+            named.setdefault(name, each)
+    return found

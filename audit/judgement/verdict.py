@@ -1,0 +1,222 @@
+"""Verdicts: what can be said of a bucket, and why.
+
+    complete    every expected tier counted the same records, and every expected agent has sealed
+    open        too young to say, or an agent has not sealed it yet
+    incomplete  old enough and counted, but a tier is short or has other records
+    unknown     something that would be needed to say is not there and may never be
+    lost        an agent declared lines lost that may belong to it
+
+A bucket gets the gravest of its findings, and every finding's reason in words. A finding that a
+person accepted stays what it is, and holds back nothing any more: what is left of the verdict
+without it is `residue`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from skidway.audit.counts.counts import NO_AGENT, Sums
+from skidway.audit.topic.decisions import Acceptance, FindingName
+from skidway.audit.topic.messages import Tier
+from skidway.kafka.source import Source
+
+
+class Status(IntEnum):
+    """From best to worst."""
+
+    COMPLETE = 0
+    OPEN = 1
+    INCOMPLETE = 2
+    UNKNOWN = 3
+    LOST = 4
+
+    @property
+    def word(self) -> str:
+        """As people read it."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that speaks against completeness (or, with COMPLETE, a remark). key: names it where
+    the words of its reason may change; acceptance: by whom it was accepted."""
+
+    status: Status
+    reason: str
+    key: str = ""
+    acceptance: Acceptance | None = None
+
+    @property
+    def name(self) -> str:
+        """What an acceptance calls it."""
+        return self.key or self.reason
+
+    @property
+    def words(self) -> str:
+        """The reason, and who accepted it."""
+        said = self.acceptance
+        return self.reason if said is None else f"{self.reason}, {accepted_words(said)}"
+
+
+def accepted_words(acceptance: Acceptance) -> str:
+    """Who accepted something, and why."""
+    return f"accepted by {acceptance.person} ({acceptance.reason})"
+
+
+def left_of(findings: Iterable[Finding]) -> Status:
+    """The gravest of those that nobody accepted."""
+    statuses = (x.status for x in findings if x.acceptance is None)
+    return max(statuses, default=Status.COMPLETE)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a tier counted: a cluster, or an output. is_retired: nobody waits for it any more."""
+
+    tier: Tier
+    name: str
+    is_retired: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AgentVerdict:
+    """Of one (source topic, agent, bucket). sums: per place that reported the topic at all; None
+    stands for an expected tier that never did. retired: nobody waits for its host any more.
+    findings: what the status and the reasons are of."""
+
+    agent: int
+    host: str
+    status: Status
+    reasons: tuple[str, ...]
+    sums: Mapping[Place, Sums | None]
+    retired: bool = False
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def residue(self) -> Status:
+        """The status without what was accepted."""
+        return left_of(self.findings) if _acceptances(self.findings) else self.status
+
+    @property
+    def name(self) -> str:
+        """The host as reasons call it; its agent's id where no host is known."""
+        name = self.host or f"agent {self.agent}"
+        return f"{name} (retired)" if self.retired else name
+
+
+@dataclass(frozen=True, slots=True)
+class BucketVerdict:
+    """Of one (source topic, bucket): the gravest of its agents'. due: old enough to be complete.
+    findings: those of no agent. warnings: what an operator should know of it though it may be
+    complete; they are accepted like findings."""
+
+    source: Source
+    bucket: int
+    bucket_ms: int
+    status: Status
+    reasons: tuple[str, ...]
+    due: bool
+    agents: tuple[AgentVerdict, ...] = field(default=())
+    findings: tuple[Finding, ...] = ()
+    warnings: tuple[Finding, ...] = ()
+
+    @property
+    def acceptances(self) -> tuple[Acceptance, ...]:
+        """Those that something of the bucket is accepted by, the oldest first."""
+        found = _acceptances((*self.findings, *self.warnings))
+        for verdict in self.agents:
+            found |= _acceptances(verdict.findings)
+        return tuple(sorted(found.values(), key=lambda x: (x.time_ms, x.id)))
+
+    @property
+    def residue(self) -> Status:
+        """The status without what was accepted."""
+        if not self.acceptances:
+            return self.status
+        return max([left_of(self.findings), *(x.residue for x in self.agents)])
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether it is complete but for what was accepted."""
+        return self.status is not Status.COMPLETE and self.residue is Status.COMPLETE
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether somebody should look: it should be complete by now, or is lost already."""
+        residue = self.residue
+        return residue is Status.LOST or (self.due and residue is not Status.COMPLETE)
+
+    @property
+    def is_warned(self) -> bool:
+        """Whether it is complete, with a warning that nobody accepted."""
+        return self.status is Status.COMPLETE and not all(x.acceptance for x in self.warnings)
+
+    @property
+    def is_warned_and_accepted(self) -> bool:
+        """Whether it is complete, with warnings, and somebody accepted all of them."""
+        return self.status is Status.COMPLETE and bool(self.warnings) and not self.is_warned
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All reasons, and what is warned of."""
+        return *self.reasons, *(x.words for x in self.warnings)
+
+    @property
+    def word(self) -> str:
+        """The status as people read it: what is left of it, with what was accepted."""
+        accepted, left = f"{self.status.word}, accepted", self.residue
+        if left is self.status:
+            return left.word
+        return accepted if left is Status.COMPLETE else f"{left.word} ({accepted})"
+
+    def unaccepted(self) -> tuple[FindingName, ...]:
+        """What an acceptance of the bucket as it is now names."""
+        found = [(NO_AGENT, x) for x in self.findings]
+        found += [(verdict.agent, x) for verdict in self.agents for x in verdict.findings]
+        found = [(agent, x) for agent, x in found if x.status > Status.OPEN]
+        if found or self.status is Status.COMPLETE:  # what is open only may have more rejects yet
+            found += [(NO_AGENT, x) for x in self.warnings]
+        names = (FindingName(agent, x.name) for agent, x in found if x.acceptance is None)
+        return tuple(dict.fromkeys(names))
+
+    def places(self) -> dict[Place, Sums | None]:
+        """The sums of all agents together, per place."""
+        total: dict[Place, Sums | None] = {}
+        for verdict in self.agents:
+            for place, sums in verdict.sums.items():
+                known = total.get(place)
+                total[place] = known if sums is None else (known or Sums()) + sums
+        return total
+
+    @property
+    def records(self) -> int:
+        """As many as the place has that counted most."""
+        return self._most(lambda sums: sums.count)
+
+    @property
+    def rejects(self) -> int:
+        """How many of the records are the loader's rejects."""
+        return self._most(lambda sums: sums.rejects)
+
+    @property
+    def repeats(self) -> int:
+        """How often a record came again, where that happened most often."""
+        return self._most(lambda sums: sums.repeats)
+
+    def _most(self, number: Callable[[Sums], int]) -> int:
+        return max((number(x) for x in self.places().values() if x is not None), default=0)
+
+    def count(self, tier: Tier) -> int | None:
+        """Records at a tier: the least of its places, but for retired ones where there are others;
+        None where it never reported."""
+        here = {place: x for place, x in self.places().items() if place.tier is tier}
+        counting = [x for place, x in here.items() if not place.is_retired] or [*here.values()]
+        counts = [0 if x is None else x.count for x in counting]
+        return None if all(x is None for x in counting) else min(counts)
+
+
+def _acceptances(findings: Iterable[Finding]) -> dict[int, Acceptance]:
+    """By id."""
+    return {x.acceptance.id: x.acceptance for x in findings if x.acceptance is not None}

@@ -1,0 +1,85 @@
+"""What lies in the directories of a topic, beside what its manifests name.
+
+Listed are the directories whose files somebody takes for rows: `<topic>`, which readers list, and
+the loader's rejects. Readers pass over names that begin with `_` or `.`, and so does this.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import IO, Final
+
+from skidway.audit.output import Entry, Output, StoreFailed
+from skidway.audit.recount import manifests, row_files
+from skidway.audit.recount.faults import Fault, Kind, Whereabouts, by_name
+from skidway.audit.recount.manifests import STATE, NamedFiles
+
+LIKE_MAX: Final = 10
+"""Named files of the same length that an unnamed one is compared with."""
+
+_UNFINISHED: Final = "._COPYING_"
+"""The end of names of files that Hadoop's own tools are still copying."""
+
+_ROWS = re.compile(r"/dt=[^/]+/hour=[^/]+/part-\d+-\d+-\d+\.parquet$")
+
+
+def has_rows(output: Output, topic: str) -> bool:
+    """Whether a loader has put rows there."""
+    return any(_ROWS.search(entry.path) for entry in output.files(topic))
+
+
+def look(output: Output, topic: str, named: NamedFiles) -> None:
+    """Lists every file that readers take."""
+    for folder in (topic, f"{STATE}/{topic}/rejects"):
+        for entry in output.files(folder):
+            if _is_read(entry.path.removeprefix(folder)):
+                named.found(entry)
+
+
+def explain(output: Output, topic: str, named: NamedFiles, last: int) -> None:
+    """Looks unnamed files up in the manifests behind load `last`: loads that were committed while
+    the directories were listed."""
+    for load in manifests.loads(output, topic):
+        if load > last:
+            for file in manifests.files_of(manifests.read(output, topic, load)):
+                named.explain(file.path)
+
+
+def faults(output: Output, named: NamedFiles) -> Iterator[Fault]:
+    """What lies there and no manifest names. Raises StoreUnreachable."""
+    for entry in named.unnamed():
+        words = f"{entry.path} is named by no manifest, but who reads the directory takes it"
+        try:
+            opened = output.open(entry.path)
+            if opened is None:
+                continue  # whoever put it there has taken it away
+            with opened:
+                yield _fault(entry, opened, named, words)
+        except StoreFailed:
+            yield Fault(Kind.UNNAMED, entry.path, words, by_name(entry.path))
+
+
+def _fault(entry: Entry, opened: IO[bytes], named: NamedFiles, words: str) -> Fault:
+    has, kind = row_files.measure(opened), Kind.UNNAMED
+    for like in named.of_length(has.length, LIKE_MAX):
+        if like.crc32c == has.crc32c:
+            kind = Kind.TWICE
+            words = f"{entry.path} is named by no manifest; it is a copy of {like.path}, whose "
+            words += f"{like.rows} rows are there twice for who reads the directory"
+    return Fault(kind, entry.path, words, _place(opened, by_name(entry.path)))
+
+
+def _place(opened: IO[bytes], place: Whereabouts) -> Whereabouts:
+    """By the columns of the file, where it is one of rows."""
+    opened.seek(0)
+    try:
+        return row_files.whereabouts(opened, place.hour)
+    except row_files.UNREADABLE:
+        return place
+
+
+def _is_read(path: str) -> bool:
+    parts = [part for part in path.split("/") if part]
+    hidden = (part.startswith(".") or (part[:1] == "_" and "=" not in part) for part in parts)
+    return not any(hidden) and not path.endswith(_UNFINISHED)

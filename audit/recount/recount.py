@@ -1,0 +1,316 @@
+"""Recount: the second way to the verdict, from the files and the rows themselves.
+
+    files   the directories hold every file that a manifest names, and no other that readers take
+    bytes   each has the length and the CRC-32C that were committed
+    rows    every column of every row can be read; `_agent`, `_file_id`, `_offset`, `_length` and
+            `_timestamp` of rows and rejects give what the loader said it committed (hdfs tier) and
+            what the agents said they sent (agent tier), in count, bytes and checksum
+
+A loader may be at work meanwhile. It makes a manifest before it moves the first file of a load into
+place, so what nobody had named before the directories were listed is looked up in the manifests of
+since then. A file that is not in its place is looked for where it was staged, and then in its place
+again. Staging directories are nobody's rows, and are not listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import IO
+
+from skidway.audit.counts.counts import BucketKey, Counts, Sums
+from skidway.audit.evidence.evidence import BucketId, Evidence, SenderKey
+from skidway.audit.output import Output, StoreFailed
+from skidway.audit.recount import listing, manifests, row_files
+from skidway.audit.recount.faults import Fault, Faults, Kind, Whereabouts, by_manifest, is_before
+from skidway.audit.recount.manifests import COUNTED, STATE, Committed, NamedFile, NamedFiles
+from skidway.audit.topic.messages import Tier
+from skidway.kafka.source import Source
+
+
+@dataclass(slots=True)
+class Recounted:
+    """A topic, counted again: sums per (source, agent, bucket), per size of bucket."""
+
+    committed: Committed
+    loads: int = 0
+    files: int = 0
+    rows: int = 0
+    sums: dict[tuple[BucketKey, int], Sums] = field(default_factory=dict)
+    faults: Faults = field(default_factory=Faults)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A (source, agent, bucket) where the rows are not what a tier counted."""
+
+    source: Source
+    agent: int
+    bucket: BucketId
+    tier: Tier
+    recounted: Sums
+    counted: Sums
+
+    @property
+    def reason(self) -> str:
+        """In words."""
+        missing = self.counted.count - self.recounted.count
+        name = self.tier.value.lower()
+        if missing > 0:
+            return f"{missing} of the {self.counted.count} records that {name} counted are no rows"
+        if missing < 0:
+            return f"there are {-missing} more rows than the {self.counted.count} of {name}"
+        return f"as many rows as {name} counted, but not of the same records"
+
+
+def topics(output: Output) -> list[str]:
+    """The topics that have a manifest, or rows of a loader without one."""
+    known = set(output.names(STATE))
+    beside = (name for name in output.names("") if name not in known and name != STATE)
+    rows = [name for name in beside if listing.has_rows(output, name)]
+    return sorted([*(name for name in known if _has_any(output, name)), *rows])
+
+
+def expected(
+    output: Output, known: Iterable[Committed], evidence: Evidence
+) -> dict[str, Committed]:
+    """All topics that lie there (`known`) and those of which rows of this output were counted and
+    nothing lies there any more, by name. What has no manifest is as who counted it called it."""
+    there = {each.topic: each for each in known}
+    roots = {output.url, *(_root(x.producer) for x in there.values() if x.producer)}
+    for producer in sorted({x.producer for x in evidence.senders if x.tier is Tier.HDFS}):
+        topic = producer.rpartition("/")[2]
+        if _root(producer) in roots and (topic not in there or there[topic].source is None):
+            there[topic] = Committed(topic, _source_of(producer, evidence), producer)
+    return there
+
+
+def _root(producer: str) -> str:
+    return producer.rpartition("/")[0]
+
+
+def _source_of(producer: str, evidence: Evidence) -> Source | None:
+    """The topic of which an output's folder holds the rows."""
+    for source, topic in evidence.topics.items():
+        if any(key.producer == producer for key in topic.coverage):
+            return source
+    return None
+
+
+def recount(output: Output, committed: Committed, since_ms: int | None = None) -> Recounted:
+    """Counts every committed file of a topic. since_ms: lists all of them, and counts those of the
+    hours from then on, in buckets that begin from then on. Raises ManifestUnreadable for a manifest
+    that cannot be understood, and StoreUnreachable."""
+    if committed.source is None:
+        committed = manifests.head(output, committed.topic)  # its first load may have come
+    result = Recounted(committed)
+    with closing(NamedFiles()) as named:
+        _read_manifests(output, result, named)
+        listing.look(output, committed.topic, named)
+        listing.explain(output, committed.topic, named, result.loads)
+        for fault in listing.faults(output, named):
+            result.faults.add(fault)
+        if committed.source is not None:
+            _count(output, committed.source, result, named, since_ms)
+        result.files = named.count()
+    return result
+
+
+def loaded_since(output: Output, result: Recounted) -> set[tuple[int, BucketId]]:
+    """(agent, bucket) of loads that were committed while the topic was recounted: their rows were
+    not read, and what they counted may have been heard. Raises as `recount` does."""
+    topic = result.committed.topic
+    later = [load for load in manifests.loads(output, topic) if load > result.loads]
+    return {
+        (agent, (start, size))
+        for load in later
+        for agent, start, size in manifests.buckets_of(manifests.read(output, topic, load))
+    }
+
+
+def compare(
+    result: Recounted,
+    evidence: Evidence,
+    tiers: Iterable[Tier],
+    since: Collection[tuple[int, BucketId]] = (),
+) -> list[Difference]:
+    """Where the rows are not what hdfs or the agents counted, of the tiers that are expected.
+
+    since: what was loaded meanwhile; the next recount judges it. Where the rows are what hdfs
+    counted, and agents counted more, the rest is not loaded (yet): that is for the report to judge,
+    and no difference of the rows.
+    """
+    source = result.committed.source
+    if source is None:
+        return []
+    loaded = _counted(evidence, source, Tier.HDFS, result.committed.producer)
+    found: list[Difference] = []
+    if Tier.HDFS in tiers:
+        found += _differences(source, Tier.HDFS, result.sums, loaded)
+    if Tier.AGENT in tiers:
+        counted = _counted(evidence, source, Tier.AGENT, "")
+        found += [
+            each
+            for each in _differences(source, Tier.AGENT, result.sums, counted)
+            if not _is_unloaded(each, loaded)
+        ]
+    found = [each for each in found if (each.agent, each.bucket) not in since]
+    return sorted(found, key=lambda x: (x.bucket, x.agent, x.tier))
+
+
+def _has_any(output: Output, topic: str) -> bool:
+    return bool(manifests.loads(output, topic)) or listing.has_rows(output, topic)
+
+
+def _read_manifests(output: Output, result: Recounted, named: NamedFiles) -> None:
+    topic = result.committed.topic
+    known = manifests.loads(output, topic)
+    if not known:
+        words = f"no manifest of {topic} is there: its rows lie here or were counted, uncommitted"
+        result.faults.add(Fault(Kind.NO_MANIFEST, f"{STATE}/{topic}", words))
+    for load in known:
+        if load != result.loads + 1:
+            result.faults.add(_hole(topic, result.loads + 1, load - 1))
+        result.loads = load
+        files = manifests.files_of(manifests.read(output, topic, load))
+        for file, other in named.add(files):
+            words = f"{file.path} is named by load {other} and by load {load}"
+            result.faults.add(Fault(Kind.TWICE, file.path, words))
+
+
+def _hole(topic: str, first: int, last: int) -> Fault:
+    words = f"manifest {first} of {topic} is missing"
+    if last > first:
+        words = f"manifests {first} to {last} of {topic} are missing"
+    return Fault(Kind.NO_MANIFEST, f"{STATE}/{topic}/{first:020}.json", words)
+
+
+def _count(
+    output: Output, source: Source, result: Recounted, named: NamedFiles, since_ms: int | None
+) -> None:
+    counts: dict[int, Counts] = {}
+    for file in named.all():
+        if since_ms is not None and is_before(file.path, since_ms):
+            continue
+        counted = counts.setdefault(file.bucket_ms, Counts(file.bucket_ms))
+        rows, found = _check(output, source, file, counted)
+        result.rows += rows
+        if found is not None:
+            kind, words = found
+            place = Whereabouts()
+            if not result.faults.is_full:
+                manifest = manifests.read(output, result.committed.topic, file.load)
+                place = by_manifest(file.path, manifest)
+            result.faults.add(Fault(kind, file.path, words, place))
+    for bucket_ms, counted in counts.items():
+        result.sums.update(
+            {
+                (key, bucket_ms): sums
+                for key, sums in counted.items()
+                if since_ms is None or key[2] >= since_ms
+            }
+        )
+
+
+def _check(
+    output: Output, source: Source, file: NamedFile, counts: Counts
+) -> tuple[int, tuple[Kind, str] | None]:
+    """How many rows a file has, and what is wrong with it."""
+    try:
+        opened = _open(output, file)
+        if opened is None:
+            words = f"{file.path} is gone, with {file.rows} rows of load {file.load}"
+            return 0, (Kind.GONE, words)
+        with opened:
+            return _check_opened(opened, source, file, counts)
+    except StoreFailed as error:
+        return 0, (Kind.UNREADABLE, str(error))
+
+
+def _check_opened(
+    opened: IO[bytes], source: Source, file: NamedFile, counts: Counts
+) -> tuple[int, tuple[Kind, str] | None]:
+    found = _other_bytes(file, row_files.measure(opened))
+    if file.kind not in COUNTED:
+        return 0, found
+    opened.seek(0)
+    try:
+        rows, total = row_files.count(opened, file, source, counts)
+    except row_files.UNREADABLE as error:
+        return 0, found or (Kind.UNREADABLE, f"{file.path} cannot be read: {error}")
+    if found is None and (rows, total) != (file.rows, file.checksum):
+        words = f"{file.path} has {rows} rows, and not the {file.rows} that were committed"
+        found = Kind.OTHER_ROWS, words
+    return rows, found
+
+
+def _other_bytes(file: NamedFile, has: row_files.Bytes) -> tuple[Kind, str] | None:
+    if has.length != file.length:
+        words = f"{file.path} has {has.length} bytes instead of {file.length}"
+    elif has.crc32c != file.crc32c:
+        words = (
+            f"{file.path} has other bytes than those that were committed (CRC-32C "
+            f"{has.crc32c:08x} instead of {file.crc32c:08x})"
+        )
+    else:
+        return None
+    return Kind.DAMAGED, f"{words}; it had {file.rows} rows of load {file.load}"
+
+
+def _open(output: Output, file: NamedFile) -> IO[bytes] | None:
+    """The file in its place, or where it was staged; it may be moved while we look."""
+    for path in (file.path, file.staged, file.path):
+        opened = output.open(path)
+        if opened is not None:
+            return opened
+    return None
+
+
+def _counted(
+    evidence: Evidence, source: Source, tier: Tier, producer: str
+) -> dict[tuple[BucketKey, int], Sums]:
+    """What a tier counted of the source topic: agents all together, hdfs of this output in its
+    newest epoch."""
+    found: dict[tuple[BucketKey, int], Sums] = {}
+    topic = evidence.topic(source)
+    epochs = [x.epoch for x in evidence.senders if x[:2] == (tier, producer)]
+    for (start, size), by_agent in topic.tallies.items():
+        for agent, tallies in by_agent.items():
+            keys = [key for key in tallies if _belongs(key, tier, producer, epochs)]
+            if keys:
+                sums = sum((tallies[key].sums for key in keys), Sums())
+                found[(source, agent, start), size] = sums
+    return found
+
+
+def _is_unloaded(difference: Difference, loaded: Mapping[tuple[BucketKey, int], Sums]) -> bool:
+    start, size = difference.bucket
+    said = loaded.get(((difference.source, difference.agent, start), size), Sums())
+    rows = difference.recounted
+    return rows.count < difference.counted.count and _content(rows) == _content(said)
+
+
+def _belongs(key: SenderKey, tier: Tier, producer: str, epochs: list[int]) -> bool:
+    if key.tier is not tier:
+        return False
+    return tier is Tier.AGENT or (key.producer == producer and key.epoch == max(epochs))
+
+
+def _differences(
+    source: Source,
+    tier: Tier,
+    recounted: Mapping[tuple[BucketKey, int], Sums],
+    counted: Mapping[tuple[BucketKey, int], Sums],
+) -> Iterator[Difference]:
+    for key, size in {*recounted, *counted}:
+        _, agent, start = key
+        if tier is Tier.AGENT and agent == 0:
+            continue  # records without origin have no agent that counted them
+        rows, said = recounted.get((key, size), Sums()), counted.get((key, size), Sums())
+        if _content(rows) != _content(said):
+            yield Difference(source, agent, (start, size), tier, rows, said)
+
+
+def _content(sums: Sums) -> tuple[int, int, int]:
+    return sums.count, sums.bytes, sums.checksum

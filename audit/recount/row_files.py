@@ -1,0 +1,87 @@
+"""One file of rows or rejects: its bytes, and the rows in it. Read in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import IO, Any, Final
+
+import google_crc32c
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from skidway.audit.counts import checksum
+from skidway.audit.counts.counts import Counts
+from skidway.audit.recount.faults import AGENTS_MAX, Whereabouts
+from skidway.audit.recount.manifests import REJECTS, NamedFile
+from skidway.kafka.columns import Origins
+from skidway.kafka.source import Source
+
+PIECE_BYTES: Final = 4 << 20
+BATCH_ROWS: Final = 65_536
+BUFFER_BYTES: Final = 1 << 20
+
+UNREADABLE: Final = (pa.ArrowException, OSError, ValueError, KeyError)
+"""What a file that is no Parquet file of ours raises."""
+
+_ORIGIN = ("_agent", "_file_id", "_offset", "_length")
+_PLACE = ("_agent", "_partition", "_kafka_offset")
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """Of a file's bytes."""
+
+    length: int
+    crc32c: int
+
+
+def measure(file: IO[bytes]) -> Bytes:
+    """Length and CRC-32C from here to the end."""
+    length = crc = 0
+    while piece := file.read(PIECE_BYTES):
+        length, crc = length + len(piece), google_crc32c.extend(crc, piece)
+    return Bytes(length, crc)
+
+
+def count(file: IO[bytes], named: NamedFile, source: Source, counts: Counts) -> tuple[int, int]:
+    """Adds the rows to the counts, and reads every column of them: (rows, sum of their hashes)."""
+    time_column = "timestamp_ms" if named.kind == REJECTS else "_timestamp"
+    rows = total = 0
+    for batch in _batches(file):
+        origins = Origins(*(_int64(batch.column(name)) for name in _ORIGIN))
+        times = _int64(batch.column(time_column))
+        counts.add(source, times, origins, rejected=np.full(len(times), named.kind == REJECTS))
+        hashes = checksum.record_hash(origins.agent, origins.file, origins.first, origins.length)
+        total = checksum.add(total, checksum.total(hashes))
+        rows += len(times)
+    return rows, total
+
+
+def whereabouts(file: IO[bytes], hour: str) -> Whereabouts:
+    """Which rows a file has, by its own columns."""
+    agents, partitions = set[int](), set[int]()
+    first, last = np.iinfo(np.int64).max, -1
+    for batch in _batches(file, _PLACE):
+        agent, partition, offset = (_int64(batch.column(name)) for name in _PLACE)
+        first, last = int(offset.min(initial=first)), int(offset.max(initial=last))
+        partitions.update(np.unique(partition).tolist())
+        if len(agents) <= AGENTS_MAX:  # more are told of as others
+            agents.update(np.unique(agent).tolist())
+    place = Whereabouts(hour, tuple(sorted(agents)))
+    if len(partitions) == 1:
+        place = replace(place, partition=partitions.pop(), first=first, end=last + 1)
+    return place
+
+
+def _batches(file: IO[bytes], columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """Rows in pieces; a buffer for each column, so that no row group is in memory as a whole."""
+    parquet = pq.ParquetFile(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
+    wanted = None if columns is None else list(columns)
+    yield from parquet.iter_batches(batch_size=BATCH_ROWS, columns=wanted)
+
+
+def _int64(column: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:
+    found = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return np.asarray(found, np.int64)

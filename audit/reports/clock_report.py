@@ -1,0 +1,74 @@
+"""Clocks as people and programs read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from skidway.audit.judgement.clocks import Clocks, Difference
+
+NAMED_MAX = 5
+"""In sentences; JSON has all of them."""
+
+
+def sentences(clocks: Clocks) -> list[str]:
+    """What is wrong with the clocks; none: nothing that is known."""
+    return [*_of_ours(clocks), *_of_others(clocks), *_of_silence(clocks)]
+
+
+def document(clocks: Clocks) -> dict[str, Any]:
+    """All of it, for programs. Differences: ms ahead, negative behind."""
+    return {
+        "sentences": sentences(clocks),
+        "own_ahead_ms": clocks.ours_ms,
+        "senders_read": clocks.senders,
+        "senders": [
+            {
+                "tier": x.tier.value.lower(), "host": x.host, "producer": x.producer,
+                "ahead_ms": x.ahead_ms,
+            }
+            for x in clocks.others
+        ],
+    }  # fmt: skip
+
+
+def who(difference: Difference) -> str:
+    """The sender by its host."""
+    word = difference.tier.value.lower()
+    if difference.host:
+        return f"{word} on {difference.host}"
+    return f"{word} {difference.producer}"
+
+
+def _of_ours(clocks: Clocks) -> Iterator[str]:
+    if clocks.ours_ms == 0:
+        return
+    if clocks.ours_ms < 0:
+        what = "what is due is taken for too young"
+    else:
+        what = "hosts that report can look silent, and nothing newer than theirs is judged"
+    whom = "that of the only program" if clocks.senders == 1 else "those of most programs"
+    if clocks.is_behind_store:
+        whom = "the collector's"
+    yield f"The clock of this host is {_amount(clocks.ours_ms)} {whom}: {what}."
+
+
+def _of_others(clocks: Clocks) -> Iterator[str]:
+    for each in clocks.others[:NAMED_MAX]:
+        late = " (or its messages come late)" if each.ahead_ms < 0 else ""
+        yield f"The clock of the {who(each)} is {_amount(each.ahead_ms)} the others{late}."
+    if len(clocks.others) > NAMED_MAX:
+        yield f"The clocks of {len(clocks.others) - NAMED_MAX} more programs differ."
+
+
+def _of_silence(clocks: Clocks) -> Iterator[str]:
+    if clocks.unheard_ms and clocks.ours_ms == 0:
+        yield (
+            f"The newest of all messages is {clocks.unheard_ms // 1000} s old: no program sends,"
+            " nobody collects what they send, or the clock of this host is ahead."
+        )
+
+
+def _amount(ahead_ms: int) -> str:
+    seconds = abs(ahead_ms) // 1000
+    return f"{seconds} s {'ahead of' if ahead_ms > 0 else 'behind'}"

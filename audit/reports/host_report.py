@@ -1,0 +1,188 @@
+"""Hosts and proofs as people and programs read them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from skidway.audit.judgement import reasons
+from skidway.audit.judgement.host_proofs import Proof
+from skidway.audit.judgement.hosts import MISSED, HostState, HostStatus
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.verdict import Status
+from skidway.audit.reports import report
+
+COLUMNS = ["host", "cluster", "state", "last_heard", "sealed_to", "agent", "topics"]
+
+
+def table(states: Sequence[HostState]) -> list[dict[str, Any]]:
+    """A row for each host of each cluster."""
+    return [
+        {
+            "host": state.host,
+            "cluster": state.cluster,
+            "state": words(state),
+            "last_heard": _time(state.last_heard_ms or None),
+            "sealed_to": _time(state.sealed_until),
+            "agent": ", ".join(str(each.agent) for each in state.agents) or None,
+            "topics": list(state.topics),
+        }
+        for state in states
+    ]
+
+
+def words(state: HostState) -> str:
+    """What is said of the host."""
+    said = state.status.value
+    if state.status is HostStatus.SILENT:
+        said = f"silent since {report.time_text(state.last_heard_ms)}"
+    if state.status is HostStatus.BEHIND:
+        said = f"reports, {reasons.of_delay(state.behind_ms)}"
+    if not state.expected and state.status is not HostStatus.RETIRED:
+        said += " (not expected)"
+    if state.namesakes:
+        said += f" ({len(state.namesakes)} agents)"
+    return said
+
+
+def sentence(states: Sequence[HostState]) -> str:
+    """The whole in one sentence, or two."""
+    if not states:
+        return "No host is named by a roster, and none was ever heard."
+    return " ".join([_missed_sentence(states), *_namesakes_sentences(states)])
+
+
+def remarks(states: Sequence[HostState]) -> list[str]:
+    """What is to be said of them beside the buckets: nothing while every host reports alone."""
+    is_said = any(state.is_missed or state.namesakes for state in states)
+    return [sentence(states)] if is_said else []
+
+
+def _missed_sentence(states: Sequence[HostState]) -> str:
+    expected = [state for state in states if state.expected]
+    missed = [state for state in expected if state.is_missed]
+    if not missed:
+        return f"All {len(expected)} expected hosts report."
+    verb = "does" if len(missed) == 1 else "do"
+    names = _missed_names(missed)
+    late = " in time" if any(state.status is HostStatus.BEHIND for state in missed) else ""
+    return f"{len(missed)} of {len(expected)} expected hosts {verb} not report{late} ({names})."
+
+
+def _namesakes_sentences(states: Sequence[HostState]) -> Iterator[str]:
+    """Hosts under whose name several agents are alive."""
+    shared = [x for x in states if x.namesakes and x.status is not HostStatus.RETIRED]
+    for state in shared[: report.REASONS_SHOWN]:
+        names = " and ".join(map(str, state.namesakes))
+        yield f"Agents {names} report under one host name, {_who(state)}."
+    if len(shared) > report.REASONS_SHOWN:
+        yield f"So do those of {len(shared) - report.REASONS_SHOWN} more hosts."
+
+
+def _missed_names(missed: Sequence[HostState]) -> str:
+    """Which of them are behind, silent, or were never heard; some by name."""
+    parts = []
+    for status in MISSED:
+        names = [_missed_name(state) for state in missed if state.status is status]
+        if names:
+            shown = ", ".join(names[: report.REASONS_SHOWN])
+            more = len(names) - report.REASONS_SHOWN
+            parts.append(f"{status.value}: {shown}{f' and {more} more' if more > 0 else ''}")
+    return "; ".join(parts)
+
+
+def _missed_name(state: HostState) -> str:
+    behind = f" ({state.behind_ms // 1000} s)" if state.status is HostStatus.BEHIND else ""
+    return f"{state.host}{behind}"
+
+
+def status_of(state: HostState) -> Status | None:
+    """How grave it is, as of a bucket; None where nobody waits for the host."""
+    if state.status is HostStatus.REPORTING:
+        return Status.COMPLETE
+    if not state.expected:
+        return None
+    return Status.UNKNOWN if state.status is HostStatus.NEVER_HEARD else Status.INCOMPLETE
+
+
+def status(states: Sequence[HostState]) -> Status:
+    """The gravest of all."""
+    return max((found for x in states if (found := status_of(x)) is not None), default=Status.OPEN)
+
+
+def summary(states: Sequence[HostState]) -> dict[str, Any]:
+    """The sentence and the numbers, without the hosts."""
+    by_state = Counter(state.status for state in states)
+    return {
+        "sentence": sentence(states),
+        "expected": sum(state.expected for state in states),
+        "missed": sum(state.is_missed for state in states),
+        "by_state": {status.value: by_state.get(status, 0) for status in HostStatus},
+    }
+
+
+def document(states: Sequence[HostState]) -> dict[str, Any]:
+    """All of it, for programs."""
+    return summary(states) | {"hosts": [host_document(state) for state in states]}
+
+
+def host_document(state: HostState) -> dict[str, Any]:
+    """One host of one cluster. Times: RFC 3339 and ms."""
+    return {
+        "host": state.host,
+        "cluster": state.cluster,
+        "agents": [each.agent for each in state.agents],
+        "namesakes": list(state.namesakes),
+        "state": state.status.value,
+        "expected": state.expected,
+        "last_heard": _time(state.last_heard_ms or None),
+        "last_heard_ms": state.last_heard_ms or None,
+        "behind_ms": state.behind_ms,
+        "sealed_to": _time(state.sealed_until),
+        "sealed_to_ms": state.sealed_until,
+        "topics": [
+            {"topic": topic, "sealed_to": _time(until), "sealed_to_ms": until}
+            for topic, until in state.topics.items()
+        ],
+    }
+
+
+def wait_sentences(found: Sequence[Proof], since_ms: int, policy: Policy) -> list[str]:
+    """One sentence for each host that is short, or one for all."""
+    short = [proof for proof in found if proof.is_short]
+    if short:
+        return [f"{_who(proof.state)}: {report.reasons_text(proof.reasons)}." for proof in short]
+    exempt = {each.tier for each in policy.exemptions}
+    names = ", ".join(
+        tier.value.lower() + (" (but for exempt topics)" if tier in exempt else "")
+        for tier in policy.tiers
+    )
+    hosts = f"{len(found)} host{'s' if len(found) != 1 else ''}"
+    since = report.time_text(since_ms)
+    return [f"{hosts} sealed past the bucket of {since}, and complete since then in {names}."]
+
+
+def wait_document(
+    found: Sequence[Proof], since_ms: int, policy: Policy, waited_s: float
+) -> dict[str, Any]:
+    """The same for programs, with every reason."""
+    return {
+        "ok": not any(proof.is_short for proof in found),
+        "since": report.time_text(since_ms),
+        "since_ms": since_ms,
+        "tiers": [tier.value.lower() for tier in policy.tiers],
+        "seconds_waited": round(waited_s, 1),
+        "hosts": [
+            host_document(x.state) | {"ok": not x.is_short, "reasons": list(x.reasons)}
+            for x in found
+        ],
+    }
+
+
+def _who(state: HostState) -> str:
+    return state.host if state.cluster is None else f"{state.host} ({state.cluster})"
+
+
+def _time(time_ms: int | None) -> str | None:
+    return None if time_ms is None else report.time_text(time_ms)

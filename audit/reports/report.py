@@ -1,0 +1,303 @@
+"""Verdicts as people and programs read them: a sentence, a table, JSON, an exit status."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from typing import Any
+
+from skidway.audit.counts.counts import Sums
+from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
+from skidway.audit.judgement.standing import Standing, TopicStanding
+from skidway.audit.judgement.verdict import AgentVerdict, BucketVerdict, Place, Status
+from skidway.audit.topic.decisions import Acceptance
+from skidway.audit.topic.messages import Tier
+from skidway.audit.topic.recount_result import RecountResult
+from skidway.kafka.source import Source
+
+ID_SHOWN = 8
+"""Digits of a topic's id, of the 32 that it has."""
+
+NAMES_SHOWN = 3
+
+REASONS_SHOWN = 3
+"""In a line of the table; JSON and the pages have all of them."""
+
+
+def exit_status(found: Standing, *, everything: bool) -> int:
+    """0 when every bucket that is due (with `everything`: every bucket) is complete or accepted,
+    none is lost, none has a warning that nobody accepted, and no recount found anything."""
+    buckets = sum(found.by_status.values())
+    good = found.by_status.get(Status.COMPLETE, 0) + sum(found.accepted.values())
+    short = good < buckets if everything else bool(found.overdue)
+    differs = any(not recount.is_good for recount in found.recounts)
+    return int(buckets == 0 or short or found.warned > 0 or differs or found.unjudged > 0)
+
+
+def sentence(found: Standing) -> str:
+    """The verdict on all buckets, and what did not become rows on the way."""
+    judged = [_completeness(found)]
+    if found.unjudged:
+        judged.append(f"{_counted(found.unjudged, 'hour')} of older buckets not judged yet")
+    return "; ".join([*judged, *_remarks(found)]) + "."
+
+
+def table(
+    verdicts: Iterable[BucketVerdict], tiers: Sequence[Tier], *, each: bool = False
+) -> list[dict[str, Any]]:
+    """Rows for a table: buckets that follow one another with the same verdict share one, with the
+    sums of their counts; `each`: a row for each bucket."""
+
+    def alike(verdict: BucketVerdict) -> tuple[object, ...]:
+        reported = tuple(verdict.count(tier) is not None for tier in tiers)
+        return verdict.source, verdict.word, verdict.due, verdict.words, reported
+
+    found = list(verdicts)
+    names = topic_names(x.source for x in found)
+    runs = ([one] for one in found) if each else (list(x) for _, x in groupby(found, alike))
+    return [_row(run, tiers, names[run[0].source]) for run in runs]
+
+
+def _row(run: Sequence[BucketVerdict], tiers: Sequence[Tier], topic: str) -> dict[str, Any]:
+    """One row of buckets that have the same verdict and the same tiers."""
+    first, last = run[0], run[-1]
+    span = f" .. {time_text(last.bucket)} ({len(run):,})" if len(run) > 1 else ""
+    row: dict[str, Any] = {
+        "topic": topic,
+        "buckets": time_text(first.bucket) + span,
+    }
+    for tier in tiers:
+        counts = [count for verdict in run if (count := verdict.count(tier)) is not None]
+        row[tier.value.lower()] = sum(counts) if counts else None
+    return row | {"verdict": first.word, "why": reasons_text(first.words)}
+
+
+def columns(tiers: Sequence[Tier]) -> list[str]:
+    """The columns of `table`."""
+    return ["topic", "buckets", *(tier.value.lower() for tier in tiers), "verdict", "why"]
+
+
+def document(found: Standing, shown: Sequence[BucketVerdict]) -> dict[str, Any]:
+    """All of it, for programs: the standing, and the buckets that are shown one by one."""
+    return {
+        "sentence": sentence(found),
+        **_numbers(found),
+        "hours_unjudged": found.unjudged,
+        "topics": [_topic(topic) for topic in found.topics],
+        "buckets_shown": len(shown),
+        "buckets": [bucket_document(verdict) for verdict in shown],
+    }
+
+
+def _numbers(found: Standing | TopicStanding) -> dict[str, Any]:
+    return {
+        "buckets_judged": sum(found.by_status.values()),
+        "buckets_overdue": sum(found.overdue.values()),
+        "buckets_accepted": sum(found.accepted.values()),
+        "buckets_warned": found.warned,
+        "buckets_warned_accepted": found.warned_accepted,
+        "by_verdict": {status.word: found.by_status.get(status, 0) for status in Status},
+    }
+
+
+def _topic(found: TopicStanding) -> dict[str, Any]:
+    source = found.source
+    return {
+        "topic": source.topic,
+        "cluster": source.cluster,
+        "cluster_id": source.cluster_id,
+        "topic_id": source.topic_id,
+        **_numbers(found),
+        "complete_until": found.complete_until,
+        "oldest_overdue": found.oldest_overdue,
+        "records": found.records,
+        "rejects": found.rejects,
+        "repeats": found.repeats,
+        "uncounted_offsets": found.uncounted,
+        "recounts": [recount_document(recount) for recount in found.recounts],
+    }
+
+
+def recount_document(recount: RecountResult) -> dict[str, Any]:
+    """What a recount found."""
+    return {
+        "time": time_text(recount.time_ms),
+        "host": recount.host,
+        "output": recount.output,
+        "since": None if recount.since_ms is None else time_text(recount.since_ms),
+        "verdict": recount_word(recount),
+        "loads": recount.loads,
+        "files": recount.files,
+        "rows": recount.rows,
+        "faults": recount.faults,
+        "differences": recount.differences,
+        "reasons": list(recount.reasons),
+    }
+
+
+def recount_word(recount: RecountResult) -> str:
+    """As `skidway audit recount` prints it."""
+    return "agrees" if recount.is_good else "differs"
+
+
+def bucket_document(verdict: BucketVerdict) -> dict[str, Any]:
+    """One bucket with its agents."""
+    source = verdict.source
+    return {
+        "topic": source.topic,
+        "cluster": source.cluster,
+        "cluster_id": source.cluster_id,
+        "topic_id": source.topic_id,
+        "bucket": verdict.bucket,
+        "bucket_ms": verdict.bucket_ms,
+        "time": time_text(verdict.bucket),
+        "verdict": verdict.status.word,
+        "due": verdict.due,
+        "accepted": verdict.is_accepted,
+        "acceptances": [_acceptance(each) for each in verdict.acceptances],
+        "reasons": list(verdict.reasons),
+        "warnings": [each.words for each in verdict.warnings],
+        "places": _places(verdict.places()),
+        "agents": [_agent(agent) for agent in verdict.agents],
+    }
+
+
+def topic_name(source: Source) -> str:
+    """As a mirror would call it: cluster and topic."""
+    return f"{source.cluster}.{source.topic}"
+
+
+def topic_names(sources: Iterable[Source]) -> dict[Source, str]:
+    """By `topic_name`; those of a name that was made again also by the beginning of their ids."""
+    ids: dict[str, set[Source]] = {}
+    for source in sources:
+        ids.setdefault(topic_name(source), set()).add(source)
+    return {
+        source: name if len(same) == 1 else f"{name} (id {source.topic_id[:ID_SHOWN] or 'none'})"
+        for name, same in ids.items()
+        for source in same
+    }
+
+
+def reasons_text(reasons: Sequence[str]) -> str:
+    """The first reasons in one line."""
+    shown = "; ".join(reasons[:REASONS_SHOWN])
+    more = len(reasons) - REASONS_SHOWN
+    return f"{shown}; and {more} more" if more > 0 else shown
+
+
+def time_text(time_ms: int) -> str:
+    """RFC 3339, UTC, to the second; the number itself for what no calendar holds."""
+    try:
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)
+    except OverflowError:
+        return f"{time_ms} ms"
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _completeness(found: Standing) -> str:
+    buckets = sum(found.by_status.values())
+    if not buckets:
+        return "Nothing was counted of what was asked for: there is no bucket to judge"
+    topics, complete = len(found.counted), found.by_status.get(Status.COMPLETE, 0)
+    of_topics = f"of {topics} topic{'s' if topics != 1 else ''}"
+    if complete == buckets:
+        what = "The bucket" if complete == 1 else f"All {complete} buckets"
+        return f"{what} {of_topics} {'is' if complete == 1 else 'are'} complete"
+    parts = [f"{complete} of {buckets} buckets {of_topics} are complete"]
+    early, accepted = found.lost_early, sum(found.accepted.values())
+    overdue = Counter(found.overdue) - Counter({Status.LOST: early})
+    if bad := overdue.total():
+        parts.append(f"{_are(bad, 'should be and', 'not')} ({_by_status(overdue)})")
+    if early:
+        parts.append(_are(early, "", "too young to be complete, and lost already"))
+    if accepted:
+        parts.append(f"{_are(accepted, '', 'not, and accepted')} ({_by_status(found.accepted)})")
+    if young := buckets - complete - bad - early - accepted:
+        parts.append(_are(young, "", "too young to say"))
+    return "; ".join(parts)
+
+
+def _remarks(found: Standing) -> Iterator[str]:
+    topics = [topic for topic in found.topics if not topic.source.topic.endswith(REJECTED_SUFFIX)]
+    by_agents = sum(topic.records for topic in found.topics) - sum(x.records for x in topics)
+    by_loader = sum(topic.rejects for topic in found.topics)
+    repeats = sum(topic.repeats for topic in found.topics)
+    if by_agents:
+        yield f"agents rejected {_counted(by_agents, 'line')}"
+    if by_loader:
+        yield f"the loader rejected {_counted(by_loader, 'record')}"
+    if repeats:
+        yield f"{_counted(repeats, 'repeat')} {'was' if repeats == 1 else 'were'} left out"
+    if found.warned:
+        yield f"{_counted(found.warned, 'bucket')} with more rejects than allowed"
+    if accepted := found.warned_accepted:
+        yield f"{_counted(accepted, 'bucket')} with more rejects than allowed, and accepted"
+    if gaps := [topic for topic in found.topics if topic.uncounted]:
+        of = _some_names(topic.source for topic in gaps)
+        yield f"counters could not read {_counted(found.uncounted, 'offset')} of {of}"
+    if differing := [x for x in found.recounts if not x.is_good]:
+        of = _some_names(recount.source for recount in differing)
+        yield f"by the newest recount the rows of {of} are not what was counted"
+
+
+def _some_names(sources: Iterable[Source]) -> str:
+    names = list(dict.fromkeys(map(topic_name, sources)))
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return ", ".join(names[:NAMES_SHOWN]) + more
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _are(count: int, before: str, behind: str) -> str:
+    verb = "is" if count == 1 else "are"
+    return " ".join(filter(None, [str(count), before, verb, behind]))
+
+
+def _by_status(found: Mapping[Status, int]) -> str:
+    counts = sorted(found.items(), reverse=True)
+    return ", ".join(f"{count} {status.word}" for status, count in counts)
+
+
+def _acceptance(acceptance: Acceptance) -> dict[str, Any]:
+    return {
+        "id": acceptance.id,
+        "person": acceptance.person,
+        "time": time_text(acceptance.time_ms),
+        "reason": acceptance.reason,
+        "findings": [each._asdict() for each in acceptance.findings],
+    }
+
+
+def _agent(verdict: AgentVerdict) -> dict[str, Any]:
+    return {
+        "agent": verdict.agent,
+        "host": verdict.host,
+        "retired": verdict.retired,
+        "verdict": verdict.status.word,
+        "reasons": list(verdict.reasons),
+        "places": _places(verdict.sums),
+    }
+
+
+def _places(places: Any) -> list[dict[str, Any]]:
+    return [_place(place, sums) for place, sums in places.items()]
+
+
+def _place(place: Place, sums: Sums | None) -> dict[str, Any]:
+    found: dict[str, Any] = {"tier": place.tier.value.lower(), "place": place.name}
+    found["retired"] = place.is_retired
+    if sums is None:
+        return found | {"reported": False}
+    return found | {
+        "reported": True,
+        "count": sums.count,
+        "bytes": sums.bytes,
+        "checksum": sums.checksum,
+        "rejects": sums.rejects,
+        "repeats": sums.repeats,
+    }

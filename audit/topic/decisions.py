@@ -1,0 +1,113 @@
+"""What people decide about verdicts: accepted findings, retired places. Pure.
+
+    Acceptance    these findings of a bucket are accepted: they stay what they are, and hold back
+                  nothing any more
+    Retirement    a place counts no more (see retired_places)
+    Revocation    a decision is taken back, by its id
+
+Decisions are messages on the audit topic (schemas/decision.avsc), so a collector that begins anew
+knows them. Each has a random id and holds until a revocation names it: neither the order in which
+they come nor anybody's clock matters. An acceptance names the findings that it saw, so it covers
+none that comes later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from skidway.kafka.source import Source
+
+
+class FindingName(NamedTuple):
+    """Names a finding of a bucket. agent: 0 for none; finding: judgement.verdict.Finding.name."""
+
+    agent: int
+    finding: str
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """Findings of one bucket that a person accepts."""
+
+    id: int
+    time_ms: int
+    person: str
+    reason: str
+    source: Source
+    bucket: int
+    bucket_ms: int
+    findings: tuple[FindingName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Retirement:
+    """A place that counts no more, as `retired_places` reads it."""
+
+    id: int
+    time_ms: int
+    person: str
+    reason: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Revocation:
+    """Takes the decision with the id `revoked` back."""
+
+    id: int
+    time_ms: int
+    person: str
+    reason: str
+    revoked: int
+
+
+Decision = Acceptance | Retirement | Revocation
+
+
+def not_revoked(decisions: Iterable[Decision]) -> list[Acceptance | Retirement]:
+    """The decisions that nobody took back, each once, the oldest first."""
+    said = sorted(set(decisions), key=_by_age)
+    revoked = {each.revoked for each in said if isinstance(each, Revocation)}
+    return [x for x in said if not isinstance(x, Revocation) and x.id not in revoked]
+
+
+def record_of(decision: Decision) -> dict[str, Any]:
+    """The record that the schema Decision takes."""
+    record: dict[str, Any] = {
+        "kind": type(decision).__name__.upper(),
+        "id": decision.id,
+        "time": decision.time_ms,
+        "person": decision.person,
+        "reason": decision.reason,
+    }
+    match decision:
+        case Acceptance(source=source, bucket=bucket, bucket_ms=bucket_ms, findings=findings):
+            record |= {name: getattr(source, name) for name in _SOURCE_FIELDS}
+            record |= {"bucket": bucket, "bucket_ms": bucket_ms}
+            record["findings"] = [each._asdict() for each in findings]
+        case Retirement(place=place):
+            record["place"] = place
+        case Revocation(revoked=revoked):
+            record["revoked"] = revoked
+    return record
+
+
+def decision_of(record: dict[str, Any], time_ms: int) -> Decision:
+    """The decision in a record of the schema Decision."""
+    said = (record["id"], time_ms, record["person"], record["reason"])
+    if record["kind"] == "RETIREMENT":
+        return Retirement(*said, record["place"])
+    if record["kind"] == "REVOCATION":
+        return Revocation(*said, record["revoked"])
+    source = Source(*(record[name] for name in _SOURCE_FIELDS))
+    findings = tuple(FindingName(x["agent"], x["finding"]) for x in record["findings"])
+    return Acceptance(*said, source, record["bucket"], record["bucket_ms"], findings)
+
+
+_SOURCE_FIELDS = ("cluster", "cluster_id", "topic", "topic_id")
+
+
+def _by_age(decision: Decision) -> tuple[int, int, str]:
+    return decision.time_ms, decision.id, repr(decision)

@@ -1,0 +1,408 @@
+"""The messages of `_skidway_audit` as values, and as bytes (Avro single-object encoding).
+
+Four schemas: schemas/audit.avsc for the numbered messages of a tier (Delta, Seal, and Heartbeat,
+which repeats the last number), schemas/announcement.avsc for what a file id stands for,
+schemas/decision.avsc for what people decide (decisions), and schemas/recount.avsc for what a
+recount found (recount_result). The key of a numbered message is
+(tier, producer, epoch, number); the same key always has the same content.
+
+Positions count bytes, offsets count records, times and buckets are ms since the epoch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any, Final
+
+from skidway.audit.topic import recount_result
+from skidway.audit.topic.decisions import (
+    Acceptance,
+    Decision,
+    Retirement,
+    Revocation,
+    decision_of,
+    record_of,
+)
+from skidway.audit.topic.recount_result import RecountResult
+from skidway.errors import SkidwayError
+from skidway.kafka.source import Source
+from skidway.schemas import single_object
+
+TOPIC = "_skidway_audit"
+"""The topic of every cluster that carries these messages; mirrors prefix the cluster's name."""
+
+AUDIT_SCHEMA = "Audit"
+ANNOUNCEMENT_SCHEMA = "Announcement"
+DECISION_SCHEMA = "Decision"
+RECOUNT_SCHEMA = "Recount"
+
+_EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class MessageRefused(SkidwayError):
+    """Bytes on the audit topic that are no audit message of a known schema."""
+
+
+class SchemaUnknown(MessageRefused):
+    """A message of a schema that this version does not have. fingerprint: the schema's, in hex."""
+
+    def __init__(self, fingerprint: bytes) -> None:
+        super().__init__(
+            f"A record of {TOPIC} has a schema that this version does not have (fingerprint"
+            f" {fingerprint.hex()}): a newer version wrote it."
+        )
+        self.fingerprint = fingerprint.hex()
+
+
+class Tier(StrEnum):
+    """Where records are counted, in the order in which they pass."""
+
+    AGENT = "AGENT"
+    BROKER = "BROKER"
+    MIRROR = "MIRROR"
+    HDFS = "HDFS"
+
+
+class Certainty(StrEnum):
+    """Whether set-apart bytes surely did not arrive (LOST), or may have (UNCERTAIN)."""
+
+    LOST = "LOST"
+    UNCERTAIN = "UNCERTAIN"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What event times are taken to be. lateness_ms: of lines that were lost unread, how much older
+    than the last seal before. ahead_ms: of any line, how far ahead of its reading."""
+
+    lateness_ms: int = 0
+    ahead_ms: int = 0
+
+    def or_wider(self, other: Bounds) -> Bounds:
+        """What holds whichever of the two is right."""
+        return Bounds(max(self.lateness_ms, other.lateness_ms), max(self.ahead_ms, other.ahead_ms))
+
+
+NOTHING_SAID = Bounds()
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Who numbers messages. cluster: where this was counted; for HDFS the one loaded from.
+
+    producer: the agent id in decimal, a counter's name, or the loader's output root. bounds: what
+    an agent takes event times to be.
+    """
+
+    tier: Tier
+    cluster: str
+    producer: str
+    host: str
+    epoch: int
+    bounds: Bounds = NOTHING_SAID
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The offsets [first, end) of a partition that a message stands for."""
+
+    source: Source
+    partition: int
+    first: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """What one message counted of one (source topic, agent, bucket); see counts.counts.Sums.
+
+    previous: number of this producer's delta of the same epoch that touched the bucket before, 0
+    for none.
+    """
+
+    source: Source
+    agent: int
+    bucket: int
+    bucket_ms: int
+    count: int
+    bytes: int
+    checksum: int
+    rejects: int = 0
+    repeats: int = 0
+    previous: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Bytes [first, end) of a file that an agent set apart; end None: its end was not seen.
+
+    from_bucket, to_bucket: the first bucket that the agent had not sealed, and that of the
+    declaration; None: not known. Lost lines can be older, see Bounds.
+    """
+
+    source: Source
+    agent: int
+    file: int
+    first: int
+    end: int | None
+    certainty: Certainty
+    reason: str
+    from_bucket: int | None = None
+    to_bucket: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Offsets [first, end) of a partition that a mirror or a counter could not have."""
+
+    source: Source
+    partition: int
+    first: int
+    end: int
+    reason: str
+
+
+NEVER_SEALED: Final = 0
+"""`sealed_until` of a topic that the agent has, and of which something cannot be read yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class SealedTopic:
+    """All that lay in the topic's files at wall time `sealed_until` is in deltas.
+
+    NEVER_SEALED: it vouches for nothing, and says that the agent has the topic. at: number of the
+    last delta when that time was noted. offsets: (partition, last acknowledged offset). final: the
+    agent leaves for good, so nothing of it comes behind that; `at` is then the last delta of all.
+    """
+
+    source: Source
+    sealed_until: int
+    at: int
+    offsets: tuple[tuple[int, int], ...] = ()
+    final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What was counted since the message before, committed together with that progress."""
+
+    sender: Sender
+    number: int
+    time_ms: int
+    ranges: tuple[Range, ...] = ()
+    counts: tuple[Count, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """An agent's seals of its topics, numbered among its deltas."""
+
+    sender: Sender
+    number: int
+    time_ms: int
+    topics: tuple[SealedTopic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """Proof of life only. number: the last one that was used."""
+
+    sender: Sender
+    number: int
+    time_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """What a file id stands for. length: the final one, in a closure; None while it is open.
+
+    fingerprint: SHA-256 of the first fingerprint_length bytes. begin: the first byte covered.
+    source: the topic that takes the file's records. born_ns: when its inode was made, ns since
+    1970; None where nobody knows.
+    """
+
+    time_ms: int
+    agent: int
+    file: int
+    host: str
+    path: str
+    device: int
+    inode: int
+    fingerprint: bytes
+    fingerprint_length: int
+    source: Source
+    begin: int = 0
+    predecessor: int | None = None
+    predecessor_position: int | None = None
+    length: int | None = None
+    born_ns: int | None = None
+
+
+Message = Delta | Seal | Heartbeat | Announcement | Decision | RecountResult
+
+
+def encode(message: Message) -> bytes:
+    """The message as a record's value."""
+    if isinstance(message, Announcement):
+        return single_object.encode(ANNOUNCEMENT_SCHEMA, _announcement_record(message))
+    if isinstance(message, Acceptance | Retirement | Revocation):
+        return single_object.encode(DECISION_SCHEMA, record_of(message))
+    if isinstance(message, RecountResult):
+        return single_object.encode(RECOUNT_SCHEMA, recount_result.record_of(message))
+    return single_object.encode(AUDIT_SCHEMA, _audit_record(message))
+
+
+def encodings(message: Delta | Seal) -> list[bytes]:
+    """All values that mean this very message, of each schema that this version knows.
+
+    A program of another version writes the same message again in its own encoding.
+    """
+    values = single_object.encodings(AUDIT_SCHEMA, _audit_record(message))
+    return [value for value in values if decode(value) == message]
+
+
+def decode(value: bytes) -> Message:
+    """The message in a record's value. Raises SchemaUnknown for what a newer version wrote, and
+    MessageRefused for anything else."""
+    try:
+        name, record = single_object.decode(value)
+        if name == AUDIT_SCHEMA:
+            return _audit_message(record)
+        if name == ANNOUNCEMENT_SCHEMA:
+            return _announcement(record)
+        if name == DECISION_SCHEMA:
+            return decision_of(record, _milliseconds(record["time"]))
+        if name == RECOUNT_SCHEMA:
+            return recount_result.result_of(record, _milliseconds(record["time"]))
+    except single_object.UnknownFingerprint as error:
+        raise SchemaUnknown(error.fingerprint) from error
+    except (SkidwayError, ValueError, KeyError, TypeError) as error:
+        raise MessageRefused(f"A record of {TOPIC} cannot be read as a message: {error}") from error
+    raise MessageRefused(f"A record of {TOPIC} has the schema {name}, which is none of its own.")
+
+
+def _audit_record(message: Delta | Seal | Heartbeat) -> dict[str, Any]:
+    sender = message.sender
+    record: dict[str, Any] = {
+        "kind": type(message).__name__.upper(),
+        "tier": sender.tier.value,
+        "cluster": sender.cluster,
+        "producer": sender.producer,
+        "host": sender.host,
+        "epoch": sender.epoch,
+        "number": message.number,
+        "time": message.time_ms,
+        "ranges": [],
+        "counts": [],
+        "losses": [],
+        "gaps": [],
+        "seals": [],
+        "lateness_ms": sender.bounds.lateness_ms,
+        "ahead_ms": sender.bounds.ahead_ms,
+    }
+    if isinstance(message, Delta):
+        record["ranges"] = [_flat(x, "partition", "first", "end") for x in message.ranges]
+        record["counts"] = [_flat(x, *_COUNT_FIELDS) for x in message.counts]
+        record["losses"] = [_flat(x, *_LOSS_FIELDS) for x in message.losses]
+        record["gaps"] = [_flat(x, "partition", "first", "end", "reason") for x in message.gaps]
+    elif isinstance(message, Seal):
+        record["seals"] = [_seal_record(x) for x in message.topics]
+    return record
+
+
+_COUNT_FIELDS = (
+    "agent", "bucket", "bucket_ms", "count", "bytes", "checksum", "rejects", "repeats", "previous"
+)  # fmt: skip
+_LOSS_FIELDS = (
+    "agent", "file", "first", "end", "certainty", "reason", "from_bucket", "to_bucket"
+)  # fmt: skip
+_SOURCE_FIELDS = ("cluster", "cluster_id", "topic", "topic_id")
+_ANNOUNCEMENT_FIELDS = (
+    "agent", "file", "host", "path", "device", "inode", "fingerprint", "fingerprint_length",
+    "begin", "predecessor", "predecessor_position", "length", "born_ns",
+)  # fmt: skip
+
+
+def _flat(part: Range | Count | Loss | Gap | SealedTopic, *names: str) -> dict[str, Any]:
+    record = {name: getattr(part.source, name) for name in _SOURCE_FIELDS}
+    for name in names:
+        field = getattr(part, name)
+        record[name] = field.value if isinstance(field, Certainty) else field
+    return record
+
+
+def _seal_record(sealed: SealedTopic) -> dict[str, Any]:
+    offsets = [{"partition": partition, "offset": offset} for partition, offset in sealed.offsets]
+    return _flat(sealed, "sealed_until", "at", "final") | {"offsets": offsets}
+
+
+def _announcement_record(message: Announcement) -> dict[str, Any]:
+    record = {name: getattr(message, name) for name in _ANNOUNCEMENT_FIELDS}
+    record |= {name: getattr(message.source, name) for name in _SOURCE_FIELDS}
+    record["kind"] = "OPEN" if message.length is None else "CLOSE"
+    record["time"] = message.time_ms
+    return record
+
+
+def _audit_message(record: dict[str, Any]) -> Delta | Seal | Heartbeat:
+    sender = Sender(
+        Tier(record["tier"]),
+        record["cluster"],
+        record["producer"],
+        record["host"],
+        record["epoch"],
+        Bounds(record["lateness_ms"], record["ahead_ms"]),
+    )
+    number, time_ms = record["number"], _milliseconds(record["time"])
+    if record["kind"] == "HEARTBEAT":
+        return Heartbeat(sender, number, time_ms)
+    if record["kind"] == "SEAL":
+        return Seal(sender, number, time_ms, tuple(_sealed(x) for x in record["seals"]))
+    return Delta(
+        sender,
+        number,
+        time_ms,
+        ranges=tuple(Range(**_nested(x)) for x in record["ranges"]),
+        counts=tuple(Count(**_nested(x)) for x in record["counts"]),
+        losses=tuple(_loss(x) for x in record["losses"]),
+        gaps=tuple(Gap(**_nested(x)) for x in record["gaps"]),
+    )
+
+
+def _announcement(record: dict[str, Any]) -> Announcement:
+    return Announcement(
+        time_ms=_milliseconds(record["time"]),
+        source=_source(record),
+        **{name: record[name] for name in _ANNOUNCEMENT_FIELDS},
+    )
+
+
+def _loss(record: dict[str, Any]) -> Loss:
+    fields = _nested(record)
+    fields["certainty"] = Certainty(fields["certainty"])
+    return Loss(**fields)
+
+
+def _sealed(record: dict[str, Any]) -> SealedTopic:
+    offsets = tuple((x["partition"], x["offset"]) for x in record["offsets"])
+    return SealedTopic(
+        _source(record), record["sealed_until"], record["at"], offsets, record["final"]
+    )
+
+
+def _source(record: dict[str, Any]) -> Source:
+    return Source(*(record[name] for name in _SOURCE_FIELDS))
+
+
+def _nested(record: dict[str, Any]) -> dict[str, Any]:
+    """The record's fields with the four of the source put into one."""
+    fields = {name: value for name, value in record.items() if name not in _SOURCE_FIELDS}
+    return {"source": _source(record)} | fields
+
+
+def _milliseconds(value: int | datetime) -> int:
+    return value if isinstance(value, int) else (value - _EPOCH_START) // timedelta(milliseconds=1)

@@ -1,0 +1,245 @@
+"""Publishing numbered messages from a durable outbox, in order, and reading the newest one back.
+
+A message enters its owner's outbox in the same transaction as the progress that it stands for, and
+leaves it once every in-sync replica has it. After a crash whatever is still in the outbox is sent
+again: the same key with the same content, which the collector counts once.
+
+At start the owner reads back its newest message. One that is newer than its own state means that
+the state is an older copy (a restored machine, a clone): going on would use its numbers for other
+content, so the program stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from prometheus_client import Counter
+
+from skidway import log
+from skidway.audit.topic import messages, topic
+from skidway.audit.topic.messages import Delta, Heartbeat, MessageRefused, Seal, Tier
+from skidway.clock import Clock
+from skidway.errors import SkidwayError, StateRefused
+from skidway.kafka import columns
+from skidway.kafka.client import Client, Drained, Fetcher, Producer
+from skidway.kafka.errors import KafkaError
+from skidway.kafka.types import TopicPartition
+
+LIMIT_BYTES = 900_000
+ENTRIES_MAX = 500
+"""Taken from the outbox at a time."""
+
+FIRST_LOOK_OFFSETS = 1_000
+"""How far back the search for the newest own message goes at first; doubled each time."""
+
+_HEARTBEAT = "heartbeat"
+
+_log = log.get(__name__)
+
+_PUBLISHED = Counter(
+    "skidway_audit_messages_published_total", "Audit messages acknowledged by all in-sync replicas."
+)
+
+
+class Outbox(Protocol):
+    """Messages waiting to be published, durable, in the order of their sequence numbers."""
+
+    def pending(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
+        """(sequence, message) of at most `limit` entries behind `after`, in order."""
+        ...
+
+    def published(self, up_to: int) -> None:
+        """Forgets the entries up to and with this sequence number."""
+        ...
+
+
+class MemoryOutbox:
+    """An outbox that ends with its program: for what is kept elsewhere, or said again by hand."""
+
+    def __init__(self, values: Sequence[bytes]) -> None:
+        self._waiting = list(enumerate(values))
+
+    def pending(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
+        """See Outbox."""
+        return [each for each in self._waiting if each[0] > after][:limit]
+
+    def published(self, up_to: int) -> None:
+        """See Outbox."""
+        self._waiting = [each for each in self._waiting if each[0] > up_to]
+
+
+class PublishRefused(SkidwayError):
+    """The cluster takes an audit message under no circumstances; the outbox still has it."""
+
+
+class Publisher:
+    """Sends an outbox. One thread; the producer is this publisher's own."""
+
+    def __init__(
+        self, producer: Producer, outbox: Outbox, partition: TopicPartition, clock: Clock
+    ) -> None:
+        self._producer = producer
+        self._outbox = outbox
+        self._partition = partition
+        self._clock = clock
+        self._sent = self._published = -1
+
+    def poll(self, timeout_ms: int = 0, *wake: int) -> None:
+        """Sends what is waiting and takes acknowledgements; waits at most `timeout_ms` for them.
+
+        wake: further descriptors that end the wait when readable. Raises PublishRefused.
+        """
+        self._send()
+        refusal: KafkaError | None = None
+        for delivery in self._producer.poll(timeout_ms, *wake):
+            if delivery.error is None:
+                self._acknowledged(delivery.token)
+            else:
+                self._sent = self._published  # everything behind it is sent again, in order
+                if not isinstance(delivery.error, Drained):
+                    refusal = delivery.error
+        if refusal is not None:
+            raise PublishRefused(f"{self._partition.topic} refuses an audit message: {refusal}")
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether everything in the outbox is published."""
+        return self._sent <= self._published and not self._outbox.pending(self._sent, 1)
+
+    def flush(self, timeout_s: float) -> bool:
+        """Publishes all that is waiting, as far as the time allows; True when all is."""
+        deadline = self._clock.monotonic() + timeout_s
+        while not self.is_idle and self._clock.monotonic() < deadline:
+            self.poll(100)
+        return self.is_idle
+
+    def _send(self) -> None:
+        while self._producer.has_room:
+            entries = self._outbox.pending(self._sent, ENTRIES_MAX)
+            if not entries:
+                return
+            for last, values in _batches(entries):
+                times = np.full(len(values), self._clock.time_ms(), np.int64)
+                self._producer.send(self._partition, columns.encode(values, times), last)
+                self._sent = last
+
+    def _acknowledged(self, token: object) -> None:
+        assert isinstance(token, int)
+        _PUBLISHED.inc(max(0, token - max(self._published, 0)))
+        self._published = token
+        self._outbox.published(token)
+
+
+class Heartbeats:
+    """Sends proof of life, by a producer of its own. A heartbeat says up to which number there are
+    messages, so it goes behind all of them: only while the outbox is empty."""
+
+    def __init__(
+        self, producer: Producer, publisher: Publisher, partition: TopicPartition, clock: Clock
+    ) -> None:
+        self._producer = producer
+        self._publisher = publisher
+        self._partition = partition
+        self._clock = clock
+
+    def poll(self, due: Callable[[], bytes | None]) -> None:
+        """Sends what is due; one that does not arrive is not sent again."""
+        self._producer.poll(0)
+        if self._producer.pending_count or not self._publisher.is_idle:
+            return
+        message = due()
+        if message is not None and self._producer.has_room:
+            times = np.full(1, self._clock.time_ms(), np.int64)
+            batch = columns.encode(pa.array([message], pa.binary()), times)
+            self._producer.send(self._partition, batch, _HEARTBEAT)
+
+
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """The newest message of a producer that was found."""
+
+    epoch: int
+    number: int
+    time_ms: int
+
+
+def newest_own(
+    client: Client, fetcher: Fetcher, tier: Tier, producer: str, clock: Clock
+) -> Newest | None:
+    """The producer's message with the highest (epoch, number); searched from the end backwards.
+
+    None where the topic has none of it, or is not there.
+    """
+    found = [
+        _newest_in(client, fetcher, tp, offsets, (tier, producer), clock)
+        for tp, offsets in topic.bounds(client, [messages.TOPIC]).items()
+    ]
+    known = [newest for newest in found if newest is not None]
+    return max(known, key=lambda x: (x.epoch, x.number), default=None)
+
+
+def check_restored(newest: Newest | None, epoch: int, number: int, state: str) -> None:
+    """Raises StateRefused when the newest published message is newer than one's own state.
+
+    state: what the state is and where, for the sentence.
+    """
+    if newest is None or (newest.epoch, newest.number) <= (epoch, number):
+        return
+    raise StateRefused(
+        f"{state} is an older copy of itself: it knows of message {number} of epoch {epoch}, but"
+        f" message {newest.number} of epoch {newest.epoch} was already published. What happened"
+        " between is unknown to it, so it is not used until an operator decides."
+    )
+
+
+def _batches(entries: Sequence[tuple[int, bytes]]) -> list[tuple[int, pa.BinaryArray]]:
+    """(sequence of the last entry, values), each small enough for one batch."""
+    sizes = np.array([len(value) for _, value in entries], np.int64)
+    batches, start = [], 0
+    for end in columns.cuts(sizes, LIMIT_BYTES):
+        values = pa.array([value for _, value in entries[start:end]], pa.binary())
+        batches.append((entries[end - 1][0], values))
+        start = end
+    return batches
+
+
+def _newest_in(
+    client: Client,
+    fetcher: Fetcher,
+    tp: TopicPartition,
+    offsets: tuple[int, int],
+    who: tuple[Tier, str],
+    clock: Clock,
+) -> Newest | None:
+    """Looks from the end backwards, in steps that double."""
+    (first, end), step = offsets, FIRST_LOOK_OFFSETS
+    while end > first:
+        begin = max(first, end - step)
+        found = [
+            newest
+            for _, _, value in topic.read(client, fetcher, {tp: (begin, end)}, clock)
+            if (newest := _own(value, *who)) is not None
+        ]
+        if found:
+            return max(found, key=lambda x: (x.epoch, x.number))
+        end, step = begin, step * 2
+    return None
+
+
+def _own(value: bytes, tier: Tier, producer: str) -> Newest | None:
+    if producer.encode() not in value:  # spares decoding everybody's messages
+        return None
+    try:
+        message = messages.decode(value)
+    except MessageRefused as error:
+        _log.warning("message_refused", reason=str(error))
+        return None
+    if not isinstance(message, Delta | Seal | Heartbeat):
+        return None
+    if (message.sender.tier, message.sender.producer) != (tier, producer):
+        return None
+    return Newest(message.sender.epoch, message.number, message.time_ms)

@@ -1,0 +1,152 @@
+"""The audit topic of a cluster: making it, and reading values from it.
+
+Messages of one producer keep their order because they go to one partition, a function of the
+producer's name. Readers do not depend on it: numbers say where a message belongs.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from skidway.audit.topic.messages import TOPIC
+from skidway.clock import Clock
+from skidway.errors import Unreachable
+from skidway.kafka import columns
+from skidway.kafka.batch import read_header
+from skidway.kafka.client import EARLIEST, LATEST, Client, Fetcher, NewTopic
+from skidway.kafka.errors import ErrorCode, OffsetOutOfRange
+from skidway.kafka.types import TopicPartition
+
+PARTITIONS = 1
+READY_WITHIN_S = 30.0
+POLL_MS = 500
+_RETRY_S = 0.2
+
+
+def is_audit_topic(name: str) -> bool:
+    """Whether it is a cluster's own audit topic or the mirror of another one's."""
+    prefix, _, rest = name.rpartition(TOPIC)
+    return rest == "" and name.endswith(TOPIC) and (prefix == "" or _is_cluster_prefix(prefix))
+
+
+def partition_of(producer: str, partition_count: int) -> int:
+    """The partition that takes all messages of a producer."""
+    return zlib.crc32(producer.encode()) % partition_count
+
+
+def ensure(client: Client, clock: Clock, pause: Callable[[float], object]) -> int:
+    """Makes the topic if it is missing, waits for its leaders and returns its partition count.
+
+    pause: sleeps for some seconds, and ends early when the program shall end. Raises Unreachable.
+    """
+    deadline = clock.monotonic() + READY_WITHIN_S
+    while True:
+        topic = client.metadata([TOPIC]).topics.get(TOPIC)
+        if topic is not None and topic.error is ErrorCode.NONE and topic.partitions:
+            if all(partition.leader >= 0 for partition in topic.partitions):
+                return len(topic.partitions)
+        elif topic is None or topic.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            failure = client.create_topics([NewTopic(TOPIC, PARTITIONS)]).get(TOPIC)
+            if failure is not None and failure.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+                raise failure
+        if clock.monotonic() > deadline:
+            raise Unreachable(f"Topic {TOPIC} has no leader after {READY_WITHIN_S:.0f} s.")
+        pause(_RETRY_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record of an audit topic. sent_ms: its timestamp, which is the sender's clock when it sent
+    it; None where the broker wrote its own, which is appended_ms."""
+
+    tp: TopicPartition
+    offset: int
+    value: bytes
+    sent_ms: int | None
+    appended_ms: int | None = None
+
+
+def values_of(batch: memoryview, begin: int) -> Iterator[tuple[int, bytes, int]]:
+    """(offset, value, timestamp) of the batch's records from offset `begin` on, without null
+    values."""
+    decoded = columns.decode(batch)
+    offsets, values = decoded.offsets.tolist(), decoded.values.to_pylist()
+    for offset, value, time_ms in zip(offsets, values, decoded.timestamps.tolist(), strict=True):
+        if offset >= begin and value is not None:
+            yield offset, value, time_ms
+
+
+def bounds(client: Client, topics: Iterable[str]) -> dict[TopicPartition, tuple[int, int]]:
+    """The first offset and the high watermark of each partition of those topics that exist."""
+    found = client.metadata(sorted(topics)).topics
+    tps = [TopicPartition(name, p.index) for name in found for p in found[name].partitions]
+    if not tps:
+        return {}
+    first = client.list_offsets(dict.fromkeys(tps, EARLIEST))
+    end = client.list_offsets(dict.fromkeys(tps, LATEST))
+    return {tp: (first[tp].offset, end[tp].offset) for tp in tps}
+
+
+def read(
+    client: Client,
+    fetcher: Fetcher,
+    ranges: Mapping[TopicPartition, tuple[int, int]],
+    clock: Clock,
+    *,
+    stalled_after_s: float = READY_WITHIN_S,
+) -> Iterator[tuple[TopicPartition, int, bytes]]:
+    """All values in [begin, end) of each partition; what has expired meanwhile is skipped.
+
+    Raises Unreachable when nothing comes for `stalled_after_s`.
+    """
+    todo = {tp: end for tp, (begin, end) in ranges.items() if begin < end}
+    begins = {tp: ranges[tp][0] for tp in todo}
+    for tp, begin in begins.items():
+        fetcher.seek(tp, begin)
+    deadline = clock.monotonic() + stalled_after_s
+    while todo:
+        for each in poll(client, fetcher, begins):
+            if each.tp in todo and each.offset < todo[each.tp]:
+                yield each.tp, each.offset, each.value
+        positions = fetcher.positions
+        if any(positions.get(tp, 0) > begins[tp] for tp in todo):
+            deadline = clock.monotonic() + stalled_after_s
+        begins.update({tp: positions[tp] for tp in todo if tp in positions})
+        for tp in [tp for tp, end in todo.items() if positions.get(tp, 0) >= end]:
+            del todo[tp]
+            fetcher.remove(tp)
+        if todo and clock.monotonic() > deadline:
+            raise Unreachable(f"Nothing of {sorted(todo)[0]} came for {stalled_after_s:.0f} s.")
+
+
+def poll(
+    client: Client,
+    fetcher: Fetcher,
+    begins: Mapping[TopicPartition, int],
+    timeout_ms: int = POLL_MS,
+    *wake: int,
+) -> Iterator[Record]:
+    """What has come, from offset `begins` of each partition on. A partition that does not hold the
+    offset (it expired, or the topic was made again) goes on at its first one: what is missing then
+    shows as missing numbers."""
+    try:
+        fetched = fetcher.poll(timeout_ms, *wake)
+    except OffsetOutOfRange as error:
+        found = bounds(client, [error.tp.topic])
+        if error.tp not in found:
+            raise  # it went away altogether
+        fetcher.seek(error.tp, found[error.tp][0])
+        return
+    for part in fetched:
+        for batch in part.batches:
+            header = read_header(batch)
+            appended_ms = header.max_timestamp if header.has_log_append_time else None
+            for offset, value, time_ms in values_of(batch, begins.get(part.tp, 0)):
+                sent_ms = time_ms if appended_ms is None else None
+                yield Record(part.tp, offset, value, sent_ms, appended_ms)
+
+
+def _is_cluster_prefix(prefix: str) -> bool:
+    return prefix.endswith(".") and prefix.count(".") == 1 and len(prefix) > 1

@@ -1,0 +1,115 @@
+"""What the models of the audit have in common: numbered senders, small buckets, rules taken out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from skidway.audit.counts import checksum
+from skidway.audit.counts.counts import BucketKey, Counts, Sums
+from skidway.audit.counts.deltas import number_deltas
+from skidway.audit.evidence.evidence import Evidence, SenderKey, Tally, link
+from skidway.audit.topic.messages import Delta, Gap, Loss, Range, Sender
+from skidway.kafka.source import Source
+
+LOGS = Source("dc1", "cluster-id", "logs", "topic-id")
+BUCKET_MS = 4_000
+LATENESS_MS = 2_000
+SECOND = 1_000
+HOUR = 3_600
+
+
+@dataclass(eq=False)
+class NumberedSender:
+    """One sender's durable state: last number, and the number that touched each bucket last."""
+
+    sender: Sender
+    last: int = 0
+    touched: dict[BucketKey, int] = field(default_factory=dict)
+
+    def deltas(
+        self,
+        time_ms: int,
+        counted: Iterable[tuple[BucketKey, Sums]],
+        *,
+        ranges: Sequence[Range] = (),
+        gaps: Sequence[Gap] = (),
+        losses: Sequence[Loss] = (),
+        limit_bytes: int = 900_000,
+    ) -> tuple[Delta, ...]:
+        """Its next ones, which say all of this."""
+        counts = Counts(BUCKET_MS)
+        for key, sums in counted:
+            counts.put(key, sums)
+        numbered = number_deltas(
+            self.sender, time_ms, self.last, counts, self.touched,
+            ranges=ranges, gaps=gaps, losses=losses, limit_bytes=limit_bytes,
+        )  # fmt: skip
+        self.last = numbered.last
+        self.touched.update(numbered.touched)
+        return numbered.deltas
+
+
+def sums_of_line(agent: int, file: int, index: int) -> Sums:
+    """Of one line; each has ten bytes."""
+    columns = (np.array([x], np.int64) for x in (agent, file, index * 10, 10))
+    return Sums(1, 10, checksum.total(checksum.record_hash(*columns)))
+
+
+class World(Protocol):
+    """Moved by random steps. wrong: what was called complete and is not."""
+
+    wrong: str | None
+
+    def step(self) -> None: ...
+
+
+AnyWorld = TypeVar("AnyWorld", bound=World)
+
+
+def run(
+    world: AnyWorld, seed: int, steps: int, end: Callable[[AnyWorld], set[int]]
+) -> tuple[AnyWorld, set[int]]:
+    """The world after its steps and its end, and which buckets are complete then."""
+    for _ in range(steps):
+        world.step()
+        if world.wrong:
+            break
+    complete = set() if world.wrong else end(world)
+    assert not world.wrong, f"seed {seed}: {world.wrong}"
+    return world, complete
+
+
+# Rules taken out.
+
+
+def blind_to_checksums(evidence: Evidence) -> None:
+    """As if counts and bytes were enough."""
+    for tallies in _all_tallies(evidence):
+        for key, tally in tallies.items():
+            tallies[key] = replace(tally, sums=replace(tally.sums, checksum=0))
+
+
+def blind_to_holes(evidence: Evidence) -> None:
+    """As if what is gone of the audit topics had said nothing."""
+    for key, numbers in evidence.senders.items():
+        evidence.senders[key] = replace(numbers, missing=None, first=1)
+    for tallies in _all_tallies(evidence):
+        for key, tally in tallies.items():
+            links = checksum.signed(link(tally.last) - link(0))
+            tallies[key] = replace(tally, links=links)
+
+
+def blind_to_losses(evidence: Evidence) -> None:
+    """As if nothing had been declared lost."""
+    for topic in evidence.topics.values():
+        topic.losses.clear()
+
+
+def _all_tallies(evidence: Evidence) -> Iterator[dict[SenderKey, Tally]]:
+    for topic in evidence.topics.values():
+        for by_agent in topic.tallies.values():
+            yield from by_agent.values()

@@ -1,0 +1,125 @@
+"""What the collector says of itself, without a cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from prometheus_client import REGISTRY
+
+from skidway.audit.collector.collector import _Expected, _Loop
+from skidway.audit.collector.roster_file import LOOK_EVERY_S
+from skidway.audit.evidence.hearing import Heard
+from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.settings import AuditSettings
+from skidway.audit.topic.messages import Count, Delta, Heartbeat, Sender, Tier, encode
+from skidway.kafka.source import Source
+from support.clock import ManualClock
+from support.promises import promise
+
+HOUR = 3_600_000
+
+
+class Collector:
+    """One that hears three hosts, by a clock of its own."""
+
+    def __init__(self, folder: Path, **others: Any) -> None:
+        settings = AuditSettings(bootstrap_servers="a:1", store_dir=folder, **others)
+        self.clock, self.ledger = ManualClock(), Ledger()
+        self.loop = _Loop(settings, _Expected(settings, self.clock), self.ledger, self.clock)
+
+    def hear(self, *ahead_ms: int) -> None:
+        """One heartbeat of each host, taken as soon as it is sent."""
+        now_ms = self.clock.time_ms()
+        for number, ahead in enumerate(ahead_ms, start=1):
+            sender = Sender(Tier.AGENT, "dc1", str(number), f"app{number}", 1)
+            where = Heard("t", "i", 0, number, now_ms + ahead, now_ms, is_live=True)
+            value = encode(Heartbeat(sender, 0, now_ms + ahead))
+            self.ledger.take([value], {}, now_ms, [where])
+
+    def health(self) -> tuple[bool, dict[str, Any]]:
+        self.loop._judge()
+        self.loop._examine()
+        return self.loop.health.ok, dict(self.loop.health.detail)
+
+
+def _metric(name: str, **labels: str) -> float | None:
+    return REGISTRY.get_sample_value(f"skidway_audit_{name}", labels)
+
+
+@promise("clocks measured")
+def test_a_host_with_a_wrong_clock_is_in_health_and_metrics_until_it_is_set(tmp_path: Path) -> None:
+    """By name; the collector itself is well."""
+    collector = Collector(tmp_path)
+    collector.hear(0, HOUR, 0)
+    is_well, detail = collector.health()
+    assert is_well
+    assert detail["clocks"] == ["The clock of the agent on app2 is 3600 s ahead of the others."]
+    labels = {"tier": "agent", "host": "app2", "producer": "2"}
+    assert (_metric("wrong_clocks"), _metric("clock_ahead_seconds", **labels)) == (1, 3600)
+    collector.clock.advance(600)
+    collector.hear(0, 0, 0)
+    assert "clocks" not in collector.health()[1]
+    assert (_metric("wrong_clocks"), _metric("clock_ahead_seconds", **labels)) == (0, None)
+
+
+def test_how_much_clocks_may_differ_is_a_setting(tmp_path: Path) -> None:
+    """A minute, unless it says otherwise."""
+    for others, named in (({}, 0), ({"clock_difference_max_ms": 10_000}, 1)):
+        collector = Collector(tmp_path, **others)
+        collector.hear(0, 20_000, 0)
+        assert len(collector.health()[1].get("clocks", [])) == named
+
+
+def test_a_collector_whose_own_clock_is_wrong_is_not_well(tmp_path: Path) -> None:
+    """What it says of silence and of what is due cannot be believed."""
+    collector = Collector(tmp_path)
+    collector.hear(HOUR, HOUR, HOUR)
+    is_well, detail = collector.health()
+    assert not is_well
+    assert "The clock of this host is 3600 s behind those of most programs" in detail["clocks"][0]
+    assert _metric("own_clock_ahead_seconds") == -3600
+
+
+def test_a_collector_that_read_nothing_says_so(tmp_path: Path) -> None:
+    """And not when: there is no such moment."""
+    collector = Collector(tmp_path)
+    collector.clock.advance(7)
+    _, detail = collector.health()
+    assert detail["seconds_since_read"] is None
+    assert detail["read"] == "nothing since the start, 7 s ago"
+
+
+def test_it_judges_while_the_cluster_is_away(tmp_path: Path) -> None:
+    """Otherwise the page would say for ever what was true when something was read last."""
+    collector = Collector(tmp_path)
+    now_ms = collector.clock.time_ms()
+    sender = Sender(Tier.AGENT, "dc1", "7", "app1", 1)
+    source = Source("dc1", "cid", "logs", "tid")
+    counted = Delta(sender, 1, now_ms, counts=(Count(source, 7, now_ms - 60_000, 60_000, 5, 5, 5),))
+    collector.ledger.take([encode(counted)])
+    collector.clock.advance(2)
+    collector.loop._examine()
+    assert collector.loop.standing.overdue == {}
+    collector.clock.advance(3_600)
+    collector.loop._examine()
+    assert collector.loop.standing.overdue
+
+
+def test_a_roster_that_changes_is_what_is_expected_from_then_on(tmp_path: Path) -> None:
+    """By metrics and by verdicts, without a restart; a bad one changes nothing and is said."""
+    roster = tmp_path / "roster.yml"
+    roster.write_text("hosts: [{host: app1, cluster: dc1}]")
+    collector = Collector(tmp_path, roster_file=roster)
+    assert _metric("expected_hosts") == 1
+    roster.write_text("hosts: [{host: app1, cluster: dc1}, {host: app2, cluster: dc1}]")
+    collector.clock.advance(LOOK_EVERY_S)
+    collector.health()
+    is_well, detail = collector.health()
+    assert (_metric("expected_hosts"), "roster" in detail) == (2, False)
+    roster.write_text("hosts: no")
+    collector.clock.advance(LOOK_EVERY_S)
+    collector.health()
+    is_well, detail = collector.health()
+    assert (is_well, _metric("expected_hosts")) == (False, 2)
+    assert "hosts must be a list" in detail["roster"]

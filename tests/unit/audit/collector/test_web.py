@@ -1,0 +1,367 @@
+"""The dashboard, asked without a socket."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from skidway.audit.collector.web import HOSTS_SHOWN, Dashboard
+from skidway.audit.evidence.hearing import Heard
+from skidway.audit.evidence.ledger import Ledger, ledger_of
+from skidway.audit.judgement import acceptances
+from skidway.audit.judgement.acceptances import Signature
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.roster import Entry, Roster
+from skidway.audit.judgement.standing import Standing, judged
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.topic import messages
+from skidway.audit.topic.messages import (
+    Certainty,
+    Count,
+    Delta,
+    Heartbeat,
+    Loss,
+    Range,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+)
+from skidway.audit.topic.recount_result import RecountResult
+from skidway.kafka.source import Source
+from support.audit_senders import BROKER, LOGS, OTHER
+from support.clock import ManualClock
+
+HOSTILE = "<script>alert(1)</script>"
+NASTY = Source("dc1", "cid", HOSTILE, "tid")
+AGENT = Sender(Tier.AGENT, "dc1", "7", HOSTILE, 1)
+POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
+
+
+def _ledger(records: int = 5, buckets: int = 1, source: Source = LOGS) -> Ledger:
+    def counts(count: int) -> tuple[Count, ...]:
+        return tuple(
+            Count(source, 7, index * 60_000, 60_000, count, 50, 9) for index in range(buckets)
+        )
+
+    said = [
+        Delta(AGENT, 1, 5, counts=counts(5)),
+        Delta(BROKER, 1, 5, ranges=(Range(source, 0, 0, 5),), counts=counts(records)),
+        Seal(AGENT, 2, 10**9, (SealedTopic(source, 10**9, 1),)),
+    ]
+    return ledger_of(messages.encode(message) for message in said)
+
+
+def _get(
+    ledger: Ledger, path: str, method: str = "GET", policy: Policy = POLICY
+) -> tuple[int, dict[str, str], str]:
+    """Status, headers and body of a request to the application itself."""
+    clock = ManualClock()
+
+    def found() -> Standing:
+        return judged(ledger.evidence(), policy, clock.time_ms())
+
+    application = Dashboard(ledger, lambda: policy, found, clock).application()
+    path, _, query = path.partition("?")
+    sent: list[dict[str, Any]] = []
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method,
+        "scheme": "http", "path": path, "raw_path": path.encode(), "query_string": query.encode(),
+        "headers": [], "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2), "root_path": "",
+    }  # fmt: skip
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    asyncio.run(application(scope, receive, send))  # type: ignore[arg-type]
+    headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    body = b"".join(message.get("body", b"") for message in sent[1:])
+    return sent[0]["status"], headers, body.decode()
+
+
+PAGES = ["/", "/buckets", "/buckets?topic=logs", "/buckets?bucket=0", "/agents"]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_pages_load_nothing_from_elsewhere_and_run_nothing(path: str) -> None:
+    """A strict policy, no script, no address outside of this server."""
+    status, headers, body = _get(_ledger(), path)
+    assert status == 200
+    assert "default-src 'none'" in headers["content-security-policy"]
+    assert "<script" not in body
+    assert not re.findall(r"(?:src|href)=\"(?!/)", body)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_text_from_outside_is_escaped(path: str) -> None:
+    """Host names and topics come from anybody who can write to the audit topic."""
+    _, _, body = _get(_ledger(source=NASTY), path)
+    assert HOSTILE not in body
+
+
+def test_the_overview_says_the_verdict_first() -> None:
+    """One sentence, then topics and buckets."""
+    _, _, body = _get(_ledger(buckets=3), "/")
+    assert "All 3 buckets of 1 topic are complete." in body
+    assert "dc1.logs" in body
+
+
+def test_verdicts_are_told_in_words_and_not_by_colour_alone() -> None:
+    """Each cell, each topic's line, and what each word means."""
+    _, _, body = _get(_ledger(records=3, buckets=3), "/")
+    assert "3 incomplete" in body
+    assert body.count("✗ incomplete</b>") == 3 + 1, "the cells, and the key"
+    assert "a tier is short, or has other records" in body
+    assert "is short by 2 of 5" in body, "where a pointer rests it says why"
+    assert "all complete up to 1970-01-01 00:03:00" in _get(_ledger(buckets=3), "/")[2]
+
+
+def test_a_warning_colours_the_page_until_it_is_accepted() -> None:
+    """Then it stands there with who accepted it, and nobody has to look."""
+    sent = (Count(LOGS, 7, 0, 60_000, 5, 50, 9, 5),)
+    said = [
+        Delta(AGENT, 1, 5, counts=sent),
+        Delta(BROKER, 1, 5, ranges=(Range(LOGS, 0, 0, 5),), counts=sent),
+        Seal(AGENT, 2, 10**9, (SealedTopic(LOGS, 10**9, 1),)),
+    ]
+    ledger = ledger_of(messages.encode(message) for message in said)
+    headline = '<h1 class="{}">The bucket of 1 topic is complete; the loader rejected 5 records'
+    words = "5 of 5 records were rejected by broker dc1"
+    body = _get(ledger, "/")[2]
+    assert headline.format("warned") in body
+    assert words in body
+    signed = Signature(5, "ada", "a bad deploy")
+    found = verdicts(ledger.evidence(), POLICY, 10**12)
+    ledger.take(map(messages.encode, acceptances.acceptances(found, signed)))
+    body = _get(ledger, "/")[2]
+    assert headline.format("complete") in body
+    assert f"{words}, accepted by ada (a bad deploy)" in body
+    assert "warned, accepted" in body
+
+
+def test_a_short_tier_is_shown_with_its_reason() -> None:
+    """Which tier, and by how much."""
+    _, _, body = _get(_ledger(records=3), "/buckets")
+    assert "broker dc1 is short by 2 of 5" in body
+    assert "incomplete" in body
+
+
+def test_a_bucket_is_shown_agent_by_agent() -> None:
+    """Down to checksums."""
+    _, _, body = _get(_ledger(), "/buckets?topic=logs&bucket=0")
+    assert "by agent" in body
+    assert "<small>7</small>" in body
+
+
+def test_before_the_first_message_the_pages_say_so() -> None:
+    """An empty store is no error."""
+    for path in PAGES:
+        assert _get(Ledger(), path)[0] == 200
+    assert "Nothing was counted" in _get(Ledger(), "/")[2]
+
+
+def test_every_view_is_there_as_json() -> None:
+    """For programs, with the same content."""
+    ledger = _ledger(records=3)
+    overview = json.loads(_get(ledger, "/index.json")[2])
+    assert overview["by_verdict"]["incomplete"] == 1
+    buckets = json.loads(_get(ledger, "/buckets.json?topic=logs")[2])
+    assert buckets["buckets"][0]["reasons"]
+    agents = json.loads(_get(ledger, "/agents.json")[2])
+    assert {sender["tier"] for sender in agents["senders"]} == {"agent", "broker"}
+
+
+ROSTER = Roster(
+    [
+        Entry(HOSTILE, "dc1"),
+        Entry("web9", "dc1", frozenset({"logs"})),
+        Entry("web7", "dc1", retired=True),
+    ]
+)
+WATCHED = replace(POLICY, roster=ROSTER, silence_ms=600_000)
+
+
+def test_the_overview_names_hosts_that_are_missed() -> None:
+    """Silent ones and those that were never heard, in a sentence; nothing is said of good ones."""
+    _, _, body = _get(_ledger(), "/", policy=WATCHED)
+    assert "2 of 2 expected hosts do not report (silent: &lt;script&gt;" in body
+    assert "never heard: web9" in body
+    assert HOSTILE not in body
+    patient = replace(POLICY, silence_ms=10**15)
+    assert "do not report" not in _get(_ledger(), "/", policy=patient)[2]
+    hosts = json.loads(_get(_ledger(), "/index.json", policy=WATCHED)[2])["hosts"]
+    assert (hosts["expected"], hosts["missed"]) == (2, 2)
+
+
+def test_the_roster_is_shown_with_every_hosts_state() -> None:
+    """Expected ones that nobody heard, silent ones since when, retired ones."""
+    _, _, body = _get(_ledger(), "/agents", policy=WATCHED)
+    assert "✗</b> silent since 1970-01-12T13:46:40Z" in body
+    assert "?</b> never heard" in body
+    assert "</b> retired" in body
+    assert HOSTILE not in body
+    found = json.loads(_get(_ledger(), "/agents.json", policy=WATCHED)[2])
+    states = {x["host"]: x["state"] for x in found["hosts"]}
+    assert states == {HOSTILE: "silent", "web9": "never heard", "web7": "retired"}
+
+
+def test_a_fleet_has_a_page_that_is_bounded() -> None:
+    """Those that are missed come first; the rest is counted."""
+    fleet = [Entry(f"web{index}", "dc1", retired=True) for index in range(HOSTS_SHOWN + 10)]
+    many = replace(POLICY, roster=Roster([*fleet, Entry("zz", "dc9")]))
+    _, _, body = _get(_ledger(), "/agents", policy=many)
+    assert "<td>zz</td>" in body
+    assert "And 12 more that are not missed" in body
+    assert len(json.loads(_get(_ledger(), "/agents.json", policy=many)[2])["hosts"]) == (
+        HOSTS_SHOWN + 12
+    )
+
+
+def test_a_retired_host_with_data_is_named_as_retired() -> None:
+    """In the reasons, and where a bucket is shown agent by agent."""
+    gone = replace(POLICY, roster=Roster(retired=["7"]))
+    _, _, body = _get(_ledger(records=3), "/buckets?topic=logs&bucket=0", policy=gone)
+    assert "(retired): broker dc1 is short by 2 of 5" in body
+    assert "(retired)<small>7</small>" in body
+
+
+def test_an_old_fault_stays_in_the_sentence_and_in_its_row() -> None:
+    """However many newer buckets are complete; the row leads to it."""
+    ledger = _ledger(buckets=70)
+    short = Count(OTHER, 7, 0, 60_000, 5, 50, 9)
+    said = [Delta(AGENT, 3, 6, counts=(short,)), Seal(AGENT, 4, 10**9, _sealed(3))]
+    ledger.take(messages.encode(message) for message in said)
+    _, _, body = _get(ledger, "/")
+    assert "70 of 71 buckets of 2 topics are complete; 1 should be and is not" in body
+    assert "dc1.other" in body
+    assert "/buckets?topic=other&amp;bucket=0" in body
+    _, _, body = _get(ledger, "/buckets?topic=other")
+    assert "0 of 1 buckets of 1 topic are complete" in body
+    assert "tier broker never reported this topic" in body
+    document = json.loads(_get(ledger, "/index.json")[2])
+    assert document["buckets_overdue"] == 1
+    assert {topic["topic"]: topic["buckets_judged"] for topic in document["topics"]} == {
+        "logs": 70, "other": 1,
+    }  # fmt: skip
+
+
+def _sealed(at: int) -> tuple[SealedTopic, ...]:
+    return tuple(SealedTopic(source, 10**9, at) for source in (LOGS, OTHER))
+
+
+def test_what_a_recount_found_stands_in_the_topics_row() -> None:
+    """When, whether it agreed, and at a pointer why not."""
+    ledger = _ledger()
+    good = RecountResult(60_000, "l1", "/out", LOGS, None, 1, 2, 5, 0, 0, ())
+    ledger.take([messages.encode(good)])
+    assert "✓ rows counted again at 1970-01-01 00:01:00: agrees" in _get(ledger, "/")[2]
+    bad = replace(good, faults=1, reasons=(f"{HOSTILE} is gone",))
+    ledger.take([messages.encode(bad)])
+    body = _get(ledger, "/")[2]
+    assert "✗ rows counted again at 1970-01-01 00:01:00: differs" in body
+    assert "by the newest recount the rows of dc1.logs are not what was counted" in body
+    assert '<h1 class="incomplete">' in body  # green is what needs nobody
+    assert HOSTILE not in body
+
+
+def test_older_buckets_are_on_the_next_page() -> None:
+    """A page is bounded; the link goes on below it."""
+    ledger = _ledger(buckets=70)
+    first = json.loads(_get(ledger, "/buckets.json")[2])
+    assert (len(first["buckets"]), first["older_until"]) == (60, 600_000)
+    second = json.loads(_get(ledger, "/buckets.json?until=600000")[2])
+    assert (len(second["buckets"]), second["older_until"]) == (10, None)
+    assert "until=600000" in _get(ledger, "/buckets")[2]
+
+
+@pytest.mark.parametrize("query", ["bucket=x", "until=1e9", f"bucket={10**30}"])
+def test_numbers_that_are_none_are_refused(query: str) -> None:
+    """With a sentence and 400."""
+    status, _, body = _get(_ledger(), f"/buckets?{query}")
+    assert status == 400
+    assert body.strip()
+
+
+def test_unknown_pages_and_methods_are_refused() -> None:
+    """404 and 405, with the same headers."""
+    assert _get(_ledger(), "/nothing")[0] == 404
+    assert _get(_ledger(), "/", method="POST")[0] == 405
+
+
+def test_the_style_is_served() -> None:
+    """The one thing that pages load."""
+    status, headers, body = _get(_ledger(), "/style.css")
+    assert (status, headers["content-type"]) == (200, "text/css; charset=utf-8")
+    assert ".incomplete" in body
+
+
+@pytest.mark.parametrize("path", ["/", "/agents"])
+def test_a_wrong_clock_is_named_on_the_page(path: str) -> None:
+    """Of a host, and of the audit itself; for programs as well."""
+    now_ms = ManualClock().time_ms()
+    ledger = _ledger()
+    for ahead_ms, who in ((3_600_000, "agent on web2"), (0, "agent on web3")):
+        sender = replace(AGENT, producer=str(ahead_ms + 8), host=who.removeprefix("agent on "))
+        where = Heard("t", "i", 0, 1, now_ms + ahead_ms, now_ms, is_live=True)
+        ledger.take([messages.encode(Heartbeat(sender, 0, now_ms))], {}, now_ms, [where])
+    assert "The clock of the agent on web2 is 3600 s ahead" in _get(ledger, path)[2]
+    ledger.take([], {}, now_ms + 600_000)
+    assert "The clock of this host is 600 s behind" in _get(ledger, path)[2]
+    found = json.loads(_get(ledger, "/index.json")[2])["clocks"]
+    assert (found["own_ahead_ms"], len(found["sentences"])) == (-600_000, 1)
+
+
+def test_a_collector_that_read_nothing_yet_says_so() -> None:
+    """No moment of 1970."""
+    assert "Nothing was read yet" in _get(_ledger(), "/")[2]
+
+
+def test_what_was_accepted_is_passed_over_and_counted() -> None:
+    """What is complete up to then is said with it; its cell keeps the verdict and the reason."""
+    ledger = _ledger(buckets=3)
+    loss = Loss(LOGS, 7, 3, 0, 9, Certainty.LOST, "gone", 60_000, 60_000)
+    ledger.take([messages.encode(Delta(AGENT, 3, 5, losses=(loss,)))])
+    assert "all complete up to 1970-01-01 00:01:00" in _get(ledger, "/")[2]
+    found = verdicts(ledger.evidence(), POLICY, ManualClock().time_ms())
+    accepted = acceptances.acceptances(found, Signature(5, "ada", "<why>"))
+    ledger.take(map(messages.encode, accepted))
+    body = _get(ledger, "/")[2]
+    assert "2 of 3 buckets of 1 topic are complete; 1 is not, and accepted (1 lost)." in body
+    assert "all complete or accepted up to 1970-01-01 00:03:00" in body
+    assert "! lost, accepted</b>" in body
+    assert "accepted by ada (&lt;why&gt;)" in body
+    assert json.loads(_get(ledger, "/index.json")[2])["buckets_accepted"] == 1
+
+
+def test_a_loader_is_not_called_silent() -> None:
+    """It is said when it loaded last."""
+    ledger = _ledger()
+    loader = Sender(Tier.HDFS, "dc1", "/lake/dc1.logs", "l1", 1)
+    ledger.take([messages.encode(Delta(loader, 1, 60_000, ranges=(Range(LOGS, 0, 0, 5),)))])
+    senders = json.loads(_get(ledger, "/agents.json")[2])["senders"]
+    [found] = [x for x in senders if x["tier"] == "hdfs"]
+    assert (found["state"], found["status"]) == ("loaded last at 1970-01-01 00:01:00Z", "complete")
+    assert "loaded last at 1970-01-01 00:01:00Z" in _get(ledger, "/agents")[2]
+    gone = replace(POLICY, retired_places=("hdfs /lake",))
+    assert ">retired</td>" in re.sub(r"\s+<", "<", _get(ledger, "/agents", policy=gone)[2])
+
+
+def test_topics_of_one_name_are_told_apart_on_the_pages() -> None:
+    """One that was made again is another topic, with rows of its own."""
+    ledger = _ledger()
+    again = replace(LOGS, topic_id="3f2a9c1d" * 4)
+    ledger.take(
+        [messages.encode(Delta(AGENT, 3, 5, counts=(Count(again, 7, 0, 60_000, 5, 5, 9),)))]
+    )
+    for path in ("/", "/buckets"):
+        body = _get(ledger, path)[2]
+        assert "dc1.logs (id 3f2a9c1d)" in body
+        assert "dc1.logs (id tid)" in body

@@ -1,0 +1,299 @@
+"""`skidway audit accept` and `skidway audit retire`, without a cluster."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skidway.audit.commands import accept
+from skidway.audit.evidence.ledger import DATABASE, Ledger
+from skidway.audit.topic import messages
+from skidway.audit.topic.decisions import Decision, Retirement
+from skidway.audit.topic.messages import (
+    TOPIC,
+    Certainty,
+    Count,
+    Delta,
+    Loss,
+    Range,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+)
+from skidway.audit.topic.publisher import MemoryOutbox, Publisher
+from skidway.cli.commands import main
+from skidway.kafka.types import TopicPartition
+from support.audit_senders import AGENT, BROKER, LOGS, REJECTED
+from support.clock import ManualClock
+from support.memory_kafka import MemoryCluster, MemoryProducer
+from support.promises import promise
+
+HDFS = Sender(Tier.HDFS, "dc1", "/old/dc1.logs", "l1", 1)
+LOSS = Loss(LOGS, 7, 3, 100, 200, Certainty.LOST, "deleted", 60_000, 60_000)
+
+Ask = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Ledger:
+    """The bucket of 00:01 is lost."""
+    counts = tuple(Count(LOGS, 7, n * 60_000, 60_000, 5, 50, 9) for n in range(3))
+    said = [
+        Delta(AGENT, 1, 5, counts=counts),
+        Seal(AGENT, 2, 60_000, (SealedTopic(LOGS, 60_000, 1),)),
+        Delta(AGENT, 3, 60_000, losses=(LOSS,)),
+        Delta(BROKER, 1, 5, ranges=(Range(LOGS, 0, 0, 15),), counts=counts),
+        Delta(HDFS, 1, 5, ranges=(Range(LOGS, 0, 0, 15),), counts=counts),
+        Seal(AGENT, 4, 10**9, (SealedTopic(LOGS, 10**9, 3),)),
+    ]
+    (tmp_path / "store").mkdir()
+    ledger = Ledger(tmp_path / "store" / DATABASE)
+    ledger.take(map(messages.encode, said), now_ms=10**9)
+    return ledger
+
+
+@pytest.fixture
+def ask(
+    store: Ledger,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Ask:
+    """A command against the store; what it says is taken at once."""
+    config = tmp_path / "audit.yml"
+    config.write_text(
+        f"bootstrap.servers: 127.0.0.1:1\nstore.dir: {tmp_path / 'store'}\n"
+        "tiers: [agent, broker, hdfs]\nlateness.ms: 0\nsilence.ms: 100000000000\n"
+    )
+
+    def publish(_args: Any, _settings: Any, decisions: Sequence[Decision], _clock: Any) -> None:
+        store.take([messages.encode(each) for each in decisions], now_ms=10**9)
+
+    monkeypatch.setattr(accept, "publish", publish)
+    for module in ("commands.report", "commands.accept", "commands.decisions"):
+        monkeypatch.setattr(f"skidway.audit.{module}.SystemClock", lambda: ManualClock(10**9))
+
+    def run(line: str) -> tuple[int, str]:
+        status = main(["audit", *shlex.split(line), "--config", str(config)])
+        captured = capsys.readouterr()
+        return status, captured.out + captured.err
+
+    return run
+
+
+@promise("6 acceptance")
+def test_a_loss_is_accepted_until_it_is_taken_back(ask: Ask) -> None:
+    """The command says what it accepts; the report ends with 0, and tells how many."""
+    assert ask("report")[0] == 1
+    status, printed = ask(
+        "accept dc1.logs 1970-01-01T00:01:30Z --reason 'the disk died' --name ada"
+    )
+    assert status == 0
+    assert "dc1.logs 1970-01-01T00:01:00Z (lost): web1: bytes 100 to 200 of file 3" in printed
+    status, printed = ask("report")
+    assert status == 0
+    assert "1 is not, and accepted (1 lost)." in printed
+    assert "accepted by ada (the disk died)" in printed
+    [found] = [x for x in json.loads(ask("report --json")[1])["buckets"] if x["accepted"]]
+    assert (found["verdict"], found["acceptances"][0]["person"]) == ("lost", "ada")
+    assert ask("accept logs 1970-01-01T00:01:00Z --revoke --reason 'not so' --name bob")[0] == 0
+    assert ask("report")[0] == 1
+
+
+def test_by_a_clock_that_is_ahead_nothing_is_accepted(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would make buckets due, and agents silent, before they are."""
+    monkeypatch.setattr(accept, "SystemClock", lambda: ManualClock(10**9 + 3_600_000))
+    status, printed = ask(
+        "accept dc1.logs 1970-01-01T00:01:30Z --reason known --set silence.ms=60000"
+        " --set lateness.ms=0"
+    )
+    assert status == 2
+    assert "By this host's clock nobody was heard for 3,600 s." in printed
+
+
+def test_a_range_takes_what_is_there(ask: Ask) -> None:
+    """Complete buckets between are left out; without anything there is a sentence, and 2."""
+    status, printed = ask("accept logs 1970-01-01T00:00:00Z 1970-01-01T00:02:00Z --reason x")
+    assert (status, printed.count("(lost)")) == (0, 1)
+    for line, words in (
+        ("accept logs 1970-01-01T00:02:00Z --reason x", "complete: there is nothing to accept"),
+        ("accept other 1970-01-01T00:01:00Z --reason x", "No bucket of this topic"),
+        ("accept logs 1970-01-01T00:01:00Z --reason ' '", "--reason must say something"),
+        ("accept logs yesterday --reason x", "BUCKET 'yesterday' is neither a time"),
+        ("accept logs 1970-01-01T00:01:00Z 1970-01-01T00:00:00Z --reason x", "LAST must not be"),
+    ):
+        status, printed = ask(line)
+        assert (status, words in printed) == (2, True), printed
+
+
+def test_without_a_name_it_is_the_login_name(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also behind sudo, where everybody is root."""
+    monkeypatch.setenv("SUDO_USER", "grace")
+    assert ask("accept logs 1970-01-01T00:01:00Z --reason x")[0] == 0
+    assert "accepted by grace (x)" in ask("report")[1]
+
+
+def test_what_was_decided_is_listed_with_who_and_why(ask: Ask) -> None:
+    """The oldest first; what was taken back is not there any more."""
+    assert "Nobody has accepted or retired anything." in ask("decisions")[1]
+    ask("accept logs 1970-01-01T00:01:00Z --reason 'the disk died' --name ada")
+    ask("retire hdfs --reason 'no loads here' --name bob")
+    status, printed = ask("decisions")
+    assert status == 0
+    rows = printed.splitlines()[1:]
+    assert len(rows) == 2, printed
+    first, second = sorted(rows, key=lambda row: "retired" in row)
+    assert all(word in first for word in ("ada", "accepted dc1.logs 1970-01-01 00:01:00Z", "died"))
+    assert all(word in second for word in ("bob", "retired hdfs", "no loads here"))
+    ask("retire hdfs --revoke --reason 'loads again'")
+    [found] = json.loads(ask("decisions --json")[1])["decisions"]
+    assert (found["kind"], found["topic"], found["person"]) == ("acceptance", "dc1.logs", "ada")
+
+
+def test_too_many_rejects_are_accepted_until_it_is_taken_back(ask: Ask, store: Ledger) -> None:
+    """The bucket stays complete with its warning, by whom it was accepted; the report ends with 0
+    and counts it. More rejects than were accepted are a warning again."""
+    assert ask("accept logs 1970-01-01T00:01:00Z --reason x --name ada")[0] == 0
+    reject(store, 1, 2)
+    status, printed = ask("report --topic logs")
+    assert (status, "1 bucket with more rejects than allowed." in printed) == (1, True)
+    status, printed = ask("accept logs 1970-01-01T00:00:00Z --reason 'a bad deploy' --name ada")
+    words = "2 of 7 records were rejected by the agents"
+    assert (status, f"logs.rejected 1970-01-01T00:00:00Z (complete): {words}" in printed) == (
+        0,
+        True,
+    )
+    status, printed = ask("report --topic logs")
+    assert (status, f"{words}, accepted by ada (a bad deploy)" in printed) == (0, True)
+    assert "1 bucket with more rejects than allowed, and accepted." in printed
+    found = json.loads(ask("report --json")[1])
+    assert (found["buckets_warned"], found["buckets_warned_accepted"]) == (0, 1)
+    status, printed = ask("accept logs 1970-01-01T00:00:00Z --reason again")
+    assert (status, "was accepted already" in printed) == (2, True)
+    assert ask("accept logs 1970-01-01T00:00:00Z --revoke --reason 'not so' --name bob")[0] == 0
+    assert ask("report")[0] == 1
+    assert ask("accept logs 1970-01-01T00:00:00Z --reason once --name ada")[0] == 0
+    reject(store, 2, 3)
+    assert ask("report")[0] == 1
+
+
+def test_who_counts_again_makes_no_share_of_rejects_smaller(ask: Ask, store: Ledger) -> None:
+    """A counter under a new epoch, and a second output: the lines are as many as before."""
+    reject(store, 1, 2)
+    counts = tuple(Count(LOGS, 7, n * 60_000, 60_000, 5, 50, 9) for n in range(3))
+    others = [
+        replace(BROKER, epoch=2),
+        replace(HDFS, epoch=2),
+        replace(HDFS, producer="/b/dc1.logs"),
+    ]
+    said = [Delta(x, 1, 5, ranges=(Range(LOGS, 0, 0, 15),), counts=counts) for x in others]
+    store.take(map(messages.encode, said), now_ms=10**9)
+    assert "2 of 7 records were rejected by the agents" in ask("report --topic logs")[1]
+
+
+def reject(store: Ledger, number: int, count: int) -> None:
+    """So many more lines of the first bucket are rejected by the agent, and delivered."""
+    counts = (Count(REJECTED, 7, 0, 60_000, count, 10 * count, number),)
+    said = [
+        Delta(AGENT, 2 * number + 3, 10**9, counts=counts),
+        Delta(BROKER, number + 1, 10**9, ranges=(Range(REJECTED, 0, 0, 9),), counts=counts),
+        Delta(HDFS, number + 1, 10**9, ranges=(Range(REJECTED, 0, 0, 9),), counts=counts),
+        Seal(AGENT, 2 * number + 4, 10**9, (SealedTopic(REJECTED, 10**9, 2 * number + 3),)),
+    ]
+    store.take(map(messages.encode, said), now_ms=10**9)
+
+
+def test_a_bucket_before_1970_is_accepted(ask: Ask, store: Ledger) -> None:
+    """Lines may say such times, and buckets are called by theirs."""
+    said = [
+        Delta(AGENT, 5, 10**9, counts=(Count(LOGS, 7, -60_000, 60_000, 5, 50, 9),)),
+        Seal(AGENT, 6, 10**9, (SealedTopic(LOGS, 10**9, 5),)),
+    ]
+    store.take(map(messages.encode, said), now_ms=10**9)
+    status, printed = ask("accept logs 1969-12-31T23:59:30Z --reason 'a broken clock'")
+    assert (status, "dc1.logs 1969-12-31T23:59:00Z (incomplete)" in printed) == (0, True), printed
+    assert ask("accept logs 1970-01-01T00:01:00Z --reason x")[0] == 0
+    assert ask("report --since 1969-12-31T23:59:00Z")[0] == 0
+
+
+def test_of_a_topic_that_was_made_again_one_can_be_accepted(ask: Ask, store: Ledger) -> None:
+    """By the name that reports print, with the beginning of its id; without, both are meant."""
+    again = replace(LOGS, topic_id="0123456789abcdef")
+    loss = replace(LOSS, source=again, file=4)
+    counts = (Count(again, 7, 60_000, 60_000, 5, 50, 9),)
+    store.take([messages.encode(Delta(AGENT, 5, 60_001, counts=counts, losses=(loss,)))])
+    new = "'dc1.logs (id 01234567)'"
+    said = "1970-01-01T00:01:00Z --reason known --name ada"
+    assert "of file 3" in ask("report --topic 'logs (id tid)'")[1]
+    status, printed = ask(f"accept {new} {said}")
+    assert (status, printed.count(" (lost): "), "of file 4" in printed) == (0, 1, True)
+    assert "accepted by ada (known)" in ask(f"report --topic {new}")[1]
+    status, printed = ask(f"accept logs {said}")
+    assert (status, printed.count(" (lost): "), "of file 3" in printed) == (0, 1, True)
+    assert printed.startswith("dc1.logs (id tid) 1970-01-01T00:01:00Z (lost): ")
+    assert "of file 3 are lost: deleted, accepted by ada (known)" in ask("report")[1]
+
+
+def test_what_agents_rejected_of_a_topic_is_in_its_report(ask: Ask, store: Ledger) -> None:
+    """Asked for by the topic's name alone, with and without its cluster's."""
+    reject(store, 1, 2)
+    for name in ("logs", "dc1.logs"):
+        printed = ask(f"report --topic {name}")[1]
+        assert "dc1.logs.rejected" in printed
+        assert "agents rejected 2 lines" in printed
+
+
+def test_an_output_is_retired_until_it_is_taken_back(ask: Ask) -> None:
+    """By the name that the report prints."""
+    assert ask("retire hdfs /old --reason moved --name ada") == (
+        0, "hdfs /old is retired by ada: nobody waits for its counts any more.\n"
+    )  # fmt: skip
+    assert ask("retire hdfs /old --revoke --reason back") == (0, "hdfs /old counts again.\n")
+    status, printed = ask("retire hdfs /new --reason x")
+    assert (status, "these places did: broker dc1, hdfs /old/dc1.logs" in printed) == (2, True)
+
+
+def test_a_place_that_other_words_still_retire_is_named_with_them(ask: Ask) -> None:
+    """Whoever takes a retirement back is told which other one, or which setting, still holds the
+    place or a part of it."""
+    old = "hdfs /old --name ada --reason moved"
+    one = "hdfs /old/dc1.logs --name bob --reason gone"
+    assert ask(f"retire {old}")[0] == ask(f"retire {one}")[0] == 0
+    assert ask("retire hdfs /old/dc1.logs --revoke --reason back") == (
+        0, "hdfs /old/dc1.logs stays retired, by 'hdfs /old' of ada (moved).\n"
+    )  # fmt: skip
+    status, printed = ask("retire hdfs /old/dc1.logs --revoke --reason back")
+    assert status == 2
+    assert "was not retired by these words, but by 'hdfs /old' of ada (moved)." in printed
+    closed, again = (
+        "retire cluster dc1 --reason closed",
+        "retire cluster dc1 --revoke --reason back",
+    )
+    assert ask(closed)[0] == 0
+    words = "hdfs /old/dc1.logs: retired by 'hdfs /old' of ada (moved).\n"
+    assert ask(again) == (0, f"cluster dc1 counts again, but for {words}")
+    assert ask(closed)[0] == 0
+    words = "by 'broker dc1' in retired.places and 'hdfs /old' of ada (moved).\n"
+    by_settings = "--set 'retired.places=[broker dc1]'"
+    assert ask(f"{again} {by_settings}") == (0, f"cluster dc1 stays retired, {words}")
+    assert ask("retire hdfs /old --revoke --reason back") == (0, "hdfs /old counts again.\n")
+
+
+def test_what_is_decided_is_published_in_order_to_the_audit_topic() -> None:
+    """Each leaves the command when all in-sync replicas have it."""
+    cluster = MemoryCluster()
+    said = [Retirement(1, 5, "ada", "x", "hdfs /old"), Retirement(2, 5, "ada", "x", "mirror")]
+    outbox = MemoryOutbox([messages.encode(each) for each in said])
+    cluster.create(TOPIC)
+    publisher = Publisher(MemoryProducer(cluster), outbox, TopicPartition(TOPIC, 0), ManualClock())
+    assert publisher.flush(1)
+    assert outbox.pending(-1, 10) == []

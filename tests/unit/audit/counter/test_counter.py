@@ -1,0 +1,476 @@
+"""The counter, on a cluster in memory and a real database."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from skidway.audit.counter.counter import Counter
+from skidway.audit.counter.state import CounterState
+from skidway.audit.counts import checksum
+from skidway.audit.database import DatabaseFailed, failures
+from skidway.audit.settings import CounterSettings
+from skidway.audit.topic import messages
+from skidway.audit.topic.messages import Delta
+from skidway.errors import ConfigurationRefused, SkidwayError, StateRefused, Unreachable
+from skidway.kafka import columns, gaps
+from skidway.kafka.batch import CorruptBatch
+from skidway.kafka.columns import Origins
+from skidway.kafka.errors import ErrorCode, KafkaError
+from skidway.kafka.types import TopicPartition
+from support.clock import ManualClock
+from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
+from support.promises import promise
+
+LOGS = TopicPartition("logs", 0)
+MIRROR = {
+    "mirror.source.cluster": "dc1",
+    "mirror.source.cluster.id": "source-id",
+    "mirror.source.topic": "logs",
+    "mirror.source.topic.id": "0" * 31 + "7",
+}
+
+
+class Site:
+    """A cluster, a clock and one counter with its state."""
+
+    def __init__(self, folder: Path, **settings: object) -> None:
+        self.cluster, self.clock = MemoryCluster("memory-id"), ManualClock()
+        self.path = folder / "counter.db"
+        self.settings = CounterSettings(
+            bootstrap_servers="memory", cluster_name="dc1", state_dir=folder, **settings
+        )
+        self.state = CounterState(self.path)
+        self.counter = self.start()
+
+    def start(self) -> Counter:
+        client, fetcher = MemoryClient(self.cluster, self.clock), MemoryFetcher(self.cluster)
+        self.counter = Counter(self.settings, client, fetcher, self.state, self.clock)
+        return self.counter
+
+    def run(self, turns: int = 3) -> None:
+        for _ in range(turns):
+            self.clock.advance(10)
+            self.counter.turn(0)
+
+    def deltas(self) -> list[Delta]:
+        found = [messages.decode(message) for _, message in self.state.pending(-1, 1000)]
+        return [x for x in found if isinstance(x, Delta)]
+
+
+def _append(
+    site: Site, tp: TopicPartition, first: int, count: int, *, file: int = 3, origin: bool = True
+) -> None:
+    positions = np.arange(first, first + count, dtype=np.int64) * 10
+    origins = Origins(np.full(count, 77), np.full(count, file), positions, np.full(count, 10))
+    values = pa.array([b"x"] * count, pa.binary())
+    times = 1_000_000 + positions
+    encoded = columns.encode(values, times, origins=origins if origin else None)
+    site.cluster.log(tp).append(encoded)
+
+
+def _counted(deltas: list[Delta]) -> int:
+    return sum(count.count for delta in deltas for count in delta.counts)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    made = Site(tmp_path, topics=[".*"])
+    made.cluster.create("logs")
+    return made
+
+
+def test_records_are_counted_by_agent_and_bucket_with_their_checksum(site: Site) -> None:
+    """What the delta says is what lies in the log."""
+    _append(site, LOGS, 0, 100)
+    site.run()
+    [delta] = site.deltas()
+    [count] = delta.counts
+    positions = np.arange(100, dtype=np.int64) * 10
+    hashes = checksum.record_hash(np.full(100, 77), np.full(100, 3), positions, np.full(100, 10))
+    assert (count.agent, count.count, count.bytes) == (77, 100, 1000)
+    assert (count.bucket, count.bucket_ms) == (960_000, 60_000)
+    assert count.checksum == checksum.total(hashes)
+    assert count.source.topic_id == site.cluster.topics["logs"].topic_id.hex
+    assert (count.source.cluster, count.source.cluster_id) == ("dc1", "memory-id")
+    [covered] = delta.ranges
+    assert (covered.partition, covered.first, covered.end) == (0, 0, 100)
+
+
+@promise("6 numbers")
+def test_numbers_have_no_holes_and_buckets_are_chained(site: Site) -> None:
+    """Each delta names the one that touched its bucket before; idle turns use no number."""
+    for part in range(3):
+        _append(site, LOGS, part * 10, 10)
+        site.run(2)
+    deltas = site.deltas()
+    assert [delta.number for delta in deltas] == [1, 2, 3]
+    assert [count.previous for delta in deltas for count in delta.counts] == [0, 1, 2]
+
+
+@promise("6 numbers")
+def test_a_chain_passes_over_deltas_of_other_buckets(site: Site) -> None:
+    """It names the last delta that touched the bucket, whatever was said of others since: else a
+    bucket that rested for a while would seem to lack a delta."""
+    for first, file in ((0, 3), (2_000, 3), (0, 4)):
+        _append(site, LOGS, first, 10, file=file)
+        site.run(2)
+    found = [(x.bucket, x.previous) for delta in site.deltas() for x in delta.counts]
+    assert found == [(960_000, 0), (1_020_000, 0), (960_000, 1)]
+
+
+def test_repeats_are_counted_apart(site: Site) -> None:
+    """A re-sent batch is no second set of records."""
+    _append(site, LOGS, 0, 10)
+    _append(site, LOGS, 5, 10)
+    site.run()
+    [count] = [count for delta in site.deltas() for count in delta.counts]
+    assert (count.count, count.repeats) == (15, 5)
+
+
+def test_a_restart_goes_on_where_the_last_commit_ended(site: Site) -> None:
+    """Marks come back too: what was counted before the restart is a repeat after it."""
+    _append(site, LOGS, 0, 10)
+    site.run()
+    site.state.close()
+    site.state = CounterState(site.path)
+    site.start()
+    _append(site, LOGS, 5, 10)
+    site.run()
+    assert _counted(site.deltas()) == 15
+    assert [delta.number for delta in site.deltas()] == [1, 2]
+
+
+def test_what_was_not_committed_is_counted_again_and_only_once(site: Site) -> None:
+    """A crash between counting and committing leaves no trace."""
+    _append(site, LOGS, 0, 10)
+    site.counter.turn(0)  # counts; the commit of this turn finds it
+    _append(site, LOGS, 10, 10)
+    site.counter.turn(0)  # counted, not committed: the interval is not over
+    site.start()
+    site.run()
+    assert _counted(site.deltas()) == 20
+
+
+def test_a_topic_that_was_away_between_two_commits_is_counted_once(tmp_path: Path) -> None:
+    """Metadata may lack a topic for a moment: what was counted of it stays counted."""
+    site = Site(tmp_path, topics=[".*"], commit_interval_ms=60_000, metadata_max_age_ms=100)
+    logs = site.cluster.create("logs")
+    site.run(1)
+    _append(site, LOGS, 0, 10)
+    site.run(1)  # counted, and not committed yet
+    del site.cluster.topics["logs"]
+    site.run(1)
+    site.cluster.topics["logs"] = logs
+    _append(site, LOGS, 10, 10)
+    site.run(10)
+    assert _counted(site.deltas()) == 20
+
+
+def test_records_without_origin_are_counted_by_offset(site: Site) -> None:
+    """They have agent 0 and no bytes."""
+    _append(site, LOGS, 0, 10, origin=False)
+    site.run()
+    [count] = [count for delta in site.deltas() for count in delta.counts]
+    assert (count.agent, count.count, count.bytes) == (0, 10, 0)
+
+
+def test_new_topics_and_partitions_are_found(site: Site) -> None:
+    """They appear while the counter runs, and are counted from their beginnings."""
+    site.run()
+    site.cluster.create("mail", 2)
+    _append(site, TopicPartition("mail", 1), 0, 7)
+    site.run()
+    assert _counted(site.deltas()) == 7
+
+
+def test_a_topic_made_again_is_another_topic(site: Site) -> None:
+    """Its counting begins at offset 0, with no marks, under its own id."""
+    _append(site, LOGS, 0, 10)
+    site.run()
+    old = site.cluster.topics["logs"].topic_id.hex
+    site.cluster.create("logs")
+    _append(site, LOGS, 0, 10)
+    site.run()
+    ids = [count.source.topic_id for delta in site.deltas() for count in delta.counts]
+    assert ids == [old, site.cluster.topics["logs"].topic_id.hex]
+
+
+def test_expired_records_are_a_named_gap(site: Site) -> None:
+    """Counting goes on behind it, and the delta says what could not be had."""
+    _append(site, LOGS, 0, 10)
+    _append(site, LOGS, 10, 10)
+    site.cluster.log(LOGS).expire(10)
+    site.run()
+    [gap] = [gap for delta in site.deltas() for gap in delta.gaps]
+    assert (gap.first, gap.end) == (0, 10)
+    assert _counted(site.deltas()) == 10
+
+
+DC1_LOGS = TopicPartition("dc1.logs", 0)
+
+
+def _mirrored(folder: Path, named: str = "") -> Site:
+    """A mirror of 40 records whose offsets 10 to 29 are not there."""
+    site = Site(folder, tier="mirror", topics=[".*"])
+    log = site.cluster.create("dc1.logs", configs={**MIRROR, gaps.CONFIG: named}).logs[0]
+    for part in range(4):
+        _append(site, DC1_LOGS, part * 10, 10)
+    del log.batches[1:3]
+    return site
+
+
+@promise("4 reason of a gap")
+@pytest.mark.parametrize(
+    ("named", "reason"),
+    [
+        ("0:10-30:expired", "the mirror named them: expired"),
+        ("0:10-20:expired,0:20-30:too old", "the mirror named them: expired; too old"),
+        ("0:10-29:expired", "these offsets are not in the log, and no mirror named them"),
+        ("1:10-30:expired", "these offsets are not in the log, and no mirror named them"),
+    ],
+)
+def test_a_hole_has_the_reason_that_the_mirror_gave(
+    tmp_path: Path, named: str, reason: str
+) -> None:
+    """The topic config says what the mirror could not have; anything else is said to be unnamed."""
+    site = _mirrored(tmp_path, named)
+    site.run()
+    [gap] = [gap for delta in site.deltas() for gap in delta.gaps]
+    assert (gap.first, gap.end, gap.reason) == (10, 30, reason)
+    assert _counted(site.deltas()) == 20
+
+
+def test_expired_offsets_that_a_mirror_named_have_its_reason(tmp_path: Path) -> None:
+    """A mirror of a topic that had expired begins behind 0: that is the mirror's gap, not ours."""
+    site = _mirrored(tmp_path, "0:0-30:expired")
+    site.cluster.log(DC1_LOGS).expire(30)
+    site.run()
+    [gap] = [gap for delta in site.deltas() for gap in delta.gaps]
+    assert (gap.first, gap.end, gap.reason) == (0, 30, "the mirror named them: expired")
+
+
+def test_a_hole_waits_until_the_mirror_can_be_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing behind the hole is counted before its reason is known."""
+
+    def failing(*_: object) -> None:
+        raise Unreachable("nobody answers")
+
+    monkeypatch.setattr(gaps, "named_by_mirrors", failing)
+    site = _mirrored(tmp_path, "0:10-30:expired")
+    site.run()
+    assert _counted(site.deltas()) == 10
+    assert [gap for delta in site.deltas() for gap in delta.gaps] == []
+    assert "nobody answers" in str(site.counter.health.detail)
+    monkeypatch.undo()
+    site.run()
+    assert [gap.reason for delta in site.deltas() for gap in delta.gaps] == [
+        "the mirror named them: expired"
+    ]
+    assert _counted(site.deltas()) == 20
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [Unreachable("nobody answers"), KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "logs")],
+    ids=["unreachable", "refused"],
+)
+def test_a_question_for_log_bounds_that_fails_is_asked_again(
+    site: Site, monkeypatch: pytest.MonkeyPatch, failure: SkidwayError
+) -> None:
+    """A fetcher gives up what is out of range: the counter must seek it once more."""
+    _append(site, LOGS, 0, 10)
+    _append(site, LOGS, 10, 10)
+    site.cluster.log(LOGS).expire(10)
+    asked = MemoryClient.list_offsets
+
+    def failing(*_: object) -> None:
+        monkeypatch.setattr(MemoryClient, "list_offsets", asked)
+        raise failure
+
+    monkeypatch.setattr(MemoryClient, "list_offsets", failing)
+    with contextlib.suppress(Unreachable):  # the program waits and goes on
+        site.run(1)
+    site.run()
+    assert _counted(site.deltas()) == 10
+
+
+def test_a_topic_that_vanishes_while_it_is_asked_for_is_looked_for_later(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Deleting a topic ends no counter."""
+    asked = MemoryClient.topic_configs
+
+    def failing(*_: object) -> None:
+        monkeypatch.setattr(MemoryClient, "topic_configs", asked)
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "another")
+
+    monkeypatch.setattr(MemoryClient, "topic_configs", failing)
+    _append(site, LOGS, 0, 10)
+    site.run()
+    assert _counted(site.deltas()) == 10
+
+
+def test_a_partition_that_cannot_be_fetched_is_named_in_health(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is sought again and again; while that fails somebody has to know."""
+    _append(site, LOGS, 0, 10)
+    site.run()
+    poll = MemoryFetcher.poll
+
+    def failing(*_: object) -> None:
+        raise CorruptBatch("logs-0 at offset 10")
+
+    monkeypatch.setattr(MemoryFetcher, "poll", failing)
+    site.run()
+    assert not site.counter.health.ok
+    assert "logs-0 at offset 10" in str(site.counter.health.detail)
+    monkeypatch.setattr(MemoryFetcher, "poll", poll)
+    site.run()
+    assert site.counter.health.ok
+
+
+def test_a_diverged_log_stops_its_partition_by_name_and_no_other(site: Site) -> None:
+    """The batch just below the position is compared at every start."""
+    site.cluster.create("mail")
+    _append(site, LOGS, 0, 10)
+    site.run()
+    site.cluster.log(LOGS).batches.clear()
+    site.cluster.log(LOGS).end = 0
+    _append(site, LOGS, 50, 20)
+    site.start()
+    _append(site, TopicPartition("mail", 0), 0, 5)
+    site.run()
+    assert not site.counter.health.ok
+    assert "diverged" in site.counter.health.detail["stopped"]["logs-0"]
+    assert _counted(site.deltas()) == 15
+
+
+def test_a_damaged_batch_stops_its_partition_by_name(site: Site) -> None:
+    """Damage is never skipped."""
+    _append(site, LOGS, 0, 10)
+    site.cluster.log(LOGS).batches[0][-1] ^= 0xFF
+    site.run()
+    assert "damaged" in site.counter.health.detail["stopped"]["logs-0"]
+
+
+def test_each_tier_counts_its_own_topics(tmp_path: Path) -> None:
+    """broker: what was published here; mirror: what was mirrored to here, under its source."""
+    found = {}
+    for tier in ("broker", "mirror"):
+        folder = tmp_path / tier
+        folder.mkdir()
+        site = Site(folder, tier=tier, topics=[".*"])
+        site.cluster.create("own")
+        site.cluster.create("dc1.logs", configs=MIRROR)
+        _append(site, TopicPartition("own", 0), 0, 1)
+        _append(site, TopicPartition("dc1.logs", 0), 0, 2)
+        site.run()
+        found[tier] = [x.source for delta in site.deltas() for x in delta.counts]
+    assert [source.topic for source in found["broker"]] == ["own"]
+    [source] = found["mirror"]
+    assert (source.cluster, source.topic, source.topic_id) == ("dc1", "logs", "0" * 31 + "7")
+
+
+def test_our_own_topics_are_not_counted(site: Site) -> None:
+    """Counting the audit topic would never end."""
+    site.cluster.create("_skidway_audit")
+    _append(site, TopicPartition("_skidway_audit", 0), 0, 5)
+    site.run()
+    assert site.deltas() == []
+
+
+def test_a_new_epoch_counts_everything_again(site: Site) -> None:
+    """Numbers begin with 1, offsets at 0, marks empty."""
+    _append(site, LOGS, 0, 10)
+    site.run()
+    site.state.begin_epoch(2)
+    site.start()
+    site.run()
+    [delta] = site.deltas()
+    assert (delta.sender.epoch, delta.number, _counted([delta])) == (2, 1, 10)
+
+
+def test_a_changed_bucket_size_is_refused(site: Site) -> None:
+    """Until a new epoch counts everything again: buckets of two sizes are never complete."""
+    site.state.settle_bucket(60_000)
+    site.state.settle_bucket(60_000)
+    with pytest.raises(ConfigurationRefused, match=r"bucket\.ms is 10000, but .* buckets of 60000"):
+        site.state.settle_bucket(10_000)
+    site.state.begin_epoch(2)
+    site.state.settle_bucket(10_000)
+
+
+def test_a_full_disk_is_one_sentence_and_loses_nothing(site: Site) -> None:
+    """The transaction that found no room is taken back whole; with room, and started again, the
+    counter counts the same records under the same numbers."""
+    _append(site, LOGS, 0, 10)
+    site.run()
+    database = site.state._connection
+    database.execute(
+        f"PRAGMA max_page_count = {database.execute('PRAGMA page_count').fetchone()[0]}"
+    )
+    for file in range(1000):
+        _append(site, LOGS, 0, 1, file=100 + file)
+    with (
+        pytest.raises(DatabaseFailed, match=r"counter\.db cannot be used now: .*full"),
+        failures(site.path),
+    ):
+        site.run(20)
+    assert _counted(site.deltas()) == 10
+    site.state.close()
+    site.state = CounterState(site.path)
+    site.start()
+    site.run()
+    assert _counted(site.deltas()) == 1010
+    numbers = [delta.number for delta in site.deltas()]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_a_state_of_the_format_before_is_taken_over(site: Site) -> None:
+    """Offsets, marks and numbers go on; the size of the buckets is noted from now on."""
+    _append(site, LOGS, 0, 10)
+    site.run()
+    site.state._connection.execute("ALTER TABLE meta DROP COLUMN bucket_ms")
+    site.state._connection.execute("PRAGMA user_version = 1")
+    site.state.close()
+    site.state = CounterState(site.path)
+    site.state.settle_bucket(60_000)
+    site.start()
+    _append(site, LOGS, 5, 10)
+    site.run()
+    assert _counted(site.deltas()) == 15
+
+
+def test_heartbeats_come_when_due(site: Site) -> None:
+    """They repeat the last number."""
+    assert site.counter.heartbeat() is None
+    site.clock.advance(61)
+    message = site.counter.heartbeat()
+    assert message is not None
+    assert messages.decode(message).number == 0  # type: ignore[union-attr]
+    assert site.counter.heartbeat() is None
+
+
+def test_a_damaged_database_is_refused(tmp_path: Path) -> None:
+    """The state never starts over by itself."""
+    path = tmp_path / "counter.db"
+    path.write_bytes(b"this is no database at all" * 100)
+    with pytest.raises(StateRefused, match="is damaged: file is not a database"):
+        CounterState(path)
+
+
+def test_a_database_of_another_format_is_refused(tmp_path: Path) -> None:
+    """A newer version's state is not guessed at."""
+    state = CounterState(tmp_path / "counter.db")
+    state._connection.execute("PRAGMA user_version = 99")
+    state.close()
+    with pytest.raises(StateRefused, match="format 99"):
+        CounterState(tmp_path / "counter.db")

@@ -1,0 +1,83 @@
+"""The counter's durable state: one transaction, wherever the program ends."""
+
+from __future__ import annotations
+
+import itertools
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from skidway.audit.counter.state import BatchId, CounterState, Position, Progress
+from skidway.audit.topic.messages import Count, Delta, Range, Sender, Tier
+from support.audit_senders import LOGS
+from support.promises import promise
+
+SENDER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
+
+
+class Ended(BaseException):
+    """The program is gone."""
+
+
+class Ending:
+    """A connection whose program ends before its statement number `at`."""
+
+    def __init__(self, connection: sqlite3.Connection, at: int) -> None:
+        self._connection, self._left = connection, at
+        self.in_transaction = False  # nobody is there to roll back
+
+    def execute(self, *given: Any) -> sqlite3.Cursor:
+        self._count()
+        return self._connection.execute(*given)
+
+    def executemany(self, *given: Any) -> sqlite3.Cursor:
+        self._count()
+        return self._connection.executemany(*given)
+
+    def _count(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise Ended
+
+
+def _commit(state: CounterState, number: int) -> None:
+    count = Count(LOGS, 7, 0, 60_000, 5, 50, 9, previous=number - 1)
+    ranges = (Range(LOGS, 0, 5 * number - 5, 5 * number),)
+    position = Position(5 * number, BatchId(5 * number - 5, number, 0))
+    state.commit(
+        Progress({(LOGS, 0): position}, {(LOGS, 0): {(7, 1): 50 * number}}),
+        [Delta(SENDER, number, number, ranges, (count,))],
+        {(LOGS, 7, 0): number},
+    )
+
+
+def _known(state: CounterState) -> tuple[object, ...]:
+    return (
+        state.number, state.position((LOGS, 0)), state.marks((LOGS, 0)),
+        state.touched([(LOGS, 7, 0)]), state.pending(-1, 10),
+    )  # fmt: skip
+
+
+@promise("6 numbers")
+def test_a_commit_is_there_whole_or_not_at_all_wherever_the_program_ends(tmp_path: Path) -> None:
+    """Progress without its delta would lose records, a delta without its progress double them."""
+    for at in itertools.count():
+        path = tmp_path / f"{at}.db"
+        state = CounterState(path)
+        _commit(state, 1)
+        before, connection = _known(state), state._connection
+        state._connection = Ending(connection, at)  # type: ignore[assignment]
+        try:
+            _commit(state, 2)
+            has_ended = False
+        except Ended:
+            has_ended = True
+        connection.close()
+        state = CounterState(path)
+        after = _known(state)
+        state.close()
+        if not has_ended:
+            break
+        assert after == before, f"ended before statement {at + 1}"
+    assert at > 4
+    assert after[0] == 2

@@ -1,0 +1,93 @@
+"""The order-independent checksum: part of the format, so its values are fixed here."""
+
+from __future__ import annotations
+
+import random as random_numbers
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skidway.audit.counts import checksum
+from support.promises import promise
+
+Origin = tuple[int, int, int, int]
+
+GOLDEN: list[tuple[Origin, int]] = [
+    ((0, 0, 0, 0), 2391539541053276776),
+    ((1, 2, 3, 4), 15374388949593934587),
+    ((1, 2, 4, 3), 15633652749581319305),
+    ((2**63 - 1, 2**63 - 1, 2**62, 2**32 - 1), 4875853255685681008),
+    ((1234567890123456789, 987654321098765432, 104857600, 145), 18212963931645991259),
+    ((0, 3, 17, 0), 15090212811147900877),
+]
+
+
+def _hashes(origins: list[Origin]) -> np.ndarray:
+    columns = [np.array(column, np.int64) for column in zip(*origins, strict=True)]
+    return checksum.record_hash(*columns)
+
+
+def _plain_hash(origin: Origin) -> int:
+    mask = (1 << 64) - 1
+    value = 0
+    for field in origin:
+        value = ((value ^ field) + 0x9E3779B97F4A7C15) & mask
+        value = ((value ^ value >> 30) * 0xBF58476D1CE4E5B9) & mask
+        value = ((value ^ value >> 27) * 0x94D049BB133111EB) & mask
+        value ^= value >> 31
+    return value
+
+
+ids = st.integers(0, 2**63 - 1)
+origins = st.tuples(ids, ids, ids, st.integers(0, 2**32 - 1))
+
+
+@pytest.mark.parametrize(("origin", "expected"), GOLDEN)
+def test_the_hash_never_changes(origin: Origin, expected: int) -> None:
+    """Messages and manifests of every version carry sums of exactly these values."""
+    assert _hashes([origin]).tolist() == [expected]
+
+
+@given(st.lists(origins, min_size=1, max_size=12))
+def test_columns_hash_as_the_documented_formula(records: list[Origin]) -> None:
+    """Runs of one file and mixed files give what the formula gives record by record."""
+    repeated = [record for record in records for _ in range(2)]
+    assert _hashes(repeated).tolist() == [_plain_hash(record) for record in repeated]
+
+
+@given(st.lists(origins, min_size=1, max_size=12), st.randoms())
+def test_the_sum_does_not_depend_on_order_or_grouping(
+    records: list[Origin], random: random_numbers.Random
+) -> None:
+    """Tiers see records in different orders and batches and still agree."""
+    whole = checksum.total(_hashes(records))
+    shuffled = list(records)
+    random.shuffle(shuffled)
+    parts = 0
+    for record in shuffled:
+        parts = checksum.add(parts, checksum.total(_hashes([record])))
+    assert whole == parts
+    assert -(2**63) <= whole < 2**63
+
+
+@promise("6 checksum")
+@given(st.lists(origins, min_size=2, max_size=12, unique=True))
+def test_a_loss_and_a_double_do_not_cancel(records: list[Origin]) -> None:
+    """The count stays the same, the checksum does not."""
+    wrong = [records[1], *records[1:]]
+    assert checksum.total(_hashes(wrong)) != checksum.total(_hashes(records))
+
+
+def test_no_records_have_the_checksum_zero() -> None:
+    """An empty batch changes no sum."""
+    none = np.zeros(0, np.int64)
+    assert checksum.total(checksum.record_hash(none, none, none, none)) == 0
+
+
+@given(st.integers(-(2**70), 2**70))
+def test_signed_is_the_residue_that_fits_a_long(number: int) -> None:
+    """Python's unbounded sums become the signed long of the format."""
+    assert -(2**63) <= checksum.signed(number) < 2**63
+    assert (checksum.signed(number) - number) % 2**64 == 0

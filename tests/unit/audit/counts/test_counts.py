@@ -1,0 +1,128 @@
+"""Counts per source topic, agent and bucket."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skidway.audit.counts import bucket, checksum
+from skidway.audit.counts.counts import BucketKey, Counts, Sums, identify
+from skidway.kafka.columns import Origins
+from support.audit_senders import LOGS
+
+rows = st.lists(
+    st.tuples(
+        st.integers(0, 300_000),  # timestamp
+        st.integers(1, 3),  # agent
+        st.integers(1, 2),  # file
+        st.integers(0, 1000),  # first
+        st.integers(1, 99),  # length
+        st.sampled_from("krsj"),  # kept, repeat, straddle, rejected
+    ),
+    max_size=40,
+)
+
+
+def _origins(chosen: list[tuple]) -> Origins:
+    return Origins(*(np.array([row[i] for row in chosen], np.int64) for i in range(1, 5)))
+
+
+def _times(chosen: list[tuple]) -> np.ndarray:
+    return np.array([row[0] for row in chosen], np.int64)
+
+
+def _where(chosen: list[tuple], kinds: str) -> np.ndarray:
+    return np.array([row[5] in kinds for row in chosen], np.bool_)
+
+
+def _one_by_one(chosen: list[tuple]) -> dict[BucketKey, Sums]:
+    found: dict[BucketKey, Sums] = {}
+    for row in chosen:
+        key = (LOGS, row[1], bucket.start_of(row[0], 60_000))
+        if row[5] == "r":
+            sums = Sums(repeats=1)
+        else:
+            value = checksum.total(checksum.record_hash(*(np.array([x]) for x in row[1:5])))
+            sums = Sums(1, row[4], value, rejects=int(row[5] in "sj"))
+        found[key] = found.get(key, Sums()) + sums
+    return found
+
+
+@pytest.mark.parametrize("times", [1, 300])
+@given(rows)
+def test_columns_count_as_records_one_by_one(times: int, chosen: list[tuple]) -> None:
+    """New records, repeats, straddles and rejects go where they belong, in few or many runs."""
+    chosen = chosen * times if len(chosen) < 4 else chosen
+    counts = Counts(60_000)
+    counts.add(
+        LOGS,
+        _times(chosen),
+        _origins(chosen),
+        keep=_where(chosen, "kj"),
+        straddle=_where(chosen, "s"),
+        repeat=_where(chosen, "r"),
+        rejected=_where(chosen, "j"),
+    )
+    assert dict(counts.items()) == _one_by_one(chosen)
+
+
+@given(rows)
+def test_parts_together_are_the_whole(chosen: list[tuple]) -> None:
+    """Slices counted apart add up."""
+    whole, part = Counts(60_000), Counts(60_000)
+    whole.add(LOGS, _times(chosen), _origins(chosen))
+    for half in (chosen[::2], chosen[1::2]):
+        one = Counts(60_000)
+        one.add(LOGS, _times(half), _origins(half))
+        for key, sums in one.items():
+            part.put(key, sums)
+    assert dict(part.items()) == dict(whole.items())
+
+
+def test_straddles_count_without_being_rejects_outside_the_loader() -> None:
+    """A counter has no rejects; the record still counts once."""
+    counts = Counts()
+    row = [(5, 1, 1, 0, 10, "s")]
+    counts.add(LOGS, _times(row), _origins(row), keep=_where(row, "k"), straddle=_where(row, "s"))
+    [(_, sums)] = counts.items()
+    assert (sums.count, sums.bytes, sums.rejects) == (1, 10, 0)
+
+
+def test_records_taken_out_cancel_their_counts() -> None:
+    """A signed delta brings every sum back to zero."""
+    sums = Sums(3, 70, checksum.signed(2**63 + 5), 1, 2)
+    assert sums + -sums == Sums()
+
+
+def test_records_without_a_sound_origin_are_known_by_partition_and_offset() -> None:
+    """No origin, agent 0, no length or an end beyond 2^63: agent 0, file = partition."""
+    top = 2**63 - 1
+    origins = Origins(
+        agent=np.array([9, 0, 9, 9, 9]),
+        file=np.array([8, 8, 8, 8, 8]),
+        first=np.array([4, 4, 4, top, 4]),
+        length=np.array([5, 5, 0, 5, 5]),
+    )
+    has_origin = np.array([True, True, True, True, False])
+    found = identify(origins, has_origin, 3, np.arange(100, 105))
+    assert found.agent.tolist() == [9, 0, 0, 0, 0]
+    assert found.file.tolist() == [8, 3, 3, 3, 3]
+    assert found.first.tolist() == [4, 101, 102, 103, 104]
+    assert found.length.tolist() == [5, 0, 0, 0, 0]
+
+
+def test_a_batch_without_any_origin_is_counted_by_offset() -> None:
+    """Another shipper's records are audited from the broker on."""
+    found = identify(None, np.zeros(2, np.bool_), 1, np.array([7, 8]))
+    assert (found.agent.tolist(), found.first.tolist()) == ([0, 0], [7, 8])
+
+
+def test_the_message_of_a_bucket_names_the_delta_before() -> None:
+    """The chain of numbers per bucket comes from the producer's durable state."""
+    counts = Counts(60_000)
+    counts.put((LOGS, 9, 60_000), Sums(1, 2, 3))
+    counts.put((LOGS, 9, 120_000), Sums(1, 2, 3))
+    messages = counts.to_messages({(LOGS, 9, 60_000): 17})
+    assert [(x.bucket, x.previous) for x in messages] == [(60_000, 17), (120_000, 0)]

@@ -1,0 +1,107 @@
+"""Numbering of deltas and seals."""
+
+from __future__ import annotations
+
+from skidway.audit.counts.counts import Counts, Sums
+from skidway.audit.counts.deltas import number_deltas, number_seals
+from skidway.audit.topic import messages
+from skidway.audit.topic.messages import Certainty, Gap, Loss, Range, SealedTopic, Sender, Tier
+from skidway.kafka.source import Source
+from support.audit_senders import LOGS
+
+SENDER = Sender(Tier.BROKER, "dc1", "count-dc1", "host", 1)
+
+
+def _counts(buckets: int) -> Counts:
+    counts = Counts(60_000)
+    for index in range(buckets):
+        counts.put((LOGS, 9, index * 60_000), Sums(1, 10, index))
+    return counts
+
+
+def test_one_delta_says_everything_when_it_fits() -> None:
+    """Ranges, gaps and counts of one transaction stay together."""
+    gap = Gap(LOGS, 0, 5, 9, "expired")
+    numbered = number_deltas(
+        SENDER, 1, 41, _counts(2), {}, ranges=[Range(LOGS, 0, 0, 9)], gaps=[gap]
+    )
+    [delta] = numbered.deltas
+    assert (delta.number, numbered.last) == (42, 42)
+    assert (len(delta.counts), delta.gaps) == (2, (gap,))
+    assert set(numbered.touched.values()) == {42}
+
+
+def test_nothing_to_say_uses_no_number() -> None:
+    """Numbers without content would only be holes waiting to happen."""
+    numbered = number_deltas(SENDER, 1, 41, Counts(), {})
+    assert (numbered.deltas, numbered.last) == ((), 41)
+
+
+def test_what_is_too_large_for_one_message_takes_several_numbers() -> None:
+    """No number is left out, and each bucket remembers the number that really has it."""
+    numbered = number_deltas(SENDER, 1, 0, _counts(50), {(LOGS, 9, 0): 7}, limit_bytes=2_000)
+    numbers = [delta.number for delta in numbered.deltas]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert len(numbers) > 3
+    found = {
+        (count.source, count.agent, count.bucket): delta.number
+        for delta in numbered.deltas
+        for count in delta.counts
+    }
+    assert found == numbered.touched
+    assert numbered.deltas[0].counts[0].previous == 7
+
+
+def test_losses_come_behind_all_counts() -> None:
+    """A loss speaks about the buckets touched up to its own number."""
+    loss = Loss(LOGS, 9, 3, 0, 10, Certainty.LOST, "it vanished", 0, 0)
+    for limit in (900_000, 1_000):
+        numbered = number_deltas(SENDER, 1, 0, _counts(9), {}, losses=[loss], limit_bytes=limit)
+        assert [each.losses for each in numbered.deltas if each.losses] == [(loss,)]
+        assert numbered.deltas[-1].losses == (loss,)
+
+
+LONG_TEXT = "𝄞" * 200  # four bytes each
+WIDE = Source(LONG_TEXT, LONG_TEXT, LONG_TEXT, LONG_TEXT)
+NARROW = Source("", "", "t", "")
+MOST = 1 << 62
+
+
+def test_no_message_is_larger_than_its_limit() -> None:
+    """A broker would refuse it for good: nothing takes more bytes than is reckoned for it, neither
+    texts nor numbers nor offsets; and messages are not made smaller than they need to be."""
+    limit = 50_000
+    for source in (WIDE, NARROW):
+        counts = Counts(MOST)
+        for agent in range(MOST, MOST + 2_000):
+            counts.put((source, agent, MOST), Sums(MOST, MOST, -MOST, MOST, MOST))
+        losses = [
+            Loss(source, MOST, MOST, MOST, MOST, Certainty.LOST, reason, MOST, MOST)
+            for reason in [LONG_TEXT, ""] * 200
+        ]
+        numbered = number_deltas(SENDER, MOST, MOST, counts, {}, losses=losses, limit_bytes=limit)
+        sizes = [len(messages.encode(each)) for each in numbered.deltas]
+        assert max(sizes) <= limit
+        assert sum(sizes) > len(sizes) * limit * 0.5
+    for topics in ([SealedTopic(WIDE, MOST, MOST)] * 200, _many_partitions()):
+        seals = number_seals(SENDER, MOST, MOST, topics, limit_bytes=limit)
+        assert max(len(messages.encode(each)) for each in seals) <= limit
+
+
+def _many_partitions() -> list[SealedTopic]:
+    offsets = tuple((partition, MOST) for partition in range((1 << 31) - 100, 1 << 31))
+    return [SealedTopic(NARROW, MOST, MOST, offsets)] * 200
+
+
+def test_a_part_larger_than_the_limit_still_goes_out() -> None:
+    """The limit is a wish per message; nothing is dropped for it."""
+    assert len(number_deltas(SENDER, 1, 0, _counts(3), {}, limit_bytes=1).deltas) == 3
+
+
+def test_seals_of_many_topics_split_too() -> None:
+    """Each gets its own number behind the last one."""
+    topics = [SealedTopic(LOGS, 100, 5, ((0, 1), (1, 2))) for _ in range(10)]
+    seals = number_seals(SENDER, 1, 5, topics, limit_bytes=1_000)
+    assert [seal.number for seal in seals] == list(range(6, 6 + len(seals)))
+    assert sum(len(seal.topics) for seal in seals) == 10
+    assert [seal.number for seal in number_seals(SENDER, 1, 5, topics)] == [6]

@@ -1,0 +1,92 @@
+"""Marks: repeats and straddles are recognized as the sequential rule says."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skidway.audit.counts import marks
+from skidway.audit.counts.marks import FileKey, SliceEnds, Walked
+from support.promises import promise
+
+Record = tuple[int, int, int, int]
+
+records = st.lists(
+    st.tuples(st.integers(1, 2), st.integers(1, 3), st.integers(0, 12), st.integers(1, 5)),
+    max_size=30,
+)
+known_marks = st.dictionaries(
+    st.tuples(st.integers(1, 2), st.integers(1, 3)), st.integers(0, 14), max_size=6
+)
+
+
+def _walk(chosen: list[Record], known: dict[FileKey, int]) -> Walked:
+    columns = [np.array([record[i] for record in chosen], np.int64) for i in range(4)]
+    return marks.walk(*columns, known)
+
+
+def _sequential(chosen: list[Record], known: dict[FileKey, int]) -> tuple[str, dict[FileKey, int]]:
+    """The rule as it is written down, one record after the other."""
+    current = dict(known)
+    kinds = ""
+    for agent, file, first, length in chosen:
+        mark, end = current.get((agent, file), -1), first + length
+        kinds += "r" if end <= mark else "s" if first < mark else "k"
+        current[agent, file] = max(mark, end)
+    return kinds, current
+
+
+def _kinds(walked: Walked) -> str:
+    flags = zip(walked.keep, walked.repeat, walked.straddle, strict=True)
+    return "".join("krs"[flag.index(True)] for flag in (tuple(map(bool, x)) for x in flags))
+
+
+@promise("5 marks")
+@given(records, known_marks)
+def test_columns_walk_as_the_sequential_rule(chosen: list[Record], known: dict) -> None:
+    """Each record is exactly one of new, repeat and straddle, and the marks end up alike."""
+    before = dict(known)
+    walked = _walk(chosen, known)
+    kinds, after = _sequential(chosen, known)
+    assert _kinds(walked) == kinds
+    assert known == before
+    marks.advance(known, walked.highest)
+    assert known == after
+
+
+@given(st.lists(records, max_size=5), known_marks)
+def test_slices_walked_in_parallel_join_to_one_walk(
+    slices: list[list[Record]], known: dict
+) -> None:
+    """Walking slices without marks, and again those that join names, is walking them in order."""
+    walked = [_walk(part, {}) for part in slices]
+    joined = marks.join([SliceEnds(x.lowest, x.highest) for x in walked], known)
+    for index, right_marks in joined.again.items():
+        walked[index] = _walk(slices[index], right_marks)
+    kinds, after = _sequential([record for part in slices for record in part], known)
+    assert "".join(_kinds(x) for x in walked) == kinds
+    assert joined.marks == after
+
+
+def test_a_resent_batch_is_repeats_and_what_follows_is_new() -> None:
+    """The usual case: an acknowledgement was lost, the same batch came twice."""
+    batch = [(1, 7, 0, 10), (1, 7, 10, 10)]
+    assert _kinds(_walk([*batch, *batch, (1, 7, 20, 5)], {})) == "kkrrk"
+
+
+def test_slices_that_do_not_overlap_are_not_walked_again() -> None:
+    """The second slice begins exactly where the first one ended."""
+    ends = [SliceEnds({(1, 7): 0}, {(1, 7): 20}), SliceEnds({(1, 7): 20}, {(1, 7): 30})]
+    assert marks.join(ends, {(1, 9): 4}).again == {}
+
+
+def test_a_slice_is_walked_again_with_the_marks_of_all_before_it() -> None:
+    """The marks that it needs are those of its own files only."""
+    ends = [SliceEnds({(1, 7): 0}, {(1, 7): 20}), SliceEnds({(1, 7): 10}, {(1, 7): 30})]
+    assert marks.join(ends, {(1, 9): 4}).again == {1: {(1, 7): 20}}
+
+
+def test_records_without_length_stand_for_one_offset_each() -> None:
+    """Records without origin (agent 0, first = offset) never take each other for repeats."""
+    assert _kinds(_walk([(0, 3, 17, 0), (0, 3, 18, 0)], {(0, 3): 16})) == "kk"

@@ -1,0 +1,161 @@
+"""Collecting the audit topics of a cluster in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from skidway.audit.evidence.collection import Collection
+from skidway.audit.evidence.ledger import Ledger, Position
+from skidway.audit.topic import messages
+from skidway.audit.topic.messages import TOPIC, Count, Delta, Sender, Tier
+from skidway.kafka import columns
+from skidway.kafka.errors import KafkaError, OffsetOutOfRange
+from skidway.kafka.types import TopicPartition
+from support.audit_senders import LOGS
+from support.clock import ManualClock
+from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
+from support.promises import promise
+
+OWN, MIRRORED = TopicPartition(TOPIC, 0), TopicPartition(f"dc1.{TOPIC}", 0)
+
+
+def _publish(cluster: MemoryCluster, tp: TopicPartition, *numbers: int) -> None:
+    sender = Sender(Tier.BROKER, "dc1", "a", "h", 1)
+    values = [
+        messages.encode(
+            Delta(sender, n, 5, counts=(Count(LOGS, 7, 0, 100, 1, 2, 3, previous=n - 1),))
+        )
+        for n in numbers
+    ]
+    times = np.zeros(len(values), np.int64)
+    cluster.log(tp).append(columns.encode(pa.array(values, pa.binary()), times))
+
+
+def _collection(cluster: MemoryCluster, ledger: Ledger, clock: ManualClock) -> Collection:
+    return Collection(MemoryClient(cluster, clock), MemoryFetcher(cluster), ledger, clock)
+
+
+def _counted(ledger: Ledger) -> int:
+    tallies = ledger.evidence().topic(LOGS).tallies.get((0, 100), {})
+    return sum(x.sums.count for by_sender in tallies.values() for x in by_sender.values())
+
+
+def test_own_and_mirrored_topics_are_read_and_nothing_counts_twice() -> None:
+    """The same messages come from the source cluster and from its mirror."""
+    cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
+    cluster.create(TOPIC)
+    cluster.create("other")
+    _publish(cluster, OWN, 1, 2)
+    collection = _collection(cluster, ledger, clock)
+    assert collection.turn(0) == 2
+    cluster.create(MIRRORED.topic)
+    _publish(cluster, MIRRORED, 1, 2, 3)
+    clock.advance(10)
+    assert collection.turn(0) == 3
+    assert _counted(ledger) == 3
+    assert collection.partitions == 2
+
+
+def test_catching_up_takes_all_that_is_there_now() -> None:
+    """Also what came since the last time; and nothing at all is soon read."""
+    cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
+    collection = _collection(cluster, ledger, clock)
+    collection.catch_up()
+    for name in (TOPIC, MIRRORED.topic):
+        cluster.create(name)
+    for numbers in ((1, 2), (3,)):
+        _publish(cluster, OWN, *numbers)
+        _publish(cluster, MIRRORED, *numbers)
+        collection.catch_up()
+        assert _counted(ledger) == numbers[-1]
+
+
+def test_a_restarted_collector_reads_on_where_the_store_ends() -> None:
+    """Positions are durable with what was read."""
+    cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
+    cluster.create(TOPIC)
+    _publish(cluster, OWN, 1)
+    _collection(cluster, ledger, clock).turn(0)
+    _publish(cluster, OWN, 2)
+    assert _collection(cluster, ledger, clock).turn(0) == 1
+    assert _counted(ledger) == 2
+    topic_id = cluster.topics[TOPIC].topic_id.hex
+    assert ledger.positions() == {OWN: Position(2, topic_id)}
+
+
+def test_an_audit_topic_made_again_is_read_from_its_beginning() -> None:
+    """Offsets begin anew; what was taken stays."""
+    cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
+    cluster.create(TOPIC)
+    _publish(cluster, OWN, 1, 2)
+    collection = _collection(cluster, ledger, clock)
+    collection.turn(0)
+    cluster.create(TOPIC)
+    _publish(cluster, OWN, 3)
+    restarted = _collection(cluster, ledger, clock)
+    restarted.turn(0)
+    restarted.turn(0)
+    assert _counted(ledger) == 3
+
+
+@promise("6 audit topic made again")
+@pytest.mark.parametrize("restarted", [True, False])
+def test_an_audit_topic_made_again_and_longer_than_before_loses_no_head(restarted: bool) -> None:
+    """Its id says that what was read was another one, whatever the offsets look like."""
+    cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
+    cluster.create(TOPIC)
+    _publish(cluster, OWN, 1, 2)
+    collection = _collection(cluster, ledger, clock)
+    collection.turn(0)
+    cluster.create(TOPIC)
+    _publish(cluster, OWN, 3)
+    _publish(cluster, OWN, 4)
+    _publish(cluster, OWN, 5)
+    clock.advance(10)
+    if restarted:
+        collection = _collection(cluster, ledger, clock)
+    collection.turn(0)
+    assert _counted(ledger) == 5
+    assert ledger.positions()[OWN].topic_id == cluster.topics[TOPIC].topic_id.hex
+
+
+def test_a_store_of_the_format_before_is_taken_over(tmp_path: Path) -> None:
+    """Its positions have no topic id: they are taken for those of the topic that is there. Its
+    seals are no last words."""
+    cluster, clock = MemoryCluster(), ManualClock()
+    cluster.create(TOPIC)
+    _publish(cluster, OWN, 1)
+    path = tmp_path / "audit.db"
+    ledger = Ledger(path)
+    _collection(cluster, ledger, clock).turn(0)
+    ledger._connection.execute("ALTER TABLE positions DROP COLUMN topic_id")
+    ledger._connection.execute("DROP TABLE finals")
+    ledger._connection.execute("PRAGMA user_version = 1")
+    ledger.close()
+    ledger = Ledger(path)
+    assert ledger.positions() == {OWN: Position(1, "")}
+    _publish(cluster, OWN, 2)
+    assert _collection(cluster, ledger, clock).turn(0) == 1
+    assert _counted(ledger) == 2
+
+
+def test_an_audit_topic_that_vanishes_while_it_is_out_of_range_is_no_accident(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An error that the collector waits out, as for any other that the cluster may give."""
+    cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
+    cluster.create(TOPIC)
+    collection = _collection(cluster, ledger, clock)
+    collection.turn(0)
+
+    def out_of_range(*_: object) -> None:
+        del cluster.topics[TOPIC]
+        raise OffsetOutOfRange(OWN, 7, 0, 1)
+
+    monkeypatch.setattr(MemoryFetcher, "poll", out_of_range)
+    with pytest.raises(KafkaError):
+        collection.turn(0)

@@ -1,0 +1,449 @@
+"""The ledger: the fold in SQLite says what the fold in memory says."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib import resources
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skidway.audit.database import DatabaseFailed, failures
+from skidway.audit.evidence.evidence import SenderKey, sender_key
+from skidway.audit.evidence.hearing import Heard
+from skidway.audit.evidence.ledger import Ledger, Position, ledger_of
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import Status
+from skidway.audit.reports import report
+from skidway.audit.topic import messages
+from skidway.audit.topic.messages import (
+    Announcement,
+    Bounds,
+    Certainty,
+    Count,
+    Delta,
+    Gap,
+    Heartbeat,
+    Loss,
+    Message,
+    Range,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+)
+from skidway.errors import StateRefused
+from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
+from skidway.schemas import single_object
+from support.audit_senders import LOGS, REJECTED
+from support.fold import Fold, judge
+from support.promises import promise
+from support.randomness import share_of
+
+POLICY = Policy(lateness_ms=0, silence_ms=500, ahead_ms=50)
+
+small = st.integers(0, 3)
+topics = st.sampled_from([LOGS, REJECTED])
+agents = st.sampled_from([0, 7, 8])
+buckets = st.sampled_from([0, 100, 200])
+times = st.integers(0, 400)
+senders = st.one_of(
+    st.builds(
+        Sender, st.just(Tier.AGENT), st.just("dc1"), st.sampled_from(["7", "8"]),
+        st.sampled_from(["h1", "h2"]), st.integers(1, 2),
+        st.builds(Bounds, st.sampled_from([-5, 0, 0, 100]), st.sampled_from([-5, 0, 0, 200])),
+    ),
+    st.builds(
+        Sender, st.sampled_from([Tier.BROKER, Tier.MIRROR, Tier.HDFS]),
+        st.sampled_from(["dc1", "offline"]), st.sampled_from(["a", "b"]), st.just("h"),
+        st.integers(1, 2),
+    ),
+)  # fmt: skip
+counts = st.builds(
+    Count, topics, agents, buckets, st.just(100), small, small, st.integers(-(2**63), 2**63 - 1),
+    small, small, small,
+)  # fmt: skip
+losses = st.builds(
+    Loss, topics, st.sampled_from([7, 8]), small, small, st.none() | small,
+    st.sampled_from(Certainty), st.just("gone"), st.none() | buckets, st.none() | buckets,
+)  # fmt: skip
+deltas = st.builds(
+    Delta, senders, st.integers(1, 5), times,
+    st.lists(st.builds(Range, topics, st.integers(0, 1), small, small), max_size=2).map(tuple),
+    st.lists(counts, max_size=2, unique_by=lambda x: (x.source, x.agent, x.bucket)).map(tuple),
+    st.lists(losses, max_size=1).map(tuple),
+    st.lists(st.builds(Gap, topics, small, small, small, st.just("gap")), max_size=1).map(tuple),
+)  # fmt: skip
+seals = st.builds(
+    Seal, senders.filter(lambda x: x.tier is Tier.AGENT), st.integers(1, 5), times,
+    st.lists(
+        st.builds(SealedTopic, topics, times, st.integers(0, 5), st.just(()), st.booleans()),
+        max_size=2,
+        unique_by=lambda x: x.source,
+    ).map(tuple),
+)  # fmt: skip
+announcements = st.builds(
+    Announcement, times, st.sampled_from([7, 8]), small, st.sampled_from(["h1", "h2"]),
+    st.sampled_from(["/p", "/q"]), st.sampled_from([1, 2]), small, st.sampled_from([b"f", b"g"]),
+    st.sampled_from([0, 4]), topics, small, st.none() | small, st.none() | small,
+    born_ns=st.none() | st.sampled_from([5, 6]),
+)  # fmt: skip
+any_message = st.one_of(
+    deltas, deltas, seals, st.builds(Heartbeat, senders, st.integers(0, 6), times), announcements
+)
+
+
+def _encoded(chosen: list[Message]) -> list[bytes]:
+    return [messages.encode(message) for message in chosen]
+
+
+@promise("6 lateness")
+@settings(max_examples=share_of(250))
+@given(st.lists(any_message, max_size=14), st.randoms())
+def test_the_ledger_and_the_fold_give_the_same_verdicts(
+    chosen: list[Message], random: object
+) -> None:
+    """Two ways from messages to a verdict; the second in another order and with repetitions, but
+    for the order in which senders are heard first, which can raise a doubt."""
+    said = _without_clones(chosen)
+    expected = judge(said, POLICY, 300)
+    again = said * 2
+    random.shuffle(again)
+    ledger = ledger_of(_encoded([*_first_of_each_sender(said), *again]))
+    assert verdicts(ledger.evidence(), POLICY, 300) == expected
+    ledger.close()
+
+
+@settings(max_examples=share_of(250))
+@given(st.lists(st.one_of(announcements, deltas, seals), max_size=14), st.randoms())
+def test_the_ledger_and_the_fold_know_the_same_files_again(
+    chosen: list[Message], random: object
+) -> None:
+    """By birth, first bytes and predecessor, in whatever order and however often they were told."""
+    expected = Fold(_without_clones(chosen)).evidence()
+    again = _without_clones(chosen) * 2
+    random.shuffle(again)
+    ledger = ledger_of(_encoded(again))
+    found = ledger.evidence()
+    for source in (LOGS, REJECTED):
+        assert found.topic(source).rereadings == expected.topic(source).rereadings
+    ledger.close()
+
+
+def _first_of_each_sender(said: list[Message]) -> list[Message]:
+    numbered = [message for message in said if isinstance(message, Delta | Seal | Heartbeat)]
+    first: dict[SenderKey, Message] = {}
+    for message in numbered:
+        first.setdefault(sender_key(message.sender), message)
+    return list(first.values())
+
+
+def _without_clones(chosen: list[Message]) -> list[Message]:
+    """Of messages with one key the first: which of two contents counts depends on the order."""
+    kept: dict[object, Message] = {}
+    for message in chosen:
+        key: object = len(kept)
+        if isinstance(message, Delta | Seal):
+            sender = message.sender
+            key = (sender.tier, sender.producer, sender.epoch, message.number)
+        kept.setdefault(key, message)
+    return list(kept.values())
+
+
+@settings(max_examples=share_of(250))
+@given(st.lists(any_message, max_size=14))
+def test_the_ledger_and_the_fold_agree_on_clones(chosen: list[Message]) -> None:
+    """In the same order both count the first content and name the second."""
+    ledger = ledger_of(_encoded(chosen))
+    assert verdicts(ledger.evidence(), POLICY, 300) == judge(chosen, POLICY, 300)
+    ledger.close()
+
+
+@settings(max_examples=share_of(250))
+@given(st.lists(any_message, max_size=14), buckets, topics)
+def test_a_window_shows_what_the_whole_shows_of_it(
+    chosen: list[Message], start: int, source: Source
+) -> None:
+    """A page about one hour and one topic says the same as the page about everything."""
+    ledger = ledger_of(_encoded(chosen))
+    whole = verdicts(ledger.evidence(), POLICY, 300)
+    part = verdicts(ledger.evidence((start, start + 100), [source.topic]), POLICY, 300)
+    assert part == [x for x in whole if x.source == source and x.bucket == start]
+    ledger.close()
+
+
+def _delta(number: int) -> Delta:
+    sender = Sender(Tier.BROKER, "dc1", "a", "h", 1)
+    return Delta(sender, number, 5, counts=(Count(LOGS, 7, 0, 100, 1, 2, 3, previous=0),))
+
+
+def test_what_was_taken_is_durable_with_its_position(tmp_path: Path) -> None:
+    """After a restart the collector reads on, and repetitions change nothing."""
+    tp = TopicPartition("_skidway_audit", 0)
+    ledger = Ledger(tmp_path / "audit.db")
+    ledger.take([messages.encode(_delta(1))], {tp: Position(17)})
+    before = ledger.evidence()
+    ledger.close()
+    again = Ledger(tmp_path / "audit.db")
+    assert again.positions() == {tp: Position(17)}
+    again.take([messages.encode(_delta(1))], {tp: Position(18)})
+    assert again.evidence() == before
+    again.close()
+
+
+def test_records_that_are_no_messages_are_counted_and_change_nothing() -> None:
+    """Somebody else wrote to the topic."""
+    ledger = ledger_of([b"hello", messages.encode(_delta(1)), b""])
+    assert ledger.refused_count == 2
+    assert ledger.newest_buckets(5) == [0]
+    assert ledger.newest_buckets(5, until=0) == []
+    assert ledger.topics() == [LOGS]
+    ledger.close()
+
+
+@pytest.mark.parametrize("name", ["9" * 19, "9" * 20, "9" * 5000, "\u00b2", "\u0663", "", "-7"])
+def test_an_agent_tier_sender_that_is_no_agent_id_harms_nobody(name: str) -> None:
+    """Whoever may write to the topic must not be able to stop the collector or the report."""
+    sender = Sender(Tier.AGENT, "dc1", name, "h", 1)
+    chosen: list[Message] = [
+        _delta(1),
+        Delta(sender, 1, 5, counts=(Count(LOGS, 7, 0, 100, 1, 2, 3),)),
+        Seal(sender, 2, 5, (SealedTopic(LOGS, 500, 1),)),
+        Heartbeat(sender, 2, 5),
+    ]
+    ledger = ledger_of(_encoded(chosen))
+    assert ledger.refused_count == 0
+    evidence = ledger.evidence()
+    assert verdicts(evidence, POLICY, 300) == verdicts(Fold(chosen).evidence(), POLICY, 300)
+    ledger.close()
+
+
+@pytest.mark.parametrize("moment", [-(1 << 63), -(1 << 62), 1 << 62, (1 << 63) - 1])
+def test_times_that_no_calendar_holds_harm_nobody(moment: int) -> None:
+    """A clock gone mad is shown as a number."""
+    sender = Sender(Tier.AGENT, "dc1", "7", "h", 1)
+    count = Count(LOGS, 7, 0, 100, 1, 2, 3)
+    chosen: list[Message] = [
+        Delta(sender, 1, moment, counts=(count, replace(count, bucket=moment))),
+        Seal(sender, 2, moment, (SealedTopic(LOGS, moment, 1),)),
+        Delta(sender, 3, 5, counts=(replace(count, previous=1),)),
+    ]
+    ledger = ledger_of(_encoded(chosen))
+    assert ledger.refused_count == 0
+    for now in (300, 1 << 62):
+        found = verdicts(ledger.evidence(), POLICY, now)
+        assert found
+        assert found[0].status is not Status.COMPLETE
+        report.table(found, POLICY.tiers)
+    ledger.close()
+
+
+def _old(message: Message) -> bytes:
+    """As a program wrote it that does not know last words."""
+    text = resources.files("skidway.schemas").joinpath("history", "audit-1.avsc").read_text("utf-8")
+    _, record = single_object.decode(messages.encode(message))
+    for sealed in record["seals"]:
+        del sealed["final"]
+    del record["lateness_ms"], record["ahead_ms"]
+    return single_object.Messages([text]).encode("Audit", record)
+
+
+def _of_all_kinds(*, final: bool) -> list[Delta | Seal]:
+    agent = Sender(Tier.AGENT, "dc1", "7", "h1", 1)
+    count = Count(LOGS, 7, 100, 100, 3, 30, -5)
+    hdfs = Delta(Sender(Tier.HDFS, "dc1", "/root", "h", 1), 1, 9, (), (count,))
+    return [hdfs, Seal(agent, 1, 9, (SealedTopic(LOGS, 9, 0, ((0, 4),), final),))]
+
+
+@pytest.mark.parametrize("newer_first", [True, False])
+def test_a_message_again_in_the_encoding_of_another_version_is_no_clone(newer_first: bool) -> None:
+    """A loader of the version before, after a roll-back, says again what the newer one said: the
+    ledger and the fold both call it a repetition. Other content is a clone in either encoding."""
+    said = _of_all_kinds(final=False)
+    new, old = [messages.encode(x) for x in said], [_old(x) for x in said]
+    assert not set(new) & set(old)
+    values = new + old if newer_first else old + new
+    ledger = ledger_of(values)
+    once = ledger_of(new)
+    found = ledger.evidence()
+    assert found == once.evidence()
+    assert found == Fold(map(messages.decode, values)).evidence()
+    assert {numbers.cloned_at for numbers in found.senders.values()} == {None}
+    other = replace(said[0], counts=(replace(said[0].counts[0], count=4),))
+    ledger.take([_old(other)])
+    assert ledger.evidence().senders[sender_key(other.sender)].cloned_at == 1
+
+
+def test_what_an_older_encoding_cannot_say_is_not_the_same() -> None:
+    """A last word, and its seal without the mark under the same number: two contents."""
+    final, plain = _of_all_kinds(final=True)[1], _of_all_kinds(final=False)[1]
+    for values in ([messages.encode(final), _old(plain)], [_old(plain), messages.encode(final)]):
+        found = ledger_of(values).evidence()
+        assert [numbers.cloned_at for numbers in found.senders.values()] == [1]
+
+
+def test_a_collector_can_go_back_to_the_version_before(tmp_path: Path) -> None:
+    """What that one does with the store, in the format that it knows; the last words are kept."""
+    ledger = Ledger(tmp_path / "audit.db")
+    ledger.take([messages.encode(each) for each in _of_all_kinds(final=True)])
+    before = ledger.evidence()
+    ledger.close()
+    with contextlib.closing(sqlite3.connect(tmp_path / "audit.db")) as store:
+        assert store.execute("PRAGMA user_version").fetchone() == (2,)
+        store.execute("INSERT INTO seals VALUES (1, 8, 1, 1, 500, 0)")
+        store.execute("DELETE FROM seals WHERE agent = 8")
+        store.commit()
+    ledger = Ledger(tmp_path / "audit.db")
+    assert ledger.evidence() == before
+    assert [x.final for x in before.topic(LOGS).seals[7]] == [True]
+    ledger.close()
+
+
+def test_a_failed_transaction_leaves_nothing_behind() -> None:
+    """Neither half a message nor ids that do not exist."""
+    ledger = Ledger()
+
+    def broken() -> object:
+        yield messages.encode(_delta(1))
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="gone"):
+        ledger.take(broken())  # type: ignore[arg-type]
+    assert ledger.topics() == []
+    ledger.take([messages.encode(_delta(1))])
+    assert ledger.evidence() == Fold([_delta(1)]).evidence()
+    ledger.close()
+
+
+def test_sums_wrap_around_like_the_checksums_they_hold() -> None:
+    """SQLite's own integers would turn into floating point."""
+    top = replace(_delta(1).counts[0], checksum=2**63 - 1)
+    parts = [replace(_delta(n), counts=(replace(top, previous=n - 1),)) for n in (1, 2, 3)]
+    ledger = ledger_of(_encoded(parts))
+    assert ledger.evidence() == Fold(parts).evidence()
+    ledger.close()
+
+
+def test_a_store_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    """A clear sentence instead of a traceback."""
+    (tmp_path / "audit.db").write_bytes(b"no database " * 1000)
+    with pytest.raises(StateRefused, match=r"audit\.db"):
+        Ledger(tmp_path / "audit.db")
+
+
+def test_damage_that_nothing_reads_at_the_start_is_noticed_there(tmp_path: Path) -> None:
+    """A page somewhere in the middle: SQLite looks through all of them before any is used."""
+    path = tmp_path / "audit.db"
+    ledger = Ledger(path)
+    ledger.take([messages.encode(_delta(number)) for number in range(1, 2000)])
+    ledger.close()
+    with path.open("r+b") as file:
+        file.seek(-4096, os.SEEK_END)
+        file.write(b"\xff" * 8)
+    with pytest.raises(StateRefused, match="is damaged"):
+        Ledger(path)
+
+
+def test_a_full_disk_takes_nothing_and_loses_nothing(tmp_path: Path) -> None:
+    """Messages and position come together or not at all; with room they are read again."""
+    path, tp = tmp_path / "audit.db", TopicPartition("_skidway_audit", 0)
+    values = [messages.encode(_delta(number)) for number in range(1, 2000)]
+    ledger = Ledger(path)
+    ledger.take(values[:1], {tp: Position(1)})
+    (pages,) = ledger._connection.execute("PRAGMA page_count").fetchone()
+    ledger._connection.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(DatabaseFailed, match="Nothing is lost"), failures(path):
+        ledger.take(values[1:], {tp: Position(1999)})
+    assert ledger.positions() == {tp: Position(1)}
+    ledger.close()
+    ledger = Ledger(path)
+    ledger.take(values[1:], {tp: Position(1999)})
+    [numbers] = ledger.evidence().senders.values()
+    assert (numbers.first, numbers.last, numbers.missing) == (1, 1999, None)
+
+
+@promise("clocks host")
+def test_a_host_is_called_what_its_newest_message_says_whatever_its_clock_said() -> None:
+    """A clock that was years ahead at one start keeps no name, in whatever order messages come."""
+    before, now = (Sender(Tier.AGENT, "dc1", "7", name, 1) for name in ("before", "now"))
+    ahead_ms = 1 << 50
+    said: list[Message] = [
+        Announcement(ahead_ms, 7, 1, "before", "/log", 1, 1, b"x", 1, LOGS),
+        Heartbeat(before, 3, ahead_ms),
+        Seal(now, 4, 100, (SealedTopic(LOGS, 100, 3),)),
+    ]
+    for ordered in permutations(said):
+        assert ledger_of(map(messages.encode, ordered)).evidence().hosts == {7: "now"}
+        assert Fold(ordered).evidence().hosts == {7: "now"}
+
+
+def test_the_order_in_which_messages_come_changes_nothing() -> None:
+    """Each is taken by itself, as they trickle in: least, greatest and newest stay what they are,
+    whichever came last."""
+    values, places = zip(*_said_at_their_times(), strict=True)
+    found, of_before = [], []
+    for step in (1, -1):
+        ledger = Ledger()
+        for value, place in zip(values[::step], places[::step], strict=True):
+            ledger.take([value], now_ms=500, places=[place])
+        found.append(ledger.evidence())
+        of_before.append(ledger._connection.execute("SELECT * FROM hosts").fetchall())
+        ledger.close()
+    assert found[0] == found[1]
+    assert of_before[0] == of_before[1], "what a version before reads of hosts"
+    fold = Fold()
+    for value, place in zip(values, places, strict=True):
+        fold.apply(messages.decode(value), place)
+    expected = fold.evidence()
+    expected.taken_ms = 500
+    assert found[0] == expected
+
+
+def _said_at_their_times() -> Iterator[tuple[bytes, Heard]]:
+    """Messages of two agents that announce one file, and of a broker, and where each lies. What
+    grows with the numbers of some falls with those of others."""
+    one = Sender(Tier.AGENT, "dc1", "7", "h1", 2, Bounds(100, 300))
+    later = replace(one, host="h2", bounds=Bounds(200, 300))
+    last = replace(one, host="h2", bounds=Bounds(50, 400))
+    two = Sender(Tier.AGENT, "dc1", "8", "h3", 1)
+    broker = Sender(Tier.BROKER, "dc1", "a", "h", 1)
+    count = Count(LOGS, 7, 0, 100, 1, 2, 3)
+    lost = Loss(LOGS, 7, 4, 0, None, Certainty.LOST, "gone", None, None)
+    said: list[Message] = [
+        Seal(two, 1, 65, (SealedTopic(LOGS, 65, 0),)),
+        Seal(later, 3, 90, (SealedTopic(LOGS, 90, 1),)),
+        Announcement(20, 7, 4, "h1", "/second", 1, 3, b"f", 4, LOGS, born_ns=5),
+        Announcement(10, 7, 4, "h1", "/first", 1, 3, b"f", 4, LOGS, born_ns=5),
+        Announcement(30, 7, 4, "h1", "/third", 1, 3, b"f", 4, LOGS),
+        Announcement(110, 8, 6, "h1", "/first", 1, 3, b"g", 5, LOGS, born_ns=5),
+        Announcement(160, 8, 5, "h1", "/second", 1, 3, b"g", 5, LOGS, 0, 6, 9, born_ns=5),
+        Announcement(150, 8, 5, "h1", "/first", 1, 3, b"g", 5, LOGS, 0, 3, 9, born_ns=5),
+        Announcement(170, 8, 5, "h1", "/third", 1, 3, b"g", 5, LOGS, 0, 6, 9),
+        Announcement(30, 7, 10, "h1", "/r", 1, 4, b"f", 4, REJECTED),
+        Announcement(190, 8, 11, "h1", "/r2", 1, 4, b"f", 4, REJECTED),
+        Announcement(180, 8, 11, "h1", "/r1", 1, 4, b"f", 4, REJECTED),
+        Announcement(200, 8, 11, "h1", "/r3", 1, 4, b"f", 4, REJECTED),
+        Delta(one, 2, 80, losses=(lost,)),
+        Seal(last, 4, 95, (SealedTopic(LOGS, 95, 1),)),
+        Heartbeat(later, 6, 70),
+        Heartbeat(one, 9, 60),
+        Heartbeat(last, 7, 99),
+        Delta(broker, 2, 40, (Range(LOGS, 0, 5, 9),), (replace(count, previous=1),)),
+        Delta(broker, 3, 50, (Range(LOGS, 0, 2, 12),), (replace(count, previous=2),)),
+        Delta(broker, 1, 45, (Range(LOGS, 0, 3, 4),), (count,)),
+        Delta(broker, 2, 41, (Range(LOGS, 0, 5, 9),), (replace(count, previous=1),)),
+        Delta(broker, 3, 51, (Range(LOGS, 0, 2, 12),), (replace(count, previous=2),)),
+    ]
+    offsets = [5, 9, 2, 3, 8, 11, 4, 7, 1, 12, 6, 10, 0, 19, 13, 17, 14, 20, 16, 15, 18, 21, 22]
+    for offset, message in zip(offsets, said, strict=True):
+        taken_ms = 100 + abs(offset - 7)
+        yield messages.encode(message), Heard("t", "i", 0, offset, None, taken_ms, is_live=True)

@@ -1,0 +1,374 @@
+"""Lines that two agents may both have delivered: which buckets are in doubt, and which are not."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from skidway.audit.counts.counts import Sums
+from skidway.audit.evidence.evidence import SenderKey, Tally, sender_key
+from skidway.audit.evidence.ledger import Ledger, ledger_of
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.rules.doublings import Doublings
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import AgentVerdict, Status
+from skidway.audit.topic import messages
+from skidway.audit.topic.messages import (
+    Announcement,
+    Certainty,
+    Count,
+    Delta,
+    Heartbeat,
+    Loss,
+    Message,
+    Range,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+)
+from support.audit_senders import BROKER, LOGS
+from support.fold import Fold, judge
+from support.promises import promise
+
+SIZE = 60_000
+OLD, NEW, LATER = (SIZE * n for n in (10, 20, 30))
+"""Buckets: while the old agent ran; when the new one began; long after."""
+
+NOW = LATER + 2 * SIZE
+POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0, silence_ms=10**9, ahead_ms=SIZE)
+
+FIRST = Sender(Tier.AGENT, "dc1", "7", "web1", 1)
+SECOND = Sender(Tier.AGENT, "dc1", "8", "web1", 1)
+WORDS = "/x was announced by agent 7 and then by agent 8, whose state seems to be a new one"
+
+
+def counted(sender: Sender, number: int, bucket: int) -> list[Message]:
+    """A delta, told within the bucket that it counts."""
+    count = Count(LOGS, int(sender.producer), bucket, SIZE, 5, 50, 99)
+    return [Delta(sender, number, bucket + number, counts=(count,))]
+
+
+def seal(sender: Sender, number: int, until: int) -> Seal:
+    return Seal(sender, number, until + 1, (SealedTopic(LOGS, until, number - 1),))
+
+
+def announced(sender: Sender, time_ms: int, **others: int | str | bytes) -> Announcement:
+    agent = int(sender.producer)
+    made = Announcement(time_ms, agent, agent, "web1", "/x", 1, 1, b"f", 4, LOGS)
+    return replace(made, **others)  # type: ignore[arg-type]
+
+
+OF_FIRST: list[Message] = [announced(FIRST, OLD), *counted(FIRST, 1, OLD), seal(FIRST, 2, NEW - 1)]
+OF_SECOND: list[Message] = [
+    announced(SECOND, NEW), *counted(SECOND, 1, NEW), seal(SECOND, 2, NEW + SIZE),
+]  # fmt: skip
+AFTERWARDS = [*counted(SECOND, 3, LATER), seal(SECOND, 4, LATER + SIZE)]
+
+
+def part(said: list[Message], sender: Sender, bucket: int) -> AgentVerdict:
+    """One agent's part of a bucket, by way of the fold and of the ledger; the broker tier has all
+    that agents counted."""
+    of_agents = [x for x in said if isinstance(x, Delta) and x.counts and x.sender != BROKER]
+    said = said + [
+        Delta(BROKER, number, NOW, (Range(LOGS, 0, number, number + 1),), x.counts)
+        for number, x in enumerate(of_agents, 1)
+    ]
+    found = judge(said, POLICY, NOW)
+    ledger = ledger_of(map(messages.encode, said))
+    assert verdicts(ledger.evidence(), POLICY, NOW) == found
+    ledger.close()
+    [whole] = [x for x in found if x.bucket == bucket]
+    return next(x for x in whole.agents if x.agent == int(sender.producer))
+
+
+@promise("1 two agents")
+def test_what_a_new_agent_counted_while_it_read_again_is_in_doubt() -> None:
+    """A deleted state begins again under a new id, and reads every file from its beginning."""
+    found = part([*OF_FIRST, *OF_SECOND], SECOND, NEW)
+    assert (found.status, found.reasons) == (
+        Status.UNKNOWN,
+        (f"{WORDS}: its lines may count twice",),
+    )
+    [doubt] = found.findings  # an acceptance is of the lines that were there then
+    assert doubt.name == f"{WORDS}: its lines may count twice (5, 99)"
+
+
+@promise("1 two agents")
+def test_a_predecessor_hides_no_file() -> None:
+    """It is an id of the same agent: of what lay there before a truncation, or was deleted."""
+    said = [replace(x, predecessor=1) if isinstance(x, Announcement) else x for x in OF_FIRST]
+    assert part([*said, *OF_SECOND], SECOND, NEW).status is Status.UNKNOWN
+    continued = replace(announced(SECOND, NEW), predecessor=1)
+    assert part([*OF_FIRST, continued, *OF_SECOND[1:]], SECOND, NEW).status is Status.UNKNOWN
+
+
+@promise("6 doublings")
+def test_what_it_counts_behind_its_first_seal_is_not_in_doubt() -> None:
+    """That seal vouches that all is delivered that the old agent can have read."""
+    said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
+    assert part(said, SECOND, LATER).status is Status.COMPLETE
+
+
+def test_what_the_old_agent_had_sealed_is_not_in_doubt() -> None:
+    """Nobody had read its lines before it did."""
+    said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
+    assert part(said, FIRST, OLD).status is Status.COMPLETE
+
+
+def test_a_bucket_in_which_both_counted_is_in_doubt() -> None:
+    """Also where the numbers do not say so: clocks that were set back cannot hide it."""
+    late = replace(counted(FIRST, 3, LATER)[0], time_ms=OLD + 3)
+    said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS, late]
+    assert part(said, SECOND, LATER).reasons[0].startswith(WORDS)
+
+
+@promise("6 doublings")
+@pytest.mark.parametrize(
+    "change",
+    [
+        Heartbeat(FIRST, 2, LATER + SIZE),
+        announced(SECOND, LATER + SIZE, file=9, inode=2),
+        Seal(SECOND, 2, NEW, (SealedTopic(LOGS, NEW - 1, 1),)),
+    ],
+    ids=["the old one is heard still", "a file found later", "no seal before"],
+)  # fmt: skip
+def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message) -> None:
+    """While the old agent is heard, or where the new one may have more to read."""
+    said = [*OF_FIRST, announced(FIRST, OLD, file=10, inode=2), *OF_SECOND, *AFTERWARDS]
+    if isinstance(change, Seal):
+        said.remove(OF_SECOND[-1])
+    found = part([*said, change], SECOND, LATER)
+    assert (found.status, found.reasons[0][: len(WORDS)]) == (Status.UNKNOWN, WORDS)
+
+
+def test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing() -> None:
+    """They may be read later, when a source means the file again."""
+    loss = Loss(LOGS, 8, 8, 0, 9, Certainty.LOST, "no source means it", 0, 0)
+    afterwards = [*counted(SECOND, 4, LATER), seal(SECOND, 5, LATER + SIZE)]
+    for losses, status in [((), Status.COMPLETE), ((loss,), Status.UNKNOWN)]:
+        between = [Delta(SECOND, 2, NEW + 2, losses=losses), seal(SECOND, 3, NEW + SIZE)]
+        said = [*OF_FIRST, *OF_SECOND[:-1], *between, *afterwards]
+        assert part(said, SECOND, LATER).status is status
+
+
+@promise("6 doublings")
+def test_a_state_that_is_brought_back_reads_again_what_the_new_agent_had() -> None:
+    """Then the old agent's later counts are in doubt, until a seal behind the other's last word."""
+    back = [*counted(FIRST, 3, LATER), seal(FIRST, 4, LATER + SIZE)]
+    found = part([*OF_FIRST, *OF_SECOND, *back], FIRST, LATER)
+    assert (found.status, found.reasons[0][: len(WORDS)]) == (Status.UNKNOWN, WORDS)
+    sealed = [
+        seal(FIRST, 3, NEW + SIZE * 2),
+        *counted(FIRST, 4, LATER),
+        seal(FIRST, 5, LATER + SIZE),
+    ]
+    assert part([*OF_FIRST, *OF_SECOND, *sealed], FIRST, LATER).status is Status.COMPLETE
+
+
+def test_when_an_agent_began_whose_first_message_is_gone_nobody_knows() -> None:
+    """So all that the other one counted is in doubt, however long ago it was sealed."""
+    expired = [x for x in OF_SECOND if not (isinstance(x, Delta) and x.sender == SECOND)]
+    found = part([*OF_FIRST, *expired], FIRST, OLD)
+    assert (found.status, "may count twice" in found.reasons[0]) == (Status.UNKNOWN, True)
+
+
+def test_of_many_agents_each_is_bounded_by_those_beside_it() -> None:
+    """A state that is lost at each start: the one in the middle is in doubt at its beginning, and
+    not any more behind its first seal."""
+    third = replace(SECOND, producer="9")
+    said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
+    said += [announced(third, LATER + SIZE + 1), *counted(third, 1, LATER + SIZE)]
+    said += [seal(third, 2, LATER + 2 * SIZE)]
+    assert part(said, SECOND, NEW).status is Status.UNKNOWN
+    assert part(said, SECOND, LATER).status is Status.COMPLETE
+    assert part(said, FIRST, OLD).status is Status.COMPLETE
+    assert part(said, third, LATER + SIZE).status is Status.UNKNOWN
+
+
+def test_a_ledger_that_was_not_told_when_agents_began_asks_their_announcements(
+    tmp_path: Path,
+) -> None:
+    """One that an older program filled: the first agent goes on beside the second, which reads
+    before its first delta."""
+    said = [*OF_FIRST, announced(SECOND, NEW - 10), *OF_SECOND[1:]]
+    broker = Delta(BROKER, 1, NOW, (Range(LOGS, 0, 1, 2),), said[1].counts)  # type: ignore[union-attr]
+    path = tmp_path / "audit.db"
+    ledger = Ledger(path)
+    ledger.take(map(messages.encode, [*said, broker]))
+    with closing(sqlite3.connect(path)) as older, older:
+        older.execute("DELETE FROM beginnings")
+    assert verdicts(ledger.evidence(), POLICY, NOW) == judge([*said, broker], POLICY, NOW)
+    ledger.close()
+
+
+class _Counted(dict[int, dict[SenderKey, Tally]]):
+    """How often somebody walked to one of its agents."""
+
+    walked = 0
+
+    def __iter__(self) -> Iterator[int]:
+        for each in super().__iter__():
+            self.walked += 1
+            yield each
+
+
+def test_a_fleet_that_lost_its_states_is_not_compared_each_with_each() -> None:
+    """A bucket has agents of every host, and only those of one can have read the same."""
+    hosts = 500
+    said: list[Message] = []
+    by_agent = _Counted()
+    for agent in range(hosts):
+        for number in (agent + 1, agent + 1 + hosts):
+            sender = replace(FIRST, producer=str(number))
+            said += [announced(sender, NEW, inode=agent), *counted(sender, 1, NEW)]
+            by_agent[number] = {sender_key(sender): Tally(Sums(), 1, 1, 0)}
+    evidence = Fold(said).evidence()
+    doublings = Doublings(evidence, evidence.topic(LOGS))
+    assert all(list(doublings.reasons(agent, by_agent)) for agent in range(1, 2 * hosts + 1))
+    assert by_agent.walked < 10 * hosts
+
+
+def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
+    """The other agent read it in between; a new id of the file says that there is more to read."""
+    loss = Loss(LOGS, 7, 7, 50, 99, Certainty.LOST, "no source means it", 0, 0)
+    first = [*OF_FIRST[:2], Delta(FIRST, 2, OLD + 2, losses=(loss,)), seal(FIRST, 3, NEW - 1)]
+    back: list[Message] = [seal(FIRST, 4, NEW + 2 * SIZE)]
+    again = announced(FIRST, LATER, file=10, predecessor=7)
+    found_again = [*counted(FIRST, 5, LATER), seal(FIRST, 6, LATER + SIZE)]
+    said = [*first, *OF_SECOND, *back, again, *found_again]
+    assert part(said, FIRST, LATER).status is Status.UNKNOWN
+    said.remove(again)
+    assert part(said, FIRST, LATER).status is Status.COMPLETE
+
+
+def test_what_a_new_id_of_an_equal_file_throws_into_doubt_ends_with_the_next_seal() -> None:
+    """A header that comes back at each rotation in one inode: buckets behind that seal go on."""
+    more = [*OF_FIRST, *OF_SECOND, announced(SECOND, NEW + 2 * SIZE, file=9, predecessor=8)]
+    more += [seal(SECOND, 3, NEW + 3 * SIZE), *counted(SECOND, 4, LATER)]
+    assert part([*more, seal(SECOND, 5, LATER + SIZE)], SECOND, LATER).status is Status.COMPLETE
+
+
+def born(said: list[Message], born_ns: int | None, **others: int | str | bytes) -> list[Message]:
+    """With the birth of its inode, and other changes, in each announcement."""
+    return [
+        replace(x, born_ns=born_ns, **others) if isinstance(x, Announcement) else x  # type: ignore[arg-type]
+        for x in said
+    ]
+
+
+GROWN: dict[str, int | str | bytes] = {"fingerprint": b"more", "fingerprint_length": 9}
+RENUMBERED: dict[str, int | str | bytes] = {"device": 2}
+
+
+@promise("1 two agents")
+@pytest.mark.parametrize(
+    "others",
+    [GROWN, RENUMBERED, {"fingerprint": b"", "fingerprint_length": 0}, GROWN | RENUMBERED],
+    ids=["it grew", "its disk has another number", "it was empty", "both"],
+)
+def test_a_file_is_the_same_by_inode_and_birth(others: dict[str, int | str | bytes]) -> None:
+    """Whatever bytes were there when it was announced, and whatever number its disk has now."""
+    said = [*born(OF_FIRST, 5), *born(OF_SECOND, 5, **others), *AFTERWARDS]
+    found = part(said, SECOND, NEW)
+    assert (found.status, found.reasons[0][: len(WORDS)]) == (Status.UNKNOWN, WORDS)
+    assert part(said, SECOND, LATER).status is Status.COMPLETE
+
+
+@promise("1 two agents")
+def test_another_birth_is_another_file() -> None:
+    """The next log has the inode, and begins like the one before: nothing of it was read before."""
+    assert part([*born(OF_FIRST, 5), *born(OF_SECOND, 6)], SECOND, NEW).status is Status.COMPLETE
+
+
+@promise("1 two agents")
+@pytest.mark.parametrize("births", [(None, None), (5, None), (None, 6)])
+def test_without_births_first_bytes_decide(births: tuple[int | None, int | None]) -> None:
+    """A file system that does not tell them, or an agent of the version before: the same device,
+    inode and bytes are the same file. What grew, or has another device, nobody notices then."""
+    first = born(OF_FIRST, births[0])
+    assert part([*first, *born(OF_SECOND, births[1])], SECOND, NEW).status is Status.UNKNOWN
+    for others in (GROWN, RENUMBERED):
+        said = [*first, *born(OF_SECOND, births[1], **others)]
+        assert part(said, SECOND, NEW).status is Status.COMPLETE
+
+
+def test_an_agent_that_is_upgraded_says_the_birth_of_the_same_id() -> None:
+    """Then it holds for what the id was announced with before, too."""
+    untold = [*OF_FIRST, *born(OF_SECOND, 6)]
+    assert part(untold, SECOND, NEW).status is Status.UNKNOWN
+    for told, status in [(5, Status.COMPLETE), (6, Status.UNKNOWN)]:
+        again = announced(FIRST, NEW - 2, born_ns=told)
+        assert part([*untold, again], SECOND, NEW).status is status
+
+
+@promise("1 two agents")
+def test_machines_made_from_one_image_do_not_share_its_files() -> None:
+    """Inode, birth and bytes are the same on each, and their agents run at once for years."""
+    said = [*born(OF_FIRST, 5), *born(OF_SECOND, 5, host="web2")]
+    assert part(said, SECOND, NEW).status is Status.COMPLETE
+
+
+def test_a_store_of_the_version_before_goes_on_without_births(tmp_path: Path) -> None:
+    """It has first bytes alone, until files are announced again."""
+    path = tmp_path / "audit.db"
+    ledger = Ledger(path)
+    ledger.take(map(messages.encode, [*born(OF_FIRST, 5), *born(OF_SECOND, 6)]))
+    with closing(sqlite3.connect(path)) as older, older:
+        older.execute("DROP TABLE inodes")
+    ledger.close()
+    ledger = Ledger(path)
+    assert ledger.evidence().topic(LOGS).rereadings.keys() == {7, 8}
+    ledger.take(map(messages.encode, [*born(OF_FIRST, 5), *born(OF_SECOND, 6)]))
+    assert not ledger.evidence().topic(LOGS).rereadings
+    ledger.close()
+
+
+TRUNCATED: dict[str, int | str | bytes] = {"file": 9, "predecessor": 8, "predecessor_position": 50}
+
+
+@promise("6 doublings")
+@pytest.mark.parametrize("born_ns", [None, 5])
+@pytest.mark.parametrize(
+    ("others", "status"),
+    [
+        (TRUNCATED, Status.COMPLETE),
+        (TRUNCATED | {"begin": 20}, Status.COMPLETE),
+        (TRUNCATED | {"begin": 50}, Status.UNKNOWN),
+        (TRUNCATED | {"predecessor": 77}, Status.UNKNOWN),
+        ({"file": 9}, Status.UNKNOWN),
+    ],
+    ids=["truncated", "rewritten from a byte on", "read on", "after a copy", "forgotten"],
+)
+def test_content_behind_what_was_seen_later_is_newer(
+    others: dict[str, int | str | bytes], status: Status, born_ns: int | None
+) -> None:
+    """The agent met the inode after the other one was heard last, and what took that content's
+    place begins with the same header: no bucket of before comes into doubt again."""
+    rotated = announced(SECOND, LATER + SIZE + 2, **others)
+    first = [*OF_FIRST[:-1], seal(FIRST, 2, NEW - 2)]
+    said = [*first, *OF_SECOND, *AFTERWARDS, rotated]
+    assert part(born(said, born_ns), SECOND, LATER).status is status
+
+
+@promise("6 doublings")
+def test_content_of_while_the_other_one_was_there_is_in_doubt() -> None:
+    """The old state is brought back, the file is truncated, the old agent reads what comes, and it
+    is moved away; then the new agent seals, and finds it again."""
+    middle = NEW + 2 * SIZE
+    back = [
+        announced(FIRST, middle, file=10, predecessor=7, predecessor_position=50, **GROWN),
+        *counted(FIRST, 3, middle),
+    ]
+    again = announced(SECOND, LATER, **TRUNCATED, fingerprint=b"yet more")
+    said = [
+        *OF_FIRST, *OF_SECOND, *back, seal(SECOND, 3, middle + SIZE), again,
+        *counted(SECOND, 4, LATER), seal(SECOND, 5, LATER + SIZE),
+    ]  # fmt: skip
+    found = part(born(said, 5), SECOND, LATER)
+    assert (found.status, found.reasons[0].startswith("/x was announced")) == (Status.UNKNOWN, True)

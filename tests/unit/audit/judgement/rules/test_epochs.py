@@ -1,0 +1,126 @@
+"""What lies between an agent's old epoch and its new one is in doubt."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from skidway.audit.judgement.verdict import Status
+from skidway.audit.topic.messages import (
+    Tier,
+)
+from support.audit_senders import AGENT
+from support.one_bucket import (
+    COUNTERS,
+    DUE,
+    END,
+    SIZE,
+    START,
+    count,
+    delta,
+    good,
+    seal,
+    verdict,
+    verdict_taken,
+)
+from support.promises import promise
+
+
+@promise("6 moment of a seal")
+@pytest.mark.parametrize(("late", "expected"), [(0, Status.COMPLETE), (-1, Status.UNKNOWN)])
+def test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_taken(
+    late: int, expected: Status
+) -> None:
+    """The next epoch began behind the bucket, and may have read again what was unread then."""
+    messages = [*good()[:4], seal(replace(AGENT, epoch=2), 1, END + 9 * SIZE, 0)]
+    assert verdict_taken(messages, seal(AGENT, 2, END + 8 * SIZE, 1), DUE + late).status is expected
+
+
+@promise("6 epochs")
+@pytest.mark.parametrize(
+    ("until", "expected"), [(START, Status.UNKNOWN), (START - 1, Status.COMPLETE)]
+)
+def test_what_lay_between_two_epochs_goes_up_to_the_first_seal_by_its_own_clock(
+    until: int, expected: Status
+) -> None:
+    """Event times are of that clock, though ours was behind it when we took the seal."""
+    new = replace(AGENT, epoch=2)
+    messages = [delta(new, 2, count()), *good()[1:4], seal(new, 3, DUE, 2)]
+    assert verdict_taken(messages, seal(new, 1, until, 0), START - SIZE).status is expected
+
+
+@promise("6 epochs")
+def test_an_agents_new_epoch_adds() -> None:
+    """What the old epoch counted stays; a bucket sealed by the old one stays complete."""
+    new = replace(AGENT, epoch=2)
+    later = END + 10 * SIZE
+    messages = [*good(), seal(new, 1, later, 0)]
+    assert verdict(messages).status is Status.COMPLETE
+    found = verdict([*messages, delta(new, 2, count(1))])
+    assert (found.status is Status.COMPLETE, found.count(Tier.AGENT)) == (False, 6)
+
+
+@promise("6 epochs")
+def test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doubt() -> None:
+    """Its state may have been an older copy, which reads again what the newer one had sent: every
+    tier counts such lines twice, whatever event times they have and whatever was sealed before."""
+    new = replace(AGENT, epoch=2)
+    doubled = [delta(sender, 2, count(previous=1)) for sender in COUNTERS]
+    again = [*good(), *doubled, delta(new, 1, count())]
+    later = END + 10 * SIZE
+    for messages in (again, [*again, seal(new, 2, later, 1)], [*again, seal(new, 2, later, 0)]):
+        found = verdict(messages)
+        assert found.status is Status.UNKNOWN
+        assert any(
+            "delivered lines of this bucket before its first seal" in x for x in found.reasons
+        )
+    both = [delta(new, 1, count(3)), seal(new, 2, later, 1), delta(new, 3, count(2, previous=1))]
+    assert verdict([*good(), *doubled, *both, seal(new, 4, later, 3)]).status is Status.UNKNOWN
+    behind = [*good(), *doubled, seal(new, 1, later, 0), delta(new, 2, count())]
+    assert verdict([*behind, seal(new, 3, later, 2)]).status is Status.COMPLETE
+
+
+@promise("6 epochs")
+def test_a_later_epochs_seal_bounds_one_that_sealed_nothing() -> None:
+    """An epoch in which an agent died before it could seal is none that is waited for for ever."""
+    second, third = replace(AGENT, epoch=2), replace(AGENT, epoch=3)
+    early = [seal(AGENT, 1, START - SIZE, 0), delta(second, 1)]
+    counted = [delta(third, 2, count()), *(delta(sender, 1, count()) for sender in COUNTERS)]
+    messages = [*early, seal(third, 1, START - 1, 0), *counted, seal(third, 3, DUE, 2)]
+    assert verdict(messages).status is Status.COMPLETE
+
+
+@pytest.mark.parametrize(
+    ("until", "expected"), [(START, Status.UNKNOWN), (START - 1, Status.COMPLETE)]
+)
+def test_an_epoch_before_the_first_that_is_there_has_left_no_trace(
+    until: int, expected: Status
+) -> None:
+    """An agent begins with epoch 1: what that one had done lies before the first seal of the
+    second."""
+    new = replace(AGENT, epoch=2)
+    messages = [seal(new, 1, until, 0), delta(new, 2, count()), *good()[1:4], seal(new, 3, DUE, 2)]
+    assert verdict(messages).status is expected
+
+
+def test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it() -> None:
+    """The next epoch may have read again what came then; the newest seal of an epoch counts."""
+    new = replace(AGENT, epoch=2)
+    late = [delta(sender, 3, count(previous=1)) for sender in (AGENT, *COUNTERS)]
+    late += [delta(sender, 2) for sender in COUNTERS]
+    messages = [*good()[:4], seal(AGENT, 2, DUE, 1), *late]
+    first = seal(new, 1, END + 9 * SIZE, 0)
+    found = verdict([*messages, first])
+    assert found.status is Status.UNKNOWN
+    assert "epoch 2 sealed nothing before this bucket" in found.reasons[0]
+    assert verdict([*messages, seal(AGENT, 4, DUE, 3), first]).status is Status.COMPLETE
+    assert verdict([*messages, seal(AGENT, 4, DUE - 1, 3), first]).status is Status.UNKNOWN
+    assert verdict([*messages[:4], first]).status is Status.UNKNOWN  # it never sealed
+
+
+def test_epochs_are_in_order_whichever_was_heard_first() -> None:
+    """The newer one's messages may be read before those of the older one, which proves a bucket."""
+    later = seal(replace(AGENT, epoch=2), 1, END + 9 * SIZE, 0)
+    for messages in ([*good(), later], [later, *good()]):
+        assert verdict(messages).status is Status.COMPLETE

@@ -1,0 +1,138 @@
+"""A declared loss belongs to the buckets that it may be of, and to no other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from skidway.audit.judgement.verdict import Status
+from skidway.audit.topic.messages import (
+    Announcement,
+    Bounds,
+    Delta,
+    Heartbeat,
+    Seal,
+    SealedTopic,
+)
+from support.audit_senders import AGENT, LOGS
+from support.fold import judge
+from support.one_bucket import (
+    DUE,
+    END,
+    LATENESS,
+    LOSS,
+    NOW,
+    POLICY,
+    SIZE,
+    START,
+    count,
+    delta,
+    good,
+    seal,
+    verdict,
+    verdict_taken,
+)
+from support.promises import promise
+
+
+def test_a_loss_where_nobody_ever_counted_anything_has_a_bucket() -> None:
+    """Of the size that buckets have where nobody says otherwise."""
+    (found,) = judge([Delta(AGENT, 1, START, losses=(LOSS,))], POLICY, NOW)
+    assert (found.bucket, found.bucket_ms, found.status) == (START, 60_000, Status.LOST)
+
+
+@promise("6 losses")
+def test_a_loss_of_other_buckets_leaves_this_one_complete() -> None:
+    """A range of event times says which buckets may miss lines: none before it, none behind."""
+    for there in (START - 2 * SIZE, START + 2 * SIZE):
+        elsewhere = replace(LOSS, from_bucket=there, to_bucket=there)
+        messages = [*good(), delta(AGENT, 3, losses=(elsewhere,)), seal(AGENT, 4, DUE, 3)]
+        assert verdict(messages).status is Status.COMPLETE
+
+
+@pytest.mark.parametrize("begin", [None, START + 60 * SIZE], ids=["not known", "the last seal's"])
+def test_a_loss_behind_a_seal_of_a_clock_that_was_ahead(begin: int | None) -> None:
+    """The clock was an hour ahead at the last seal, and was set right: what was lost is of now."""
+    loss = replace(LOSS, end=None, from_bucket=begin, to_bucket=begin)
+    ahead = Seal(AGENT, 3, START + 60 * SIZE, (SealedTopic(LOGS, START + 60 * SIZE, 1),))
+    messages = [*good(), ahead, Delta(AGENT, 4, END, losses=(loss,)), seal(AGENT, 5, DUE, 4)]
+    assert verdict(messages).status is Status.LOST
+
+
+@promise("6 lateness")
+@pytest.mark.parametrize("begin", [None, DUE + 1], ids=["not known", "the last seal's"])
+@pytest.mark.parametrize(
+    ("agents", "ours", "expected"),
+    [
+        (0, LATENESS, Status.COMPLETE),
+        (LATENESS, LATENESS, Status.COMPLETE),
+        (LATENESS + 2, LATENESS, Status.LOST),
+        (LATENESS, LATENESS + 2, Status.LOST),
+        (0, LATENESS + 2, Status.LOST),
+    ],
+)
+def test_a_loss_reaches_back_by_the_larger_of_the_agents_lateness_and_ours(
+    begin: int | None, agents: int, ours: int, expected: Status
+) -> None:
+    """A line that nobody saw may be as old as either says; an agent may have said more before."""
+    loss = replace(LOSS, end=None, from_bucket=begin, to_bucket=None)
+    said = replace(AGENT, bounds=Bounds(lateness_ms=agents))
+    messages = [
+        *good(), seal(AGENT, 3, DUE + 1, 1), Heartbeat(said, 3, DUE),
+        Delta(AGENT, 4, DUE + 2, losses=(loss,)), seal(AGENT, 5, DUE + 9, 4),
+    ]  # fmt: skip
+    policy = replace(POLICY, lateness_ms=ours)
+    assert verdict(messages, policy).status is expected
+
+
+OPEN_ENDED = replace(LOSS, end=None, from_bucket=None, to_bucket=None)
+
+
+def test_a_loss_before_the_first_seal_reaches_back_however_far() -> None:
+    """Nobody has said of any time that nothing of it is missing."""
+    messages = [*good()[:4], Delta(AGENT, 2, DUE, losses=(OPEN_ENDED,)), seal(AGENT, 3, DUE, 2)]
+    assert verdict(messages).status is Status.LOST
+
+
+@pytest.mark.parametrize(
+    ("until", "declared"), [(START - SIZE, START), (START, START - SIZE)], ids=["not", "set back"]
+)
+def test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said(
+    until: int, declared: int
+) -> None:
+    """That of its declaration, or that of the last seal where the clock was set back since."""
+    lost = Delta(AGENT, 3, declared, losses=(OPEN_ENDED,))
+    messages = [*good()[:4], seal(AGENT, 2, until, 1), lost, seal(AGENT, 4, DUE, 3)]
+    assert verdict(messages).status is Status.LOST
+    ahead = verdict_taken(
+        [*messages[:4], *messages[5:]], seal(AGENT, 2, until, 1), START - 9 * SIZE
+    )
+    assert ahead.status is Status.LOST  # whatever ours said then
+    messages[4:6] = seal(AGENT, 2, until - 1, 1), replace(lost, time_ms=declared - 1)
+    assert verdict(messages).status is Status.COMPLETE
+
+
+@promise("6 losses")
+def test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete() -> None:
+    """What lay in files when the last seal was made is proven; no lost line is older than that."""
+    lost = Delta(AGENT, 4, DUE + 1, losses=(OPEN_ENDED,))
+    sealed = [seal(AGENT, 1, START - SIZE, 0), delta(AGENT, 2, count()), seal(AGENT, 3, DUE, 2)]
+    messages = [*sealed, *good()[1:4], lost, seal(AGENT, 5, DUE + 2, 4)]
+    assert verdict(messages).status is Status.COMPLETE
+
+
+@promise("6 telling a loss")
+def test_a_loss_is_told_by_its_host_and_path() -> None:
+    """Where the file was found first; the id stands beside it, for the host's own ledger."""
+    found_at = Announcement(START, 7, 3, "web1", "/log/a.log", 1, 1, b"f", 4, LOGS)
+    moved = replace(found_at, time_ms=START + 1, path="/log/a.log.1")
+    lost = [delta(AGENT, 3, losses=(LOSS,)), seal(AGENT, 4, DUE, 3)]
+    assert verdict([*good(), *lost, moved, found_at]).reasons == (
+        "web1: bytes 100 to 200 of /log/a.log (file 3) are lost: truncated",
+    )
+    unseen = replace(LOSS, file=9, first=0, end=None, reason="/log/b.log: it was rotated away")
+    lost[0] = delta(AGENT, 3, losses=(unseen,))
+    assert verdict([*good(), *lost, found_at]).reasons == (
+        "web1: lines are lost: /log/b.log: it was rotated away",
+    )

@@ -1,0 +1,180 @@
+"""What a seal vouches for, and the last word of an agent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from skidway.audit.judgement.roster import Entry, Roster
+from skidway.audit.judgement.verdict import Status
+from skidway.audit.topic.messages import (
+    Delta,
+    Heartbeat,
+    Message,
+    Range,
+    Seal,
+    SealedTopic,
+)
+from support.audit_senders import AGENT, LOGS, REJECTED
+from support.fold import judge
+from support.one_bucket import (
+    AGAIN,
+    COUNTERS,
+    DUE,
+    END,
+    LOSS,
+    NOW,
+    POLICY,
+    SECOND,
+    SIZE,
+    START,
+    count,
+    delta,
+    good,
+    last_word,
+    made_again,
+    roster,
+    seal,
+    verdict,
+    verdict_of,
+)
+from support.promises import promise
+
+
+def test_who_is_waited_for_is_silent_when_the_silence_is_over() -> None:
+    """An agent that never sealed, and a host of the roster of which no agent is known."""
+    over = DUE + POLICY.silence_ms
+    expected = replace(POLICY, roster=roster("web1", "web9"))
+    sealed = [*good(), seal(AGENT, 3, over, 2)]
+    for messages, policy in ((good()[:4], POLICY), (sealed, expected)):
+        assert verdict(messages, policy, over - 1).status is Status.OPEN
+        assert verdict(messages, policy, over).status is Status.UNKNOWN
+    alive = [*good()[:4], Heartbeat(AGENT, 1, DUE + 1)]
+    assert verdict(alive, now=over).status is Status.OPEN
+    assert verdict(alive, now=over + 1).status is Status.UNKNOWN
+
+
+@promise("6 seal")
+@pytest.mark.parametrize(("at", "expected"), [(2, Status.COMPLETE), (1, Status.OPEN)])
+def test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it(
+    at: int, expected: Status
+) -> None:
+    """Lines of a delta with a number between may have come behind the look, and more of them."""
+    parts = [delta(sender, 2, count(1, previous=1)) for sender in (AGENT, *COUNTERS)]
+    messages = [*good()[:4], *parts, seal(AGENT, 3, DUE, at)]
+    found = verdict(messages)
+    assert found.status is expected
+    later = seal(replace(AGENT, epoch=2), 1, END + 9 * SIZE, 0)
+    is_proven = expected is Status.COMPLETE
+    assert (verdict([*messages, later]).status is Status.COMPLETE) is is_proven
+
+
+def test_the_last_word_of_a_retired_host_needs_no_seal_behind_it() -> None:
+    """An ordinary seal as old leaves the bucket unknown; so does a line behind the last word."""
+    retired = replace(POLICY, roster=Roster(retired=["web1"]))
+    messages, late = good()[:4], NOW + POLICY.silence_ms
+    ordinary = verdict([*messages, seal(AGENT, 2, START + 1, 1)], retired, late)
+    assert ordinary.status is Status.UNKNOWN
+    assert verdict([*messages, last_word(AGENT, 2, 1)], retired, late).status is Status.COMPLETE
+    more = [delta(x, 3, count(1, previous=1)) for x in (AGENT, *COUNTERS)]
+    more += [delta(x, 2) for x in COUNTERS]
+    found = verdict([*messages, last_word(AGENT, 2, 1), *more], retired, late)
+    assert found.status is Status.UNKNOWN
+
+
+def test_a_last_word_that_was_taken_back_is_none() -> None:
+    """The newest seal counts: the agent came back, and may have more to say."""
+    retired = replace(POLICY, roster=Roster(retired=["web1"]))
+    messages = [*good()[:4], last_word(AGENT, 2, 1), seal(AGENT, 3, START + 1, 2)]
+    assert verdict(messages, retired).status is Status.OPEN
+
+
+@promise("6 last word")
+def test_the_last_word_of_an_expected_host_is_a_seal_like_any_other() -> None:
+    """It may have been written to since: only who is retired, or has a newer agent, is gone."""
+    messages = [*good()[:4], last_word(AGENT, 2, 1)]
+    expected = replace(POLICY, roster=roster("web1"))
+    for policy in (POLICY, expected):
+        assert verdict(messages, policy).status is Status.OPEN
+        assert verdict(messages, policy, NOW + POLICY.silence_ms).status is Status.UNKNOWN
+    newer = seal(replace(SECOND, host="web1"), 1, DUE, 0)
+    assert verdict([*messages, newer], expected).status is Status.COMPLETE
+    assert verdict([*messages, newer], POLICY).status is Status.OPEN
+
+
+def test_a_topic_of_rejects_is_sealed_by_its_topic() -> None:
+    """The agent seals a topic; that covers the lines that the topic's schema refused."""
+    messages: list[Message] = good()
+    rejected = count(2, source=REJECTED)
+    messages += [
+        Delta(AGENT, 3, START, counts=(rejected,)),
+        *(
+            Delta(x, 2, START, ranges=(Range(REJECTED, 0, 0, 2),), counts=(rejected,))
+            for x in COUNTERS
+        ),
+        seal(AGENT, 4, DUE, 3),
+    ]
+    found = {x.source.topic: x.status for x in judge(messages, POLICY, NOW)}
+    assert found == {"logs": Status.COMPLETE, "logs.rejected": Status.COMPLETE}
+    retired = replace(POLICY, roster=Roster(retired=["web1"]))
+    said = judge(
+        [*messages[:4], *messages[5:-1], delta(AGENT, 2), last_word(AGENT, 4, 3)], retired, NOW
+    )
+    assert {x.status for x in said} == {Status.COMPLETE}
+    lost = [*messages, delta(AGENT, 5, losses=(LOSS,)), seal(AGENT, 6, DUE, 5)]
+    assert {x.status for x in judge(lost, POLICY, NOW)} == {Status.LOST}
+
+
+@promise("6 seal of a topic made again")
+def test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before() -> None:
+    """Young buckets of the old id become complete; what it lacks is incomplete, and lines that came
+    behind the newest seal leave it open."""
+    early = [*good()[:4], seal(AGENT, 2, END - 1, 1)]
+    assert verdict(early).status is Status.OPEN
+    again = Delta(AGENT, 3, START, counts=(count(source=AGAIN),))
+    sealed = seal(AGENT, 4, DUE, 3, AGAIN)
+    assert verdict([*early, again]).status is Status.OPEN
+    assert verdict([*early, again, sealed]).status is Status.COMPLETE
+    assert verdict([early[0], *early[2:], again, sealed]).status is Status.INCOMPLETE
+    late = delta(AGENT, 5, count(1, previous=1))
+    found = verdict([*early, again, sealed, late])
+    assert "web1: lines came after the agent's newest seal" in found.reasons
+
+
+@promise("6 seal of a topic made again")
+def test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again() -> None:
+    """Once its agent has spoken of that, which it has not sealed."""
+    gone = replace(POLICY, roster=Roster([Entry("web1"), Entry("web2", retired=True)]))
+    word = Seal(SECOND, 1, START, (SealedTopic(LOGS, START, 0, final=True),))
+    part = Delta(SECOND, 2, START, counts=(count(agent=8, source=AGAIN),))
+    both = made_again()[1:]
+    counted = [
+        replace(x, counts=(*x.counts, count(agent=8, source=AGAIN)))
+        if isinstance(x, Delta) and x.sender in COUNTERS
+        else x
+        for x in both
+    ]
+    found = verdict_of(AGAIN, [word, part, *counted], gone)
+    assert found.status is Status.OPEN
+    assert any(x.startswith("web2 (retired): the agent has sealed up to") for x in found.reasons)
+
+
+@promise("6 seal of a topic made again")
+def test_who_spoke_of_rejects_alone_has_spoken_of_the_topic_that_was_made_again() -> None:
+    """Of a cluster that is another one now: that nothing more comes was said of the one before."""
+    gone = replace(POLICY, roster=Roster([Entry("web1"), Entry("web2", retired=True)]))
+    logs, rejected = (replace(x, cluster_id="new", topic_id="new") for x in (LOGS, REJECTED))
+    part = count(agent=8, source=rejected)
+    messages = [
+        Delta(SECOND, 1, START, counts=(part,)),
+        *(Delta(x, 1, START, ranges=(Range(rejected, 0, 0, 9),), counts=(part,)) for x in COUNTERS),
+        seal(AGENT, 1, DUE, 0, logs),
+    ]
+    old, new = (
+        Seal(SECOND, 2, START, (SealedTopic(x, START, 1, final=True),)) for x in (LOGS, logs)
+    )
+    assert verdict_of(rejected, [*messages, new], gone).status is Status.COMPLETE
+    found = verdict_of(rejected, [*messages, old], gone)
+    assert found.status is Status.OPEN
+    assert any(x.startswith("web2 (retired): the agent has sealed up to") for x in found.reasons)

@@ -1,0 +1,174 @@
+"""Numbers and chains: what is missing of a sender, and what makes up for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from skidway.audit.judgement.roster import Roster
+from skidway.audit.judgement.verdict import Status
+from skidway.audit.topic.messages import (
+    Bounds,
+    Delta,
+    Heartbeat,
+    Message,
+    Range,
+)
+from support.audit_senders import AGENT, BROKER, LOGS
+from support.one_bucket import (
+    COUNTERS,
+    DUE,
+    MIRROR,
+    POLICY,
+    SECOND,
+    SIZE,
+    START,
+    count,
+    delta,
+    good,
+    last_word,
+    seal,
+    verdict,
+    verdict_taken,
+)
+from support.promises import promise
+
+
+@pytest.mark.parametrize("missing", ["the agent's", "a counter's that is called like the agent"])
+def test_only_an_agents_later_epoch_makes_up_for_a_missing_number(missing: str) -> None:
+    """And only of buckets that no time of the epoch before can be of: behind the first seal of the
+    later one by more than event times are ahead."""
+    new = replace(AGENT, epoch=2)
+    first = START - POLICY.ahead_ms
+    counters = [delta(sender, 1, count()) for sender in COUNTERS]
+    if missing == "the agent's":
+        hole: list[Message] = [seal(AGENT, 1, START - 9 * SIZE, 0), Heartbeat(AGENT, 2, START)]
+    else:
+        named = replace(BROKER, producer="7")
+        hole = [seal(AGENT, 1, START - 9 * SIZE, 0), Heartbeat(named, 2, START)]
+        counters[0] = delta(named, 1, count())
+
+    def said(until: int) -> list[Message]:
+        again = [seal(new, 1, until, 0), delta(new, 2, count()), seal(new, 3, DUE, 2)]
+        return [*hole, *again, *counters]
+
+    is_overcome = missing == "the agent's"
+    expected = Status.COMPLETE if is_overcome else Status.UNKNOWN
+    assert verdict(said(first)).status is expected
+    assert verdict(said(first + 1)).status is Status.UNKNOWN
+
+
+def test_a_counter_that_is_called_like_an_agent_is_a_counter() -> None:
+    """Its epochs and numbers are none of the agent's."""
+    named = replace(BROKER, producer="7", epoch=2)
+    assert verdict([*good(), delta(named, 1, count())]).status is Status.COMPLETE
+
+
+def test_a_seal_of_the_same_epoch_makes_up_for_no_missing_number() -> None:
+    """However old it is: what is missing may have come behind it, and be of any bucket."""
+    messages = [
+        seal(AGENT, 1, START - 9 * SIZE, 0),
+        delta(AGENT, 3, count()),
+        *good()[1:4],
+        seal(AGENT, 4, DUE, 3),
+    ]
+    found = verdict(messages)
+    assert found.status is Status.UNKNOWN
+    assert found.reasons == ("web1: message 2 of agent 7 is missing",)
+
+
+@pytest.mark.parametrize(
+    ("sealed", "bucket", "expected"),
+    [
+        (DUE, START + 9 * SIZE, Status.COMPLETE),
+        (DUE - 1, START + 9 * SIZE, Status.UNKNOWN),
+        (DUE, START, Status.UNKNOWN),
+    ],
+)
+def test_a_copy_that_runs_leaves_complete_what_was_sealed_before(
+    sealed: int, bucket: int, expected: Status
+) -> None:
+    """Unless it touched it: what came before the number with two contents was said by one agent."""
+    copies = [delta(AGENT, 4, count(n, bucket=bucket, previous=1)) for n in (1, 2)]
+    seals = [seal(AGENT, 2, START, 1), seal(AGENT, 3, sealed, 1)]
+    messages = [*good()[:4], *seals, *copies]
+    assert verdict(messages).status is expected
+
+
+@promise("6 moment of a seal")
+@pytest.mark.parametrize(("late", "expected"), [(0, Status.COMPLETE), (-1, Status.UNKNOWN)])
+def test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken(
+    late: int, expected: Status
+) -> None:
+    """Also where the last word of a host that is retired lets the audit do without a later one."""
+    copies = [delta(AGENT, 4, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
+    messages = [*good()[:4], last_word(AGENT, 3, 1), *copies]
+    gone = replace(POLICY, roster=Roster(retired=["web1"]))
+    assert verdict_taken(messages, seal(AGENT, 2, DUE + 1, 1), DUE + late, gone).status is expected
+
+
+def test_a_later_epoch_makes_up_for_a_missing_number_by_the_agents_own_clock() -> None:
+    """Which event times are no farther ahead of, though we took its seal long before."""
+    new = replace(AGENT, epoch=2)
+    messages = [seal(AGENT, 1, START - 9 * SIZE, 0), Heartbeat(AGENT, 2, START)]
+    messages += [*good()[1:4], delta(new, 2, count()), seal(new, 3, DUE, 2)]
+    first = START - POLICY.ahead_ms
+    assert verdict_taken(messages, seal(new, 1, first, 0), first - SIZE).status is Status.COMPLETE
+    assert (
+        verdict_taken(messages, seal(new, 1, first + 1, 0), first - SIZE).status is Status.UNKNOWN
+    )
+
+
+def test_a_counters_copy_leaves_complete_what_it_did_not_touch() -> None:
+    """Nobody but the counter's own deltas says what it has counted of a bucket."""
+    copies = [delta(BROKER, 2, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
+    assert verdict([*good(), *copies]).status is Status.COMPLETE
+    copies = [delta(BROKER, 2, count(n, previous=1)) for n in (1, 2)]
+    elsewhere = delta(MIRROR, 2, count(bucket=START + 9 * SIZE))  # and nothing of the copy there
+    assert verdict([*good(), *copies, elsewhere]).status is Status.UNKNOWN
+
+
+@promise("6 lateness")
+@pytest.mark.parametrize(
+    ("agents", "ours", "expected"),
+    [
+        (0, SIZE, Status.COMPLETE),
+        (SIZE, SIZE, Status.COMPLETE),
+        (SIZE + 1, SIZE, Status.UNKNOWN),
+        (SIZE, SIZE + 1, Status.UNKNOWN),
+    ],
+)
+def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
+    agents: int, ours: int, expected: Status
+) -> None:
+    """What an agent or a counter said before its first message that is there can be of buckets so
+    far ahead of it."""
+    said = replace(AGENT, bounds=Bounds(ahead_ms=agents))
+    policy = replace(POLICY, ahead_ms=ours)
+    whole: list[Message] = [
+        Delta(sender, 1, START - SIZE, ranges=() if sender is AGENT else (Range(LOGS, 0, 0, 10),),
+              counts=(count(),))
+        for sender in (AGENT, *COUNTERS)
+    ]  # fmt: skip
+    whole += [seal(AGENT, 2, DUE, 1), Heartbeat(said, 2, DUE)]
+    whole.insert(4, Heartbeat(replace(SECOND, bounds=Bounds(ahead_ms=1)), 1, DUE))  # says less
+    for place in (0, 1):
+        late = [*whole]
+        late[place] = replace(late[place], number=2)
+        if place == 0:
+            late[-2:] = [seal(AGENT, 3, DUE, 2), Heartbeat(said, 3, DUE)]
+        assert verdict(late, policy).status is expected
+
+
+def test_old_buckets_stay_complete_when_a_topic_expired_long_before_them() -> None:
+    """What is no longer there was said at a time when it could not touch the bucket."""
+    early = START - 10 * SIZE
+    messages = [
+        Heartbeat(AGENT, 4, early),
+        replace(delta(AGENT, 4), time_ms=early),
+        delta(AGENT, 5, count()),
+        *(delta(sender, 1, count()) for sender in COUNTERS),
+        seal(AGENT, 6, DUE, 5),
+    ]
+    assert verdict(messages).status is Status.COMPLETE

@@ -1,0 +1,176 @@
+"""Records without origin are audited from the broker on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from skidway.audit.judgement.verdict import Status
+from skidway.audit.topic.messages import (
+    Gap,
+    Heartbeat,
+    Range,
+    Tier,
+)
+from support.audit_senders import BROKER, LOGS
+from support.one_bucket import (
+    COUNTERS,
+    DUE,
+    HDFS,
+    MIRROR,
+    POLICY,
+    START,
+    count,
+    delta,
+    from_the_broker_on,
+    good,
+    verdict,
+)
+from support.promises import promise
+
+
+@promise("6 without origin")
+def test_without_a_counter_nothing_without_origin_is_complete() -> None:
+    """What a loader has of them is all that anybody knows of."""
+    policy = replace(POLICY, tiers=(Tier.AGENT, Tier.HDFS))
+    found = verdict([delta(HDFS, 1, count(agent=0))], policy)
+    assert found.status is Status.UNKNOWN
+    assert found.reasons[0] == "nobody counts what has no origin before it is loaded"
+
+
+@promise("6 without origin")
+def test_records_without_origin_are_audited_from_the_broker_on() -> None:
+    """No agent stands for them, and the verdict says so."""
+    found = verdict(from_the_broker_on())
+    assert (found.status, found.reasons) == (Status.COMPLETE, ("audited from the broker on",))
+    assert verdict(from_the_broker_on(), now=DUE - 1).status is Status.OPEN
+
+
+def test_without_origin_a_bucket_waits_for_its_counter() -> None:
+    """No seal says that all is counted: a counter that stands still has counted a part, of which
+    the tiers behind it may have as much."""
+    stopped = [*from_the_broker_on()[:-1], Heartbeat(BROKER, 1, DUE - 1)]
+    found = verdict(stopped)
+    assert found.status is Status.OPEN
+    assert "the broker counter broker-dc1 was heard last at" in found.reasons[0]
+    assert verdict(stopped, now=DUE + 100_000).status is Status.UNKNOWN
+    without_agents = replace(POLICY, tiers=(Tier.BROKER, Tier.MIRROR, Tier.HDFS))
+    assert verdict(good()[1:4], without_agents).status is Status.OPEN
+    assert verdict([*good()[1:4], Heartbeat(BROKER, 1, DUE)], without_agents).status is (
+        Status.COMPLETE
+    )
+
+
+def test_records_without_origin_are_compared_too() -> None:
+    """From the first counter on every tier must have the same."""
+    messages = from_the_broker_on()
+    messages[2] = delta(HDFS, 1, count(4, agent=0))
+    found = verdict(messages)
+    assert found.status is Status.INCOMPLETE
+    assert any("hdfs /logs/dc1.logs is short by 1 of 5" in reason for reason in found.reasons)
+
+
+def test_without_origin_and_a_broker_tier_the_mirrors_counter_is_waited_for() -> None:
+    """Whoever counts first; where only agents are asked, nobody does."""
+    policy = replace(POLICY, tiers=(Tier.AGENT, Tier.MIRROR, Tier.HDFS))
+    counted = from_the_broker_on()[1:3]
+    assert verdict(counted, policy).status is Status.OPEN
+    heard = [*counted, Heartbeat(MIRROR, 1, DUE)]
+    assert verdict(heard, policy).status is Status.COMPLETE
+    unmirrored = replace(POLICY, tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS))
+    assert verdict(from_the_broker_on(), unmirrored).status is Status.COMPLETE
+    agents = replace(POLICY, tiers=(Tier.AGENT,))
+    assert verdict(from_the_broker_on(), agents).status is Status.UNKNOWN
+
+
+@promise("6 without origin")
+def test_without_origin_no_counter_stands_for_another_one() -> None:
+    """A tier that is heard had only what the counter before it may have had in part, and of two
+    mirrors each is waited for."""
+    counted = from_the_broker_on()[:3]
+    behind = [Heartbeat(BROKER, 1, DUE - 1), Heartbeat(MIRROR, 1, DUE)]
+    assert verdict([*counted, *behind]).status is Status.OPEN
+    unheard = replace(POLICY, tiers=(Tier.AGENT, Tier.MIRROR, Tier.HDFS))
+    other = replace(MIRROR, cluster="second", producer="mirror-second")
+    mirrors = [*counted[1:], delta(other, 1, count(agent=0)), Heartbeat(MIRROR, 1, DUE)]
+    assert verdict([*mirrors, Heartbeat(other, 1, DUE - 1)], unheard).status is Status.OPEN
+    assert verdict([*mirrors, Heartbeat(other, 1, DUE)], unheard).status is Status.COMPLETE
+
+
+def test_without_origin_a_retired_counter_that_is_short_holds_nothing_back() -> None:
+    """What those that count have is what it is compared with."""
+    policy = replace(POLICY, retired_places=("broker dc1",))
+    short = [*from_the_broker_on()[1:3], delta(BROKER, 1, count(3, agent=0))]
+    assert verdict([*short, Heartbeat(MIRROR, 1, DUE)], policy).status is Status.COMPLETE
+
+
+@pytest.mark.parametrize(("place", "begin"), [("broker dc1", 0), ("broker", 0), ("broker", 1)])
+def test_without_origin_the_counter_behind_a_retired_one_is_waited_for(
+    place: str, begin: int
+) -> None:
+    """One that counts no more proves nothing, nor does a retired tier that never counted."""
+    policy = replace(POLICY, retired_places=(place,))
+    messages = from_the_broker_on()[begin:3]
+    assert verdict(messages, policy).status is Status.OPEN
+    assert verdict([*messages, Heartbeat(MIRROR, 1, DUE)], policy).status is Status.COMPLETE
+
+
+@promise("6 without origin")
+@pytest.mark.parametrize(
+    "places", [("broker", "mirror"), ("broker dc1", "mirror offline"), ("broker", "mirror offline")]
+)
+def test_without_origin_retired_counters_prove_nothing_by_being_silent(
+    places: tuple[str, ...],
+) -> None:
+    """Where all are retired, one must have been heard when the bucket was due: a bucket of which
+    they counted a part, and which a loader has as far, is not complete."""
+    policy = replace(POLICY, retired_places=places)
+    late = DUE + POLICY.silence_ms
+    counted = from_the_broker_on()[:3]
+    assert verdict([*counted, Heartbeat(MIRROR, 1, DUE - 1)], policy).status is Status.OPEN
+    silent = [*counted, Heartbeat(MIRROR, 1, DUE - 1), Heartbeat(HDFS, 1, DUE)]
+    assert verdict(silent, policy, late).status is Status.UNKNOWN
+    alone = replace(policy, tiers=(Tier.AGENT, Tier.BROKER))
+    assert verdict([counted[0], Heartbeat(BROKER, 1, DUE - 1)], alone, late).status is (
+        Status.UNKNOWN
+    )
+    for sender in (BROKER, MIRROR):
+        heard = [*counted, Heartbeat(sender, 1, DUE)]
+        assert verdict(heard, policy, late).status is Status.COMPLETE
+
+
+@pytest.mark.parametrize(
+    ("tier", "place"), [(0, "broker dc1"), (1, "mirror offline")], ids=["broker", "mirror"]
+)
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [(START - POLICY.ahead_ms, Status.COMPLETE), (START - POLICY.ahead_ms + 1, Status.UNKNOWN)],
+)
+def test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket(
+    said: int, expected: Status, tier: int, place: str
+) -> None:
+    """What was there before is as far ahead as event times can be, and no farther; what a higher
+    epoch replaces, or is retired, is of no concern."""
+    sender = COUNTERS[tier]
+    gap = Gap(LOGS, 0, 3, 5, "expired")
+    late = delta(sender, 1, count(agent=0), ranges=(Range(LOGS, 0, 1, 9),))
+    for first in (late, delta(sender, 1, count(agent=0), gaps=(gap,))):
+        messages = [*from_the_broker_on(), Heartbeat(MIRROR, 1, DUE)]
+        messages[tier] = replace(first, time_ms=said)
+        assert verdict(messages).status is expected
+        retired = replace(POLICY, retired_places=(place,))
+        assert verdict(messages, retired).status is Status.COMPLETE
+        new = replace(sender, epoch=2)
+        again = [delta(new, 1, count(agent=0)), Heartbeat(new, 1, DUE)]
+        assert verdict([*messages, *again]).status is Status.COMPLETE
+
+
+def test_without_origin_a_late_beginning_or_a_gap_leaves_it_unknown() -> None:
+    """Nothing but offsets shows what is not there."""
+    messages = from_the_broker_on()
+    messages[0] = delta(BROKER, 1, count(agent=0), ranges=(Range(LOGS, 0, 4, 9),))
+    assert "did not count partition 0 from its start" in verdict(messages).reasons[0]
+    gap = Gap(LOGS, 0, 3, 5, "expired")
+    messages[0] = delta(BROKER, 1, count(agent=0), gaps=(gap,))
+    assert verdict(messages).status is Status.UNKNOWN

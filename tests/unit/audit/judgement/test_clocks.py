@@ -1,0 +1,541 @@
+"""Which clock is wrong, from records that were taken at known moments."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from skidway.audit.evidence.collection import Collection
+from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.evidence.hearing import WINDOW_MS, Heard, Reading, then
+from skidway.audit.evidence.ledger import DATABASE, Ledger
+from skidway.audit.judgement.clocks import Clocks, clocks, present_ms
+from skidway.audit.judgement.host_proofs import proofs
+from skidway.audit.judgement.hosts import HostStatus, survey
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.sender_states import sender_states
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import Status
+from skidway.audit.reports import clock_report, host_report
+from skidway.audit.topic import messages
+from skidway.audit.topic.messages import (
+    TOPIC,
+    Announcement,
+    Count,
+    Delta,
+    Heartbeat,
+    Message,
+    Range,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+)
+from skidway.cli.commands import main
+from skidway.kafka import columns
+from skidway.kafka.batch import read_header, stamp_append_time
+from skidway.kafka.types import TopicPartition
+from support.audit_senders import BROKER, LOGS
+from support.clock import ManualClock
+from support.fold import Fold
+from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
+from support.promises import promise
+
+NOW = 1_800_000_000_000
+HOUR = 3_600_000
+TP = TopicPartition(TOPIC, 0)
+POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
+LOADER = Sender(Tier.HDFS, "offline", "/logs", "l1", 1)
+
+
+def agent(number: int) -> Sender:
+    return Sender(Tier.AGENT, "dc1", str(number), f"app{number}", 1)
+
+
+class Site:
+    """Programs that send heartbeats into a cluster in memory, and a collector of it."""
+
+    def __init__(self, ledger: Ledger | None = None, *, is_brokers_time: bool = False) -> None:
+        self.now_ms = NOW
+        self.cluster, self.clock = MemoryCluster(), ManualClock(NOW)
+        self.cluster.create(TOPIC)
+        self.is_brokers_time = is_brokers_time
+        self.ledger = ledger or Ledger()
+        self.numbers: dict[Sender, int] = {}
+        self.collection = self.collector()
+
+    def collector(self, ledger: Ledger | None = None) -> Collection:
+        client = MemoryClient(self.cluster, self.clock)
+        chosen = self.ledger if ledger is None else ledger
+        return Collection(client, MemoryFetcher(self.cluster), chosen, self.clock)
+
+    def send(self, message: Message, sent_ms: int) -> None:
+        values = pa.array([messages.encode(message)], pa.binary())
+        log = self.cluster.log(TP)
+        log.append(columns.encode(values, np.array([sent_ms], np.int64)))
+        if self.is_brokers_time:
+            stamp_append_time(log.batches[-1], 0, read_header(log.batches[-1]), self.now_ms)
+
+    def say(self, sender: Sender, ahead_ms: int = 0, waited_ms: int = 0) -> None:
+        """A heartbeat, sent now by a clock that is ahead, and made a while ago."""
+        sent_ms = self.now_ms + ahead_ms
+        self.send(Heartbeat(sender, 0, sent_ms - waited_ms), sent_ms)
+
+    def pass_on(self, seconds: int) -> None:
+        self.now_ms += 1000 * seconds
+        self.clock.advance(seconds)
+
+    def live(self, ahead: dict[Sender, int], rounds: int = 14) -> Clocks:
+        """Everybody says something every half minute, and is heard at once."""
+        for _ in range(rounds):
+            self.pass_on(29)
+            self.collection.turn(0)
+            self.pass_on(1)
+            for sender, ahead_ms in ahead.items():
+                self.say(sender, ahead_ms)
+            self.collection.turn(0)
+        return self.judge()
+
+    def present_ms(self, ledger: Ledger | None = None) -> int:
+        """What our clock is taken to say."""
+        return present_ms((ledger or self.ledger).evidence(), POLICY, self.clock.time_ms())
+
+    def judge(self, ledger: Ledger | None = None) -> Clocks:
+        return clocks((ledger or self.ledger).evidence(), POLICY, self.clock.time_ms())
+
+
+ALL = [agent(1), agent(2), BROKER]
+GOOD = dict.fromkeys(ALL, 0)
+
+
+def test_clocks_that_agree_are_not_spoken_of() -> None:
+    """Nor those that differ by less than the bound."""
+    found = Site().live(GOOD | {agent(2): 50_000})
+    assert found == Clocks(senders=3)
+    assert clock_report.sentences(found) == []
+
+
+@promise("clocks measured")
+@pytest.mark.parametrize("ahead_ms", [HOUR, -HOUR])
+def test_a_sender_whose_clock_differs_is_named_with_its_host_and_by_how_much(ahead_ms: int) -> None:
+    """Ahead or behind; nobody else is, and ours is good."""
+    found = Site().live(GOOD | {agent(2): ahead_ms})
+    assert [(x.host, x.ahead_ms) for x in found.others] == [("app2", ahead_ms)]
+    assert not found.is_ours_wrong
+    [said] = clock_report.sentences(found)
+    side = "ahead of" if ahead_ms > 0 else "behind"
+    assert said.startswith(f"The clock of the agent on app2 is 3600 s {side} the others")
+
+
+@promise("clocks measured")
+@pytest.mark.parametrize("ahead_ms", [HOUR, -HOUR])
+def test_our_own_clock_is_told_by_most_others(ahead_ms: int) -> None:
+    """And a sender that is wrong besides is measured by what ours should say."""
+    site = Site()
+    site.clock.set_time_ms(NOW + ahead_ms)
+    found = site.live(GOOD | {agent(3): 2 * HOUR})
+    assert found.ours_ms == ahead_ms
+    assert [(x.host, x.ahead_ms) for x in found.others] == [("app3", 2 * HOUR)]
+    side = "ahead of" if ahead_ms > 0 else "behind"
+    said = clock_report.sentences(found)[0]
+    assert said.startswith(f"The clock of this host is 3600 s {side} those of most programs")
+
+
+def test_with_one_sender_ours_is_doubted() -> None:
+    """Nobody can say which of the two it is."""
+    found = Site().live({agent(1): -HOUR})
+    assert found.ours_ms == HOUR
+    assert "that of the only program" in clock_report.sentences(found)[0]
+
+
+def test_a_clock_that_was_set_right_is_not_spoken_of_any_more() -> None:
+    """As soon as a window is over."""
+    site = Site()
+    assert site.live(GOOD | {agent(2): HOUR}).others
+    assert not site.live(GOOD).others
+
+
+def test_who_is_not_heard_any_more_has_no_clock() -> None:
+    """Nobody waits until somebody sets the clock of a host that is gone."""
+    site = Site()
+    site.live(GOOD | {agent(2): HOUR})
+    assert not site.live({agent(1): 0, BROKER: 0}).wrong
+
+
+def test_of_a_window_the_least_lag_counts() -> None:
+    """What waited on its way says nothing of the clock. And one that was set tells all anew."""
+    known = then(then(None, Reading(5, 10)), Reading(5, 3_000))
+    assert known == Reading(5, 10)
+    known = then(then(known, Reading(6, 20)), Reading(7, 30))
+    assert known == Reading(7, 30, 20, 10)
+    assert then(known, Reading(3, 40)) == Reading(3, 40)
+
+
+@promise("clocks measured")
+def test_a_backlog_behind_an_outage_is_no_slow_clock() -> None:
+    """Neither what waited in outboxes, nor one late batch that was under way all the time."""
+    site = Site()
+    site.live(GOOD)
+    late_ms = site.now_ms
+    site.pass_on(3600)
+    site.collection.turn(0)
+    for sender in ALL:
+        site.send(Heartbeat(sender, 0, late_ms), late_ms)
+        site.say(sender, waited_ms=HOUR)
+    site.collection.turn(0)
+    assert not site.judge().wrong
+    assert site.live(GOOD, rounds=1) == Clocks(senders=3)
+
+
+def test_a_late_batch_alone_is_no_slow_clock() -> None:
+    """It is the first of its window; only a lag that stays is a clock's."""
+    site = Site()
+    site.live(GOOD)
+    late_ms = site.now_ms
+    site.pass_on(600)
+    site.collection.turn(0)
+    for sender in ALL:
+        site.send(Heartbeat(sender, 0, late_ms), late_ms)
+    site.collection.turn(0)
+    assert not site.judge().wrong
+
+
+@promise("clocks measured")
+def test_what_shrinks_is_a_backlog() -> None:
+    """As of a mirror that catches up: from window to window less."""
+    site = Site()
+    site.live(GOOD)
+    for behind_ms in range(HOUR, 0, -HOUR // 5):
+        found = site.live(dict.fromkeys(ALL, -behind_ms), rounds=4)
+        assert not found.wrong, f"{behind_ms} ms behind"
+
+
+def test_a_collector_that_reads_on_after_a_day_takes_nothing_for_a_slow_clock() -> None:
+    """What it finds was not live."""
+    site = Site()
+    site.live(GOOD)
+    site.pass_on(3600)
+    for sender in ALL:
+        site.say(sender)
+    site.pass_on(86_400)
+    site.collection = site.collector()
+    site.collection.turn(0)
+    assert not site.judge().wrong
+    assert site.present_ms() == site.now_ms
+
+
+@promise("clocks measured")
+def test_a_store_that_is_made_anew_from_old_topics_finds_no_wrong_clock() -> None:
+    """And the one that was wrong and is not any more is not named."""
+    site = Site()
+    site.live(GOOD | {agent(2): HOUR})
+    site.pass_on(86_400)
+    anew = Ledger()
+    site.collector(anew).catch_up()
+    assert not site.judge(anew).wrong
+    assert site.present_ms(anew) == site.now_ms
+
+
+@promise("clocks measured")
+def test_where_the_broker_writes_its_clock_messages_say_the_senders() -> None:
+    """LogAppendTime: a record's timestamp says nothing of who sent it."""
+    site = Site(is_brokers_time=True)
+    found = site.live(GOOD | {agent(2): -HOUR})
+    assert [(x.host, x.ahead_ms) for x in found.others] == [("app2", -HOUR)]
+
+
+def test_a_loaders_counts_of_yesterday_are_no_slow_clock() -> None:
+    """It publishes what a run before had committed: what counts is when it sent it; where the
+    record does not say that, nothing of it counts."""
+    for is_brokers_time in (False, True):
+        site = Site(is_brokers_time=is_brokers_time)
+        site.live(GOOD)
+        for number in range(1, 9):
+            site.live(GOOD, rounds=1)
+            counts = (Count(LOGS, 1, 0, 60_000, 1, 1, 1),)
+            site.send(Delta(LOADER, number, NOW - HOUR, counts=counts), site.now_ms)
+            site.collection.turn(0)
+        assert not site.judge().wrong
+
+
+def test_a_command_with_a_clock_that_is_behind_says_so() -> None:
+    """It reads the topics at once, and the newest messages are of the future: of all that were
+    heard lately, so it is its own clock."""
+    site = Site()
+    site.live(GOOD)
+    found = Ledger()
+    site.clock.set_time_ms(site.now_ms - HOUR)
+    site.collector(found).catch_up()
+    assert site.judge(found).ours_ms == -HOUR
+
+
+def test_a_command_names_the_one_sender_that_is_ahead() -> None:
+    """The others were heard a moment ago, by their clocks and by ours."""
+    site = Site()
+    site.live(GOOD | {agent(2): HOUR})
+    found = Ledger()
+    site.collector(found).catch_up()
+    assert [x.host for x in site.judge(found).others] == ["app2"]
+    assert not site.judge(found).is_ours_wrong
+
+
+def test_a_command_with_a_clock_that_is_ahead_names_it_as_a_likely_cause() -> None:
+    """Nobody was heard for an hour: none lives, or the clock is ahead."""
+    site = Site()
+    site.live(GOOD)
+    site.clock.set_time_ms(site.now_ms + HOUR)
+    [said] = clock_report.sentences(site.judge())
+    assert "The newest of all messages is 3600 s old" in said
+    assert "the clock of this host is ahead" in said
+
+
+@promise("clocks silence")
+def test_hosts_that_report_are_not_silent_by_a_clock_that_is_ahead() -> None:
+    """The collector knows that it is, so silence is judged by what it should say."""
+    site = Site()
+    site.clock.set_time_ms(NOW + HOUR)
+    site.live(GOOD)
+    evidence, now_ms = site.ledger.evidence(), site.clock.time_ms()
+    states = survey(evidence, POLICY, now_ms)
+    assert {x.status for x in states} == {HostStatus.REPORTING}
+    assert present_ms(evidence, POLICY, now_ms) == site.now_ms
+
+
+def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
+    """It speaks: hosts, gate, report and page say how far it is behind. It is missed all the same,
+    as its seals vouch for long ago only; and once it does not speak any more it is silent."""
+    site = Site()
+    site.live(GOOD | {agent(2): -HOUR})
+    evidence = site.ledger.evidence()
+    late = [x for x in survey(evidence, POLICY, site.now_ms) if x.host == "app2"]
+    assert [(x.status, x.behind_ms, x.is_missed) for x in late] == [(HostStatus.BEHIND, HOUR, True)]
+    words = "3600 s behind (its clock, or its messages come late)"
+    assert host_report.words(late[0]) == f"reports, {words}"
+    assert host_report.sentence(late) == (
+        "1 of 1 expected hosts does not report in time (behind: app2 (3600 s))."
+    )
+    [proof] = proofs(evidence, POLICY, ["app2"], site.now_ms - 60_000, site.now_ms, 60_000)
+    assert f"its agent is {words}" in proof.reasons
+    bucket = site.now_ms - HOUR - site.now_ms % 60_000
+    site.send(
+        Delta(agent(2), 1, site.now_ms - HOUR, counts=(Count(LOGS, 2, bucket, 60_000, 1, 1, 1),)),
+        site.now_ms - HOUR,
+    )
+    site.collection.turn(0)
+    evidence = site.ledger.evidence()
+    [state] = [x for x in sender_states(evidence, POLICY, site.now_ms) if x.numbers.host == "app2"]
+    assert state.words == words
+    [found] = verdicts(evidence, POLICY, site.now_ms)
+    assert f"app2: the agent is {words}: unknown from its beginning on" in found.reasons
+    [part] = [x for x in found.agents if x.agent == 2]
+    named = {x.name: x.status for x in part.findings}  # an acceptance holds, however far behind
+    assert named["the agent is silent: unknown from its beginning on"] is Status.UNKNOWN
+    site.live({agent(1): 0, BROKER: 0})
+    states = {x.host: x.status for x in survey(site.ledger.evidence(), POLICY, site.now_ms)}
+    assert states["app2"] is HostStatus.SILENT
+
+
+def test_by_a_clock_of_ours_that_is_ahead_a_silent_host_is_not_called_behind() -> None:
+    """All are behind by it; what is left of that is nothing."""
+    site = Site()
+    site.clock.set_time_ms(NOW + HOUR)
+    site.live(GOOD)
+    site.live({agent(1): 0, BROKER: 0})
+    states = survey(site.ledger.evidence(), POLICY, site.clock.time_ms())
+    assert {x.host: x.status for x in states}["app2"] is HostStatus.SILENT
+
+
+@promise("clocks silence")
+def test_a_host_that_died_with_its_clock_ahead_is_silent() -> None:
+    """Heard last when we took its message, not when its clock will be true."""
+    site = Site()
+    site.live(GOOD | {agent(2): 1_000 * HOUR})
+    site.live({agent(1): 0, BROKER: 0})
+    states = {x.host: x.status for x in survey(site.ledger.evidence(), POLICY, site.now_ms)}
+    assert states == {"app1": HostStatus.REPORTING, "app2": HostStatus.SILENT}
+
+
+@promise("clocks due")
+def test_a_bucket_is_not_taken_for_over_by_a_clock_that_is_ahead() -> None:
+    """Two clocks that are ahead alike, a host's and ours, call nothing complete too early."""
+    site = Site()
+    site.clock.set_time_ms(NOW + HOUR)
+    others = {agent(2): 0, agent(3): 0, BROKER: 0}
+    site.live(others | {agent(1): HOUR})
+    early_ms = site.now_ms + HOUR // 2
+    bucket = early_ms - early_ms % 60_000
+    part = Count(LOGS, 1, bucket, 60_000, 1, 1, 1)
+    said = [
+        Delta(agent(1), 1, site.now_ms + HOUR, counts=(part,)),
+        Seal(agent(1), 2, site.now_ms + HOUR, (SealedTopic(LOGS, site.now_ms + HOUR, 1),)),
+        Delta(BROKER, 1, site.now_ms, ranges=(Range(LOGS, 0, 0, 1),), counts=(part,)),
+    ]
+    for message in said:
+        site.send(message, message.time_ms)
+    site.collection.turn(0)
+    [found] = verdicts(site.ledger.evidence(), POLICY, site.clock.time_ms())
+    assert (found.status, found.due) == (Status.OPEN, False)
+
+
+@promise("clocks counter")
+def test_a_counter_whose_clock_is_ahead_is_not_heard_before_it_speaks() -> None:
+    """Records without origin wait for a counter that was heard since the bucket was due."""
+    part = Count(LOGS, 0, 0, 60_000, 1, 1, 1)
+    delta = Delta(BROKER, 1, HOUR, ranges=(Range(LOGS, 0, 0, 1),), counts=(part,))
+    fold = Fold()
+    fold.apply(delta, _where(taken_ms=30_000, sent_ms=HOUR))
+    [found] = verdicts(fold.evidence(), POLICY, 61_000)
+    assert found.status is Status.OPEN
+    assert any("was heard last at 1970-01-01 00:00:30Z" in x for x in found.reasons)
+
+
+def _where(taken_ms: int, sent_ms: int, offset: int = 0) -> Heard:
+    return Heard(TOPIC, "id", 0, offset, sent_ms, taken_ms, is_live=True)
+
+
+@promise("6 moment of a seal")
+@pytest.mark.parametrize("is_brokers_time", [True, False])
+def test_where_the_broker_writes_its_clock_no_seal_vouches_for_what_came_later(
+    is_brokers_time: bool,
+) -> None:
+    """Also to a collector that reads it a day later; else the clock that was ahead is believed."""
+    site = Site(is_brokers_time=is_brokers_time)
+    counts = (Count(LOGS, 1, NOW + HOUR // 2, 60_000, 1, 1, 1),)
+    ahead_ms, ranges = NOW + HOUR, (Range(LOGS, 0, 0, 1),)
+    site.send(Delta(agent(1), 1, ahead_ms, counts=counts), ahead_ms)
+    site.send(Seal(agent(1), 2, ahead_ms, (SealedTopic(LOGS, ahead_ms, 1),)), ahead_ms)
+    site.send(Delta(BROKER, 1, NOW, ranges=ranges, counts=counts), NOW)
+    site.pass_on(86_400)
+    site.collection.catch_up()
+    [found] = verdicts(site.ledger.evidence(), POLICY, site.now_ms)
+    assert found.status is (Status.UNKNOWN if is_brokers_time else Status.COMPLETE)
+
+
+@promise("clocks between epochs")
+@pytest.mark.parametrize("is_live", [True, False])
+def test_what_lay_between_epochs_is_unknown_up_to_when_the_new_ones_seal_came(
+    is_live: bool,
+) -> None:
+    """An older copy of a state goes on while its clock is an hour behind; a store that is made anew
+    later has nothing but that to go by."""
+    old, new = (Sender(Tier.AGENT, "dc1", "1", "app1", epoch) for epoch in (1, 2))
+    between = Count(LOGS, 1, NOW - HOUR // 2, 60_000, 1, 1, 1)
+    behind = Count(LOGS, 1, NOW + 60_000, 60_000, 1, 1, 1)
+    counts, ranges = (between, behind), (Range(LOGS, 0, 0, 2),)
+    said: list[tuple[Message, int]] = [
+        (Seal(old, 1, NOW - 2 * HOUR, (SealedTopic(LOGS, NOW - 2 * HOUR, 0),)), NOW - 2 * HOUR),
+        (Seal(new, 1, NOW - HOUR, (SealedTopic(LOGS, NOW - HOUR, 0),)), NOW),
+        (Delta(new, 2, NOW + HOUR, counts=counts), NOW + HOUR),
+        (Seal(new, 3, NOW + HOUR, (SealedTopic(LOGS, NOW + HOUR, 2),)), NOW + HOUR),
+        (Delta(BROKER, 1, NOW + HOUR, ranges=ranges, counts=counts), NOW + HOUR),
+    ]
+    ledger, fold = Ledger(), Fold()
+    for offset, (message, taken_ms) in enumerate(said):
+        where = _where(taken_ms, taken_ms, offset)._replace(is_live=is_live)
+        fold.apply(message, where)
+        ledger.take([messages.encode(message)], {}, taken_ms, [where])
+    expected = [Status.UNKNOWN if is_live else Status.COMPLETE, Status.COMPLETE]
+    for evidence in (fold.evidence(), ledger.evidence()):
+        assert [x.status for x in verdicts(evidence, POLICY, NOW + HOUR)] == expected
+
+
+def test_the_ledger_keeps_what_the_fold_keeps() -> None:
+    """Of each sender one reading, however many messages come, in one transaction or in several."""
+    ledger, fold = Ledger(), Fold()
+    for round_ in range(6):
+        said: list[Message] = [Heartbeat(x, 0, NOW + round_) for x in ALL]
+        said.append(Announcement(NOW, 1, 5, "app1", "/p", 1, 2, b"", 0, LOGS))
+        taken_ms = NOW + round_ * WINDOW_MS // 2
+        places = [_where(taken_ms, NOW - HOUR, offset=10 * round_ + n) for n in range(len(said))]
+        for message, where in zip(said, places, strict=True):
+            fold.apply(message, where)
+        ledger.take(map(messages.encode, said), {}, taken_ms, places)
+    expected, found = fold.evidence(), ledger.evidence()
+    for name in ("heard", "readings", "offsets", "taken_ms"):
+        assert getattr(found, name) == getattr(expected, name), name
+    assert len(found.readings) == len(ALL)
+
+
+def test_clocks_gone_mad_harm_nobody() -> None:
+    """Any 64 bit number is a time."""
+    for moment in (-(1 << 63), (1 << 63) - 1):
+        ledger = Ledger()
+        ledger.take([messages.encode(Heartbeat(agent(1), 0, moment))], {}, NOW, [_mad(moment)])
+        found: Evidence = ledger.evidence()
+        assert clock_report.sentences(clocks(found, POLICY, NOW))
+
+
+def _mad(moment: int) -> Heard:
+    return _where(NOW, moment)
+
+
+# What the programs print.
+
+
+@pytest.fixture
+def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """`skidway audit <verb>` on a complete store, by a clock that is ahead of the collector's."""
+    site = Site(Ledger(tmp_path / DATABASE))
+    site.live(dict.fromkeys([agent(2), BROKER], 0))
+    bucket = NOW - NOW % 60_000
+    part = Count(LOGS, 1, bucket, 60_000, 1, 1, 1)
+    until = site.now_ms
+    said = [
+        Delta(agent(1), 1, until, counts=(part,)),
+        Seal(agent(1), 2, until, (SealedTopic(LOGS, until, 1),)),
+        Delta(BROKER, 1, until, ranges=(Range(LOGS, 0, 0, 1),), counts=(part,)),
+    ]
+    for message in said:
+        site.send(message, until)
+    site.collection.turn(0)
+    site.ledger.close()
+
+    def ask(verb: str, *more: str, ahead_ms: int = 0) -> int:
+        clock = ManualClock(site.now_ms + ahead_ms)
+        for module in ("skidway.audit.commands.report", "skidway.audit.commands.hosts"):
+            monkeypatch.setattr(f"{module}.SystemClock", lambda: clock)
+        return main(["audit", verb, "--store", str(tmp_path), *more])
+
+    return ask
+
+
+REPORT = ("report", "--tiers", "agent,broker")
+
+
+@promise("clocks due")
+def test_a_report_by_a_clock_that_is_behind_is_not_good(
+    stored: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All is too young, and that is not well: it says why, in words and for programs."""
+    assert stored(*REPORT) == 0
+    assert "clock" not in capsys.readouterr().out
+    assert stored(*REPORT, ahead_ms=-HOUR) == 1
+    printed = capsys.readouterr().out
+    assert "too young to say." in printed
+    assert "The clock of this host is 3600 s behind the collector's" in printed
+    assert stored(*REPORT, "--json", ahead_ms=-HOUR) == 1
+    assert json.loads(capsys.readouterr().out)["clocks"]["own_ahead_ms"] == -HOUR
+
+
+def test_hosts_by_a_clock_that_is_wrong_say_so(
+    stored: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Behind: they look as if they reported; ahead: all of them silent, and that is the reason."""
+    assert stored("hosts", ahead_ms=-HOUR) == 1
+    assert "The clock of this host is 3600 s behind" in capsys.readouterr().out
+    assert stored("hosts", ahead_ms=HOUR) == 1
+    assert "or the clock of this host is ahead" in capsys.readouterr().out
+
+
+def test_a_collector_that_never_read_anything_is_told_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And not for how long since 1970."""
+    Ledger(tmp_path / DATABASE).close()
+    assert main(["audit", "report", "--store", str(tmp_path)]) == 1
+    assert "note: the collector has not read anything yet\n" in capsys.readouterr().err

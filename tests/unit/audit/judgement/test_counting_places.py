@@ -1,0 +1,43 @@
+"""Whose counts hold, where a counter or a loader began anew."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from skidway.audit.judgement.verdict import Status
+from support.audit_senders import BROKER
+from support.one_bucket import (
+    HDFS,
+    count,
+    delta,
+    good,
+    verdict,
+)
+from support.promises import promise
+
+
+@promise("6 epochs")
+def test_a_higher_epoch_of_a_counter_replaces_the_lower() -> None:
+    """It counted everything again; the old sums are not added to the new ones."""
+    new = replace(HDFS, epoch=2)
+    assert verdict([*good(), delta(new, 1, count())]).status is Status.COMPLETE
+    behind = verdict([*good(), delta(new, 1)])
+    assert behind.status is Status.INCOMPLETE
+
+
+def test_a_counters_copy_that_ran_is_mended_by_a_new_epoch() -> None:
+    """That counts everything again; what the copy said is replaced."""
+    copy = [*good(), delta(BROKER, 1, count(3))]
+    assert verdict(copy).status is Status.UNKNOWN
+    assert verdict([*copy, delta(replace(BROKER, epoch=2), 1, count())]).status is Status.COMPLETE
+
+
+@promise("6 epochs")
+def test_an_epoch_that_is_used_again_is_never_passed_over() -> None:
+    """An output's counts are replaced by those of a higher one, and may be all there is now."""
+    higher = replace(HDFS, epoch=2)
+    found = verdict([*good(), delta(higher, 1, count())])
+    assert found.status is Status.COMPLETE
+    found = verdict([*good(), delta(higher, 1, count()), delta(HDFS, 1, count(3))])
+    assert found.status is Status.UNKNOWN
+    assert any("used epoch 1 again, which epoch 2 replaces" in each for each in found.reasons)

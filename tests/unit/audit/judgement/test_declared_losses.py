@@ -1,0 +1,231 @@
+"""What an agent declared lost: it stays lost whoever is waited for, and wherever it may belong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from skidway.audit.judgement.hosts import HostStatus, survey
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.roster import Entry, Roster
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import BucketVerdict, Status
+from skidway.audit.topic.messages import (
+    Certainty,
+    Count,
+    Delta,
+    Heartbeat,
+    Loss,
+    Message,
+    Range,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+)
+from support.audit_senders import BROKER, LOGS
+from support.fold import Fold, judge
+from support.promises import promise
+
+SIZE = 60_000
+OLD, START = 0, 100 * SIZE
+NOW = START + 10 * SIZE
+POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
+APP1, APP2 = (Entry(host, "dc1", frozenset({"logs"})) for host in ("app1", "app2"))
+
+
+def _agent(number: int) -> Sender:
+    return Sender(Tier.AGENT, "dc1", str(number), f"app{number}", 1)
+
+
+def _count(agent: int, bucket: int) -> Count:
+    return Count(LOGS, agent, bucket, SIZE, 5, 50, 9)
+
+
+def _seal(agent: int, number: int, until: int) -> Seal:
+    return Seal(_agent(agent), number, until, (SealedTopic(LOGS, until, number - 1),))
+
+
+def _judged(said: list[Message], policy: Policy, bucket: int = START) -> BucketVerdict:
+    [found] = [x for x in judge(said, policy, NOW) if x.bucket == bucket]
+    return found
+
+
+def _two_hosts() -> list[Message]:
+    """app1 counts in a bucket, app2 declares a loss there and counts nothing."""
+    lost = Loss(LOGS, 2, 3, 100, None, Certainty.LOST, "it vanished", START, START + SIZE)
+    return [
+        _seal(1, 1, START),
+        _seal(2, 1, START),
+        Delta(_agent(1), 2, START + SIZE, counts=(_count(1, START),)),
+        Delta(_agent(2), 2, START + SIZE, losses=(lost,)),
+        Delta(BROKER, 1, START + SIZE, (Range(LOGS, 0, 0, 5),), (_count(1, START),)),
+        _seal(1, 3, NOW),
+        _seal(2, 3, NOW),
+    ]
+
+
+@promise("6 losses")
+@pytest.mark.parametrize(
+    "roster",
+    [
+        Roster([APP1, APP2]),
+        Roster([APP1, replace(APP2, retired=True)]),
+        Roster([APP1]),
+        Roster(retired=["app2"]),
+        Roster(retired=["2"]),
+    ],
+)
+def test_whoever_is_waited_for_a_loss_stays(roster: Roster) -> None:
+    """A host that lost lines and is retired, or taken out of the roster, has lost them still."""
+    found = _judged(_two_hosts(), replace(POLICY, roster=roster))
+    assert found.status is Status.LOST
+    assert any("it vanished" in reason for reason in found.reasons)
+    assert [each.agent for each in found.agents] == [1, 2]
+
+
+@pytest.mark.parametrize("together", [False, True])
+@promise("6 losses")
+@pytest.mark.parametrize("end", [50, None])
+def test_a_loss_may_belong_to_all_that_was_touched_since_the_seal(
+    end: int | None, together: bool
+) -> None:
+    """A log of yesterday is read today, and a record of it is refused for good: nobody knows its
+    time, and its neighbours were of yesterday."""
+    lost = Loss(LOGS, 1, 3, 40, end, Certainty.LOST, "refused", START, START)
+    counts = (_count(1, OLD), _count(1, START))
+    said: list[Message] = [
+        _seal(1, 1, START),
+        Delta(_agent(1), 2, START + 5, counts=counts, losses=(lost,) if together else ()),
+        Delta(BROKER, 1, START + 5, (Range(LOGS, 0, 0, 10),), counts),
+        Delta(_agent(1), 3, START + 5, losses=() if together else (lost,)),
+        _seal(1, 4, NOW),
+    ]
+    assert _judged(said, POLICY, OLD).status is Status.LOST
+    assert _judged(said, POLICY, START).status is Status.LOST
+
+
+@pytest.mark.parametrize("loser", [1, 2])
+def test_a_loss_belongs_to_nothing_that_its_agent_did_not_touch_since_the_seal(loser: int) -> None:
+    """What others counted meanwhile in an old bucket says nothing of the lost lines' times."""
+    lost = Loss(LOGS, loser, 3, 40, 50, Certainty.LOST, "refused", START, START)
+    said: list[Message] = [
+        Delta(_agent(1), 1, START, counts=(_count(1, OLD),)),
+        _seal(1, 2, START),
+        _seal(2, 1, START),
+        Delta(_agent(2), 2, START + 5),
+        Delta(_agent(loser), 3, START + 5, losses=(lost,)),
+        *(Delta(BROKER, n, START + 5, (Range(LOGS, 0, 0, 5),)) for n in (1, 2)),
+        Delta(BROKER, 3, START + 5, (Range(LOGS, 0, 5, 10),), (_count(1, OLD),)),
+        _seal(1, 4 if loser == 1 else 3, NOW),
+        _seal(2, 4 if loser == 2 else 3, NOW),
+    ]
+    assert _judged(said, POLICY, OLD).status is Status.COMPLETE
+
+
+@promise("6 losses")
+@pytest.mark.parametrize(("at", "expected"), [(1, Status.LOST), (2, Status.COMPLETE)])
+def test_a_loss_may_belong_to_what_was_touched_since_the_look_of_the_seal(
+    at: int, expected: Status
+) -> None:
+    """What the agent delivered between its look and its seal may be newer than the look, and so
+    may be the lines beside it that are lost."""
+    lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
+    seal = Seal(_agent(1), 3, START, (SealedTopic(LOGS, START, at),))
+    said: list[Message] = [
+        Delta(_agent(1), 1, START),
+        Delta(_agent(1), 2, START, counts=(_count(1, OLD),)),
+        Delta(BROKER, 1, START, (Range(LOGS, 0, 0, 5),), (_count(1, OLD),)),
+        seal,
+        Delta(_agent(1), 4, START + 5, losses=(lost,)),
+        _seal(1, 5, NOW),
+    ]
+    assert _judged(said, POLICY, OLD).status is expected
+
+
+@promise("6 losses")
+@pytest.mark.parametrize("touched", [(1, 3), (3, 5)], ids=["before, too", "behind, too"])
+def test_what_was_touched_since_the_seal_may_have_been_touched_before_and_behind(
+    touched: tuple[int, int],
+) -> None:
+    """Whatever else came into the bucket, one of its deltas is of while the lines were lost."""
+    lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
+    first, again = _count(1, OLD), replace(_count(1, OLD), previous=touched[0])
+    counts = dict(zip(touched, (first, again), strict=True))
+    said: list[Message] = [
+        Delta(_agent(1), n, START, counts=(counts[n],) if n in counts else ()) for n in (1, 3, 5)
+    ]
+    said += [
+        _seal(1, 2, START),
+        Delta(_agent(1), 4, START, losses=(lost,)),
+        Delta(BROKER, 1, START, (Range(LOGS, 0, 0, 5),), (first,)),
+        Delta(BROKER, 2, START, (Range(LOGS, 0, 5, 9),), (replace(first, previous=1),)),
+        _seal(1, 6, NOW),
+    ]
+    assert _judged(said, POLICY, OLD).status is Status.LOST
+
+
+def test_a_loss_that_another_agent_declares_reaches_back_as_far() -> None:
+    """Of the one that it is of nothing was heard, so nobody knows how late its lines come."""
+    policy = replace(POLICY, lateness_ms=SIZE)
+    lost = Loss(LOGS, 2, 3, 40, 50, Certainty.LOST, "refused", START, START)
+    said: list[Message] = [Delta(_agent(1), 1, START, counts=(_count(1, OLD),), losses=(lost,))]
+    for bucket, is_lost in ((START, True), (START - SIZE, True), (OLD, False)):
+        counted = Delta(_agent(1), 2, START, counts=(_count(1, bucket),))
+        found = _judged([*said, counted], policy, bucket)
+        assert (found.status is Status.LOST) is is_lost
+
+
+def test_a_loss_belongs_to_what_any_epoch_touched_since_the_seal() -> None:
+    """Also where the agent's epoch before had touched the bucket long ago."""
+    new = replace(_agent(1), epoch=2)
+    lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
+    said: list[Message] = [
+        Delta(_agent(1), 1, OLD, counts=(_count(1, OLD),)),
+        _seal(1, 2, START),
+        replace(_seal(1, 1, START), sender=new),
+        Delta(new, 2, START + 5, counts=(_count(1, OLD),), losses=(lost,)),
+    ]
+    assert _judged(said, POLICY, OLD).status is Status.LOST
+
+
+def test_where_agents_are_not_asked_their_losses_are_not() -> None:
+    """What they say is no tier of such an audit, which begins with the broker."""
+    policy = replace(POLICY, tiers=(Tier.BROKER,))
+    said = [*_two_hosts(), Heartbeat(BROKER, 1, NOW)]
+    assert _judged(said, policy).status is Status.COMPLETE
+    uncounted = [x for x in said if not isinstance(x, Delta) or x.losses]
+    assert [x.status for x in judge(uncounted, POLICY, NOW)] == [Status.LOST]
+    assert judge(uncounted, policy, NOW) == []  # one that is open for ever, and says not why
+
+
+def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> None:
+    """The host is expected, and its next agent is not there yet: nobody has read its logs."""
+    said: list[Message] = [
+        _seal(2, 1, START),
+        Delta(_agent(1), 1, START + 5, counts=(_count(1, START),)),
+        Delta(BROKER, 1, START + 5, (Range(LOGS, 0, 0, 5),), (_count(1, START),)),
+        _seal(1, 2, NOW),
+    ]
+    policy = replace(POLICY, roster=Roster([APP1, APP2], retired=["2"]))
+    found = _judged(said, policy)
+    assert found.status is not Status.COMPLETE
+    assert any("app2 is expected, but no agent of it reported yet" in x for x in found.reasons)
+    states = {x.host: x for x in survey(Fold(said).evidence(), policy, NOW)}
+    assert (states["app2"].status, states["app2"].is_missed) == (HostStatus.NEVER_HEARD, True)
+    alone = replace(POLICY, roster=Roster(retired=["2"]))
+    states = {x.host: x for x in survey(Fold(said).evidence(), alone, NOW)}
+    assert states["app2"].status is HostStatus.RETIRED
+
+
+def test_a_loss_is_listed_in_the_window_that_has_its_bucket() -> None:
+    """Once, where nobody counted anything: windows follow each other without a hole."""
+    lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
+    said = [_seal(1, 1, START), Delta(_agent(1), 2, START + 5, losses=(lost,))]
+    found = []
+    for begin in range(START - 2 * SIZE, START + 3 * SIZE, SIZE):
+        evidence = Fold(said).evidence()
+        evidence.window = (begin, begin + SIZE)
+        found += [(begin, each.bucket) for each in verdicts(evidence, POLICY, NOW)]
+    assert found == [(START, START)]

@@ -1,0 +1,212 @@
+"""What is said of each host, from a handful of messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from skidway.audit.judgement.hosts import AgentState, HostState, HostStatus, survey
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.roster import Entry, Roster
+from skidway.audit.reports import host_report
+from skidway.audit.topic.messages import (
+    NEVER_SEALED,
+    Count,
+    Delta,
+    Heartbeat,
+    Message,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+)
+from skidway.kafka.source import Source
+from support.fold import Fold
+from support.promises import promise
+
+NGINX = Source("dc1", "c1", "nginx", "n1")
+AUTH = Source("dc1", "c1", "auth", "a1")
+ELSEWHERE = Source("dc2", "c2", "nginx", "n2")
+APP1 = Sender(Tier.AGENT, "dc1", "1", "app1", 1)
+APP2 = Sender(Tier.AGENT, "dc1", "2", "app2", 1)
+NOW = 10_000_000
+SILENCE = 600_000
+
+
+def seal(sender: Sender, number: int, *sources: Source, until: int = NOW, time: int = NOW) -> Seal:
+    return Seal(sender, number, time, tuple(SealedTopic(x, until, number - 1) for x in sources))
+
+
+def states(
+    messages: list[Message], *entries: Entry, retired: Sequence[str] = ()
+) -> list[HostState]:
+    policy = Policy(silence_ms=SILENCE, roster=Roster(entries, retired))
+    return survey(Fold(messages).evidence(), policy, NOW)
+
+
+def expected(host: str, cluster: str = "dc1", *topics: str) -> Entry:
+    return Entry(host, cluster, frozenset(topics))
+
+
+def agents(state: HostState) -> list[int]:
+    return [each.agent for each in state.agents]
+
+
+def test_a_host_that_reports() -> None:
+    """Its cluster, agent, topics, and until when all of these are sealed: the least."""
+    said = [seal(APP1, 1, NGINX, until=NOW - 5), seal(APP1, 2, AUTH, until=NOW - 9)]
+    [found] = states([*said], expected("app1", "dc1", "nginx", "auth"))
+    topics: dict[str, int | None] = {"auth": NOW - 9, "nginx": NOW - 5}
+    assert found == HostState(
+        "dc1", "app1", HostStatus.REPORTING, expected=True, agents=(AgentState(1, topics),),
+        last_heard_ms=NOW, topics=topics,
+    )  # fmt: skip
+    assert found.sealed_until == NOW - 9
+
+
+def test_a_topic_that_was_never_sealed_is_the_host_s_all_the_same() -> None:
+    """Its agent could not read a file of it from the first look on: the host has not sealed all."""
+    said = [seal(APP1, 1, NGINX), seal(APP1, 2, AUTH, until=NEVER_SEALED)]
+    [found] = states([*said])
+    assert found.topics == {"auth": None, "nginx": NOW}
+    assert found.sealed_until is None
+
+
+def test_a_silent_host_is_missed() -> None:
+    """Since it was heard last."""
+    said = [seal(APP1, 1, NGINX, time=NOW - SILENCE - 1)]
+    [found] = states([*said], expected("app1"))
+    assert (found.status, found.is_missed) == (HostStatus.SILENT, True)
+    assert host_report.words(found) == "silent since 1970-01-01T02:36:39Z"
+    assert (
+        states([seal(APP1, 1, NGINX, time=NOW - SILENCE)], expected("app1"))[0].is_missed is False
+    )
+
+
+def test_a_host_that_was_never_heard_is_missed() -> None:
+    """Nobody knows it but the roster."""
+    found = states([seal(APP1, 1, NGINX)], expected("app1"), expected("app9", "dc1", "nginx"))
+    assert [x.host for x in found if x.is_missed] == ["app9"]
+    assert host_report.sentence(found) == (
+        "1 of 2 expected hosts does not report (never heard: app9)."
+    )
+
+
+def test_a_retired_host_is_named_as_such_and_not_missed() -> None:
+    """Also where the settings retire it, by name or by agent id."""
+    old = [seal(APP1, 1, NGINX, time=1)]
+    for given in (
+        states([*old], Entry("app1", "dc1", retired=True)),
+        states([*old], retired=["app1"]),
+        states([*old], retired=["1"]),
+    ):
+        assert [(x.status, x.is_missed) for x in given] == [(HostStatus.RETIRED, False)]
+
+
+def test_a_host_that_comes_back_is_expected_again() -> None:
+    """Once the roster does not retire it any more."""
+    old = [seal(APP1, 1, NGINX, time=1)]
+    assert states([*old], expected("app1"))[0].is_missed
+
+
+def test_without_a_roster_every_host_ever_heard_of_is_expected() -> None:
+    """And with one those that it does not name are shown, but not missed."""
+    said: list[Message] = [seal(APP1, 1, NGINX), seal(APP2, 1, NGINX, time=1)]
+    assert [x.host for x in states(said) if x.is_missed] == ["app2"]
+    found = {x.host: x for x in states(said, expected("app1"))}
+    assert not found["app2"].is_missed
+    assert host_report.words(found["app2"]).endswith("(not expected)")
+
+
+def test_the_newest_agent_of_a_host_counts() -> None:
+    """A host that was installed anew has a new agent id; what the old one sealed is past."""
+    anew = replace(APP1, producer="9")
+    found = states([seal(APP1, 7, NGINX, time=NOW - 50), Heartbeat(anew, 0, NOW)], expected("app1"))
+    assert [(agents(x), x.sealed_until) for x in found] == [([9], None)]
+    found = states(
+        [seal(APP1, 7, NGINX, time=NOW - 50), seal(anew, 1, NGINX, until=NOW - 2)],
+        expected("app1"),
+    )
+    assert [(agents(x), x.sealed_until) for x in found] == [([9], NOW - 2)]
+
+
+def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
+    """The clock of the one heard last may have been ahead: a topic is sealed when both have."""
+    anew = replace(APP1, producer="9")
+    said: list[Message] = [
+        seal(APP1, 1, NGINX, time=NOW - 500),
+        seal(APP1, 2, NGINX, until=NOW + 90, time=NOW + 90),
+        seal(anew, 1, NGINX, until=NOW - 5, time=NOW - 5),
+        Heartbeat(anew, 1, NOW),
+    ]
+    [found] = states(said, expected("app1"))
+    assert (agents(found), found.topics) == ([1, 9], {"nginx": NOW - 5})
+    assert host_report.table([found])[0]["agent"] == "1, 9"
+    assert host_report.host_document(found)["agents"] == [1, 9]
+    [found] = states(said, expected("app1", "dc1", "auth"))
+    assert found.topics == {"auth": None, "nginx": NOW - 5}
+    [found] = states([*said, seal(anew, 2, NGINX, time=NOW + 91)], expected("app1"))
+    assert agents(found) == [9]
+
+
+@promise("6 expected hosts")
+def test_an_agent_is_silent_by_our_clock_too_before_it_counts_no_more() -> None:
+    """Else a clock that was ahead for longer than the silence would hide who began later."""
+    anew = replace(APP1, producer="9")
+    ahead = [seal(APP1, 1, NGINX, time=5), seal(APP1, 2, NGINX, time=NOW + 2 * SILENCE)]
+    for heard_ms, expected_agents in ((NOW - SILENCE + 1, [1, 9]), (NOW - SILENCE, [1])):
+        [found] = states([*ahead, seal(anew, 1, NGINX, time=heard_ms)], expected("app1"))
+        assert agents(found) == expected_agents
+
+
+def test_a_host_of_two_clusters_is_two() -> None:
+    """Each with an agent of its own."""
+    there = Sender(Tier.AGENT, "dc2", "5", "app1", 1)
+    found = states(
+        [seal(APP1, 1, NGINX), seal(there, 1, ELSEWHERE, time=1)],
+        expected("app1"), expected("app1", "dc2"),
+    )  # fmt: skip
+    assert [(x.cluster, agents(x), x.is_missed) for x in found] == [
+        ("dc1", [1], False), ("dc2", [5], True),
+    ]  # fmt: skip
+
+
+def test_a_topic_that_the_roster_names_and_no_agent_seals() -> None:
+    """It is never sealed, so the host is not sealed either."""
+    [found] = states([seal(APP1, 1, NGINX)], expected("app1", "dc1", "nginx", "auth"))
+    assert found.topics == {"nginx": NOW, "auth": None}
+    assert found.sealed_until is None
+
+
+def test_a_topic_made_again_is_sealed_by_its_newest_seal() -> None:
+    """Nobody seals the old one any more."""
+    again = replace(NGINX, topic_id="n9")
+    [found] = states([seal(APP1, 1, NGINX, until=5), seal(APP1, 2, again, until=NOW - 1)])
+    assert found.topics == {"nginx": NOW - 1}
+
+
+def test_seals_that_may_be_a_copys_do_not_count() -> None:
+    """From the number on that came with two contents."""
+    delta = Delta(APP1, 2, NOW, counts=(Count(NGINX, 1, 0, 60_000, 1, 1, 1),))
+    said = [seal(APP1, 1, NGINX, until=5), seal(APP1, 2, NGINX, until=NOW), delta]
+    for later in ([], [seal(APP1, 3, NGINX, until=NOW)]):
+        [found] = states([*said, *later])
+        assert found.topics == {"nginx": 5}
+
+
+def test_hosts_of_the_settings_are_found_in_whatever_cluster_they_are() -> None:
+    """They name none; and where nobody was heard the cluster is not known."""
+    found = states(
+        [seal(APP1, 1, NGINX)],
+        Entry("app1", None, frozenset({"nginx"})), Entry("app9", None, frozenset({"nginx"})),
+    )  # fmt: skip
+    assert [(x.host, x.cluster, x.is_missed) for x in found] == [
+        ("app9", None, True), ("app1", "dc1", False),
+    ]  # fmt: skip
+
+
+def test_an_agent_of_which_only_counters_know_is_told_by_its_id() -> None:
+    """Its records came, and nothing that it said."""
+    broker = Sender(Tier.BROKER, "dc1", "b", "c", 1)
+    [found] = states([Delta(broker, 1, NOW, counts=(Count(NGINX, 77, 0, 60_000, 1, 1, 1),))])
+    assert (found.host, found.status) == ("agent 77", HostStatus.NEVER_HEARD)

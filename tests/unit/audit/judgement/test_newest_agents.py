@@ -1,0 +1,254 @@
+"""Which agents of a host are waited for, whatever its clock said: the order of the log decides."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.evidence.hearing import Heard
+from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.judgement.hosts import survey
+from skidway.audit.judgement.newest_agents import newest_agents, unread_until
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.reasons import of_time
+from skidway.audit.judgement.roster import Entry, Roster
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import Status
+from skidway.audit.reports.host_report import sentence
+from skidway.audit.topic.messages import (
+    TOPIC,
+    Count,
+    Delta,
+    Heartbeat,
+    Message,
+    Range,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+    encode,
+)
+from support.audit_senders import BROKER, LOGS
+from support.fold import Fold
+from support.promises import promise
+
+MINUTE, HOUR = 60_000, 3_600_000
+SILENCE = 3 * MINUTE
+NOW = 1_000 * HOUR
+POLICY = Policy(
+    tiers=(Tier.AGENT, Tier.BROKER),
+    lateness_ms=0,
+    silence_ms=SILENCE,
+    roster=Roster([Entry("app1", "dc1", frozenset({"logs"}))]),
+)
+OLD, NEW = (Sender(Tier.AGENT, "dc1", str(n), "app1", 1) for n in (1, 2))
+
+Said = tuple[Message, int]
+"""A message, and our clock when we took it. They lie in the log in the order of a list."""
+
+
+def beat(sender: Sender, taken_ms: int, ahead_ms: int = 0) -> Said:
+    return Heartbeat(sender, 0, taken_ms + ahead_ms), taken_ms
+
+
+def folded(said: list[Said], partitions: dict[str, int] | None = None) -> Evidence:
+    fold = Fold()
+    for offset, (message, taken_ms) in enumerate(said):
+        partition = 0
+        if partitions and not isinstance(message, Delta) and hasattr(message, "sender"):
+            partition = partitions[message.sender.producer]
+        where = Heard(TOPIC, "id", partition, offset, message.time_ms, taken_ms, is_live=True)
+        fold.apply(message, where)
+    return fold.evidence()
+
+
+def ledger_of(said: list[Said], size: int) -> Ledger:
+    """In parts of that many messages."""
+    ledger = Ledger()
+    places = [_where(n, x) for n, x in enumerate(said)]
+    for begin in range(0, len(said), size):
+        part = slice(begin, begin + size)
+        ledger.take([encode(x) for x, _ in said[part]], {}, NOW, places[part])
+    return ledger
+
+
+def newest(evidence: Evidence) -> list[int]:
+    return newest_agents(evidence, [1, 2], SILENCE, NOW)
+
+
+@promise("clocks newest agent")
+@pytest.mark.parametrize("ahead_ms", [-24 * HOUR, -HOUR, 0, HOUR, 24 * HOUR])
+def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> None:
+    """However far ahead the host's clock was when it died; also when the new one is silent."""
+    old = [beat(OLD, NOW - HOUR, ahead_ms), beat(OLD, NOW - HOUR + MINUTE, ahead_ms)]
+    for heard_ms in (NOW - 2 * SILENCE, NOW - 10):
+        assert newest(folded([*old, beat(NEW, heard_ms)])) == [2]
+
+
+@pytest.mark.parametrize("ahead_ms", [-HOUR, 0, HOUR])
+def test_a_state_that_is_brought_back_counts_beside_the_one_that_began_later(ahead_ms: int) -> None:
+    """Until that one is silent: by our clock, too."""
+    back = beat(OLD, NOW - 5, ahead_ms)
+    first = [beat(OLD, NOW - HOUR, ahead_ms)]
+    assert newest(folded([*first, beat(NEW, NOW - MINUTE), back])) == [1, 2]
+    if ahead_ms >= 0:
+        assert newest(folded([*first, beat(NEW, NOW - 2 * SILENCE), back])) == [1]
+
+
+@promise("6 expected hosts")
+@pytest.mark.parametrize("names", ["ABAB", "AABB A B", "BABA", "ABBABA"])
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_two_machines_that_are_called_alike_are_both_waited_for(
+    names: str, is_stored: bool
+) -> None:
+    """However long one of them has been silent, and whatever the clocks said."""
+    senders = {"A": (OLD, -HOUR), "B": (NEW, HOUR)}
+    spoken = [senders[name] for name in names.replace(" ", "")]
+    said = [beat(x, NOW - HOUR + n, ahead_ms) for n, (x, ahead_ms) in enumerate(spoken)]
+    last, ahead_ms = spoken[-1]
+    said.append(beat(last, NOW, ahead_ms))
+    evidence = ledger_of(said, 2).evidence() if is_stored else folded(said)
+    assert sorted(newest(evidence)) == [1, 2]
+    assert newest_agents(evidence, [1], SILENCE, NOW) == [1]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once(size: int) -> None:
+    """A state that was lost, or brought back, was not; agents of other hosts are not."""
+    other = Sender(Tier.AGENT, "dc1", "3", "app2", 1)
+    for senders, found in (
+        ([OLD, OLD, NEW, NEW], set()),
+        ([OLD, NEW, NEW, OLD, OLD], set()),
+        ([OLD, other, OLD, other], set()),
+        ([OLD, NEW, OLD, NEW], {(1, 2)}),
+        ([OLD, NEW, other, OLD, NEW, NEW], {(1, 2)}),
+        ([OLD, NEW, NEW, OLD, NEW, OLD, OLD], {(1, 2)}),
+    ):
+        said = [beat(x, NOW) for x in senders]
+        assert ledger_of(said, size).evidence().overlaps == folded(said).overlaps == found
+
+
+@promise("6 expected hosts")
+def test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent() -> None:
+    """It was heard behind the newer one's first message; the verdict and the page name both."""
+    bucket, early = NOW - 5 * MINUTE, NOW - 20 * MINUTE
+    part = Count(LOGS, 2, bucket, MINUTE, 1, 1, 1)
+    said: list[Said] = [
+        (Seal(OLD, 1, early, (SealedTopic(LOGS, early, 0),)), early),
+        (Seal(NEW, 1, early, (SealedTopic(LOGS, early, 0),)), early),
+        (Seal(OLD, 2, early, (SealedTopic(LOGS, early, 1),)), early),
+        (Delta(NEW, 2, NOW, counts=(part,)), NOW),
+        (Seal(NEW, 3, NOW, (SealedTopic(LOGS, NOW, 2),)), NOW),
+        (Delta(BROKER, 1, NOW, ranges=(Range(LOGS, 0, 0, 1),), counts=(part,)), NOW),
+    ]
+    [found] = verdicts(folded(said), POLICY, NOW)
+    assert found.status is Status.UNKNOWN
+    assert found.reasons == (
+        f"app1: the agent is silent: unknown since {of_time(early)}",
+        "app1: agents 1 and 2 report under this host name, and each is waited for",
+    )
+    back = Seal(OLD, 3, NOW, (SealedTopic(LOGS, NOW, 2),))
+    [found] = verdicts(folded([*said, (back, NOW)]), POLICY, NOW)
+    assert (found.status, len(found.reasons)) == (Status.COMPLETE, 1)
+    [state] = survey(folded(said), POLICY, NOW)
+    assert (state.namesakes, state.is_missed) == ((1, 2), True)
+    assert sentence([state]) == (
+        "1 of 1 expected hosts does not report (silent: app1)."
+        " Agents 1 and 2 report under one host name, app1 (dc1)."
+    )
+    retired = replace(POLICY, roster=Roster(POLICY.roster, ["1"]))
+    [found] = verdicts(folded(said), retired, NOW)
+    assert found.status is Status.COMPLETE
+    [state] = survey(folded(said), retired, NOW)
+    assert (state.namesakes, state.is_missed) == ((), False)
+
+
+@promise("clocks newest agent")
+def test_where_no_log_tells_the_order_both_are_waited_for() -> None:
+    """A topic with several partitions, or one that was made again: until one is silent."""
+    said = [beat(OLD, NOW - MINUTE, HOUR), beat(NEW, NOW - 10)]
+    assert newest(folded(said, {"1": 0, "2": 1})) == [1, 2]
+    said = [beat(OLD, NOW - 2 * SILENCE), beat(NEW, NOW - 10)]
+    assert newest(folded(said, {"1": 0, "2": 1})) == [2]
+
+
+@promise("clocks replaced agent")
+def test_what_a_replaced_agent_had_unread_was_written_before_the_next_began() -> None:
+    """By the next one's clock; one that was set back before says nothing of it."""
+    old = [beat(OLD, NOW - HOUR), beat(OLD, NOW - HOUR + MINUTE)]
+    evidence = folded([*old, beat(NEW, NOW - 10)])
+    assert unread_until(evidence, 1, [1, 2], SILENCE) == NOW - 10
+    assert unread_until(evidence, 2, [1, 2], SILENCE) == 0
+    evidence = folded([beat(OLD, NOW - HOUR, 2 * HOUR), beat(NEW, NOW - 10)])
+    assert unread_until(evidence, 1, [1, 2], SILENCE) == NOW + HOUR + SILENCE
+
+
+def _host_whose_clock_was_ahead(*of_new: Message) -> list[Said]:
+    """The old agent sealed by a clock that was a day ahead, and died; another one began."""
+    died_ms, bucket = NOW - HOUR, NOW - 5 * MINUTE
+    part = Count(LOGS, 1, bucket, MINUTE, 1, 1, 1)
+    ahead_ms = died_ms + 24 * HOUR
+    return [
+        (Delta(OLD, 1, ahead_ms, counts=(part,)), died_ms),
+        (Seal(OLD, 2, ahead_ms, (SealedTopic(LOGS, ahead_ms, 1),)), died_ms),
+        *((message, NOW - 2 * SILENCE) for message in of_new),
+        (Delta(BROKER, 1, NOW, ranges=(Range(LOGS, 0, 0, 1),), counts=(part,)), NOW),
+    ]
+
+
+@promise("6 expected hosts")
+def test_a_bucket_waits_for_the_agent_that_began_last_and_died_too() -> None:
+    """The seals of the one before, of a clock that was ahead, prove nothing of what it had."""
+    early = (SealedTopic(LOGS, NOW - 2 * SILENCE - 1, 0),)
+    said = _host_whose_clock_was_ahead(Seal(NEW, 1, NOW - 2 * SILENCE, early))
+    [found] = verdicts(folded(said), POLICY, NOW)
+    assert found.status is Status.UNKNOWN
+    assert any("the agent is silent: unknown since" in x for x in found.reasons)
+    [state] = survey(folded(said), POLICY, NOW)
+    assert [x.agent for x in state.agents] == [2]
+    assert state.is_missed
+
+
+@promise("6 moment of a seal", "clocks seal")
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_a_seal_vouches_for_nothing_that_came_after_it_was_taken(is_stored: bool) -> None:
+    """The clock was an hour ahead when the agent died; lines of that hour nobody has read."""
+    died_ms = NOW - HOUR
+    bucket = died_ms + HOUR // 2
+    part = Count(LOGS, 1, bucket, MINUTE, 1, 1, 1)
+    ahead_ms = died_ms + 2 * HOUR
+    said: list[Said] = [
+        (Delta(OLD, 1, ahead_ms, counts=(part,)), died_ms),
+        (Seal(OLD, 2, ahead_ms, (SealedTopic(LOGS, ahead_ms, 1),)), died_ms),
+        (Delta(BROKER, 1, NOW, ranges=(Range(LOGS, 0, 0, 1),), counts=(part,)), NOW),
+    ]
+    evidence = folded(said)
+    if is_stored:
+        places = [_where(n, x) for n, x in enumerate(said)]
+        ledger = Ledger()
+        ledger.take([encode(x) for x, _ in said], {}, NOW, places)
+        evidence = ledger.evidence()
+    [found] = verdicts(evidence, POLICY, NOW)
+    assert found.status is Status.UNKNOWN
+    [state] = survey(evidence, POLICY, NOW)
+    assert state.sealed_until == died_ms
+
+
+def _where(offset: int, said: Said) -> Heard:
+    message, taken_ms = said
+    return Heard(TOPIC, "id", 0, offset, message.time_ms, taken_ms, is_live=True)
+
+
+def test_the_ledger_says_the_same() -> None:
+    """In whatever order it takes them, and however often."""
+    said = _host_whose_clock_was_ahead(Heartbeat(NEW, 0, NOW - 2 * SILENCE))
+    places = [
+        Heard(TOPIC, "id", 0, n, x.time_ms, ms, is_live=True) for n, (x, ms) in enumerate(said)
+    ]
+    ledger = Ledger()
+    for chosen in ([3, 1], [2, 0], [1, 2, 3]):
+        values = [encode(said[n][0]) for n in chosen]
+        ledger.take(values, {}, NOW, [places[n] for n in chosen])
+    assert newest(ledger.evidence()) == newest(folded(said)) == [2]

@@ -1,0 +1,160 @@
+"""The roster: a file read strictly, put together with the settings, and taken when it changes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from skidway import settings
+from skidway.audit.collector.roster_file import LOOK_EVERY_S, RosterFile
+from skidway.audit.judgement.roster import Entry, Roster, read_file
+from skidway.audit.settings import AuditSettings
+from skidway.errors import ConfigurationRefused
+from support.clock import ManualClock
+from support.promises import promise
+
+GOOD = """\
+hosts:
+  - {host: app1, cluster: dc1, topics: [nginx, auth]}
+  - {host: app1, cluster: dc2, topics: [nginx]}
+  - host: app7
+    cluster: dc1
+    retired: true
+"""
+
+
+def written(folder: Path, text: str = GOOD) -> Path:
+    """As a template is put into its place: a new file under the old name."""
+    path, fresh = folder / "roster.yml", folder / "roster.new"
+    fresh.write_text(text)
+    os.replace(fresh, path)
+    return path
+
+
+def test_a_file_names_hosts_by_cluster_and_topic(tmp_path: Path) -> None:
+    """A host may be in several clusters, each with topics of its own."""
+    roster = Roster(read_file(written(tmp_path)))
+    assert roster.hosts("dc1", "nginx") == {"app1"}
+    assert roster.hosts("dc1", "auth") == {"app1"}
+    assert roster.hosts("dc2", "auth") == frozenset()
+    assert roster.clusters("app1") == {"dc1", "dc2"}
+    assert roster.topics("dc1", "app1") == {"nginx", "auth"}
+
+
+def test_a_retired_host_is_retired_in_its_cluster_alone(tmp_path: Path) -> None:
+    """Another host of that name in another cluster is another host."""
+    roster = Roster([*read_file(written(tmp_path)), Entry("app7", "dc2")])
+    assert roster.is_retired("dc1", "app7")
+    assert not roster.is_retired("dc2", "app7")
+    assert not roster.waits_for("dc1", "app7")
+    assert roster.waits_for("dc2", "app7")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("hosts:\n  - {host: a, cluster: dc1, topic: [x]}", "line 2: unknown key 'hosts[0].topic'"),
+        ("host: []", "line 1: unknown key 'host'"),
+        ("", "the key 'hosts' is missing"),
+        ("hosts:\n  - {host: a}", "line 2: the key 'hosts[0].cluster' is missing"),
+        (
+            "hosts:\n  - {host: a, cluster: d}\n  - {host: a, cluster: d}",
+            "host a of cluster d is named twice",
+        ),
+        ("hosts:\n  - {host: a b, cluster: d}", "line 2: 'a b' is no host's name"),
+        ("hosts:\n  - {host: '', cluster: d}", "line 2: '' is no host's name"),
+        ("hosts:\n  - {host: a, cluster: d.e}", "line 2: cluster.name: 'd.e' must be"),
+        ("hosts:\n  - {host: a, cluster: d, topics: ['ng.*']}", "line 2: host a: 'ng.*' is no"),
+        ("hosts:\n  - {host: a, cluster: d, retired: soon}", "line 2: hosts[0].retired must be"),
+        ("hosts: [", "line 1"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence_with_its_place(
+    tmp_path: Path, text: str, words: str
+) -> None:
+    """File, and line or host."""
+    path = written(tmp_path, text)
+    with pytest.raises(ConfigurationRefused) as refused:
+        read_file(path)
+    assert words in str(refused.value)
+    assert str(path) in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_settings_and_file_add_up(tmp_path: Path) -> None:
+    """The settings' hosts hold in every cluster; retired anywhere is retired."""
+    loaded = settings.load(
+        AuditSettings,
+        None,
+        ["bootstrap.servers=a:1", f"roster.file={written(tmp_path)}", "roster.nginx=extra,app9",
+         "retired=app9"],
+    )  # fmt: skip
+    assert loaded.roster_file is not None
+    roster = loaded.policy(read_file(loaded.roster_file)).roster
+    assert roster.hosts("dc1", "nginx") == {"app1", "extra"}
+    assert roster.hosts("dc3", "nginx") == {"extra"}
+    assert roster.is_retired("dc2", "app9")
+
+
+def test_the_files_key_may_be_nested_beside_topics(tmp_path: Path) -> None:
+    """`roster: {file: ..., nginx: ...}` is the file and a topic, not two topics."""
+    config = tmp_path / "audit.yml"
+    config.write_text("bootstrap.servers: a:1\nroster:\n  file: /r.yml\n  nginx: app1\n")
+    loaded = settings.load(AuditSettings, config)
+    assert loaded.roster_file == Path("/r.yml")
+    assert loaded.roster == {"nginx": "app1"}
+
+
+@promise("6 expected hosts")
+@pytest.mark.parametrize("entries", [(), (Entry("app7", "dc1", retired=True),)])
+def test_a_roster_without_a_host_that_must_report_says_nothing(entries: tuple[Entry, ...]) -> None:
+    """Then every agent ever heard of is expected: an emptied file makes no verdict better."""
+    roster = Roster(entries)
+    assert roster.is_silent
+    assert roster.expects("dc1", "nginx", "anybody")
+    assert roster.expects("dc1", "nginx", "app7") == (not entries)
+
+
+def test_without_topics_a_host_is_expected_wherever_it_speaks() -> None:
+    """The roster needs not repeat what the agent itself says."""
+    roster = Roster([Entry("a", "dc1"), Entry("b", "dc1", frozenset({"nginx"}))])
+    assert roster.expects("dc1", "auth", "a")
+    assert not roster.expects("dc1", "auth", "b")
+    assert not roster.expects("dc2", "auth", "a")
+    assert roster.hosts("dc1", "auth") == frozenset()
+
+
+def test_a_changed_file_is_taken_and_a_bad_one_is_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last good one holds; why is said once, and until the file is good again."""
+    clock = ManualClock()
+    file = RosterFile(written(tmp_path), clock)
+    assert len(file.entries) == 3
+    written(tmp_path, GOOD.replace("app7", "app8"))
+    assert not file.look(), "not asked of the file system again and again"
+    clock.advance(LOOK_EVERY_S)
+    assert file.look()
+    assert {x.host for x in file.entries} == {"app1", "app8"}
+    written(tmp_path, "hosts: 1")
+    for _ in range(3):
+        clock.advance(LOOK_EVERY_S)
+        assert not file.look()
+        assert "hosts must be a list" in (file.problem or "")
+    assert {x.host for x in file.entries} == {"app1", "app8"}
+    (tmp_path / "roster.yml").unlink()
+    clock.advance(LOOK_EVERY_S)
+    assert not file.look()
+    assert "cannot read" in (file.problem or "")
+    written(tmp_path)
+    clock.advance(LOOK_EVERY_S)
+    assert file.look()
+    assert file.problem is None
+
+
+def test_no_program_starts_with_a_bad_file(tmp_path: Path) -> None:
+    """There is no last good one yet."""
+    with pytest.raises(ConfigurationRefused, match="cannot read"):
+        RosterFile(tmp_path / "none.yml", ManualClock())

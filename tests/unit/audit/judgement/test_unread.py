@@ -1,0 +1,168 @@
+"""Messages of a newer version on the audit topic: never passed over, and read once they can be."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from skidway.audit.evidence.ledger import Ledger, Position
+from skidway.audit.judgement import acceptances
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.topic_judgement import TopicJudgement, verdicts
+from skidway.audit.judgement.verdict import Status
+from skidway.audit.topic import messages
+from skidway.audit.topic.messages import (
+    Announcement,
+    Certainty,
+    Count,
+    Delta,
+    Loss,
+    Message,
+    Range,
+    SchemaUnknown,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+)
+from skidway.kafka.types import TopicPartition
+from skidway.schemas import single_object
+from support.audit_senders import BROKER, LOGS
+from support.promises import promise
+
+AGENT = Sender(Tier.AGENT, "dc1", "7", "h1", 1)
+COUNT = Count(LOGS, 7, 100, 100, 3, 30, -5)
+POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0, silence_ms=500, ahead_ms=50)
+GOOD: list[Message] = [
+    Delta(AGENT, 1, 150, counts=(COUNT,)),
+    Seal(AGENT, 2, 201, (SealedTopic(LOGS, 200, 1),)),
+    Delta(BROKER, 1, 201, (Range(LOGS, 0, 0, 3),), (COUNT,)),
+]
+"""A bucket that is complete."""
+
+LOSS = Loss(LOGS, 7, 3, 0, 9, Certainty.LOST, "the file vanished", 100, 100)
+SAID_LATER = [
+    Delta(AGENT, 3, 250, losses=(LOSS,)),
+    Announcement(1, 8, 1, "h1", "/x", 1, 1, b"f", 4, LOGS),
+    Seal(AGENT, 3, 250, (SealedTopic(LOGS, 240, 2),)),
+]
+TP, OTHER = TopicPartition("_skidway_audit", 0), TopicPartition("dc2._skidway_audit", 0)
+
+
+def _newer() -> single_object.Messages:
+    """The schemas of a version in which every message has one more field."""
+    texts = []
+    for name in ("Audit", "Announcement"):
+        schema = json.loads(single_object.schema_text(name))
+        schema["fields"].append({"name": "mood", "type": "string", "default": "good"})
+        texts.append(json.dumps(schema))
+    root = resources.files("skidway.schemas")
+    kept = [root.joinpath(x).read_text("utf-8") for x in ("audit.avsc", "announcement.avsc")]
+    return single_object.Messages(texts, kept)
+
+
+NEWER = _newer()
+
+
+def encoded(message: Message) -> bytes:
+    """As a program of the newer version writes it."""
+    name, record = single_object.decode(messages.encode(message))
+    return NEWER.encode(name, record | {"mood": "bad"})
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A store that has a complete bucket."""
+    ledger = Ledger(tmp_path / "audit.db")
+    ledger.take([messages.encode(x) for x in GOOD], {TP: Position(17, "id")})
+    [found] = verdicts(ledger.evidence(), POLICY, 300)
+    assert found.status is Status.COMPLETE
+    ledger.close()
+    return tmp_path / "audit.db"
+
+
+@promise("6 newer version")
+@pytest.mark.parametrize("said", SAID_LATER, ids=["a loss", "a file", "a seal"])
+def test_what_a_newer_version_said_leaves_nothing_complete(store: Path, said: Message) -> None:
+    """It may be a loss of that very bucket. The schema is told by its fingerprint, in the verdict
+    of the bucket and of each agent's part."""
+    with pytest.raises(SchemaUnknown) as unknown:
+        messages.decode(encoded(said))
+    ledger = Ledger(store)
+    ledger.take([encoded(said)], {TP: Position(18, "id")})
+    evidence = ledger.evidence()
+    [found] = verdicts(evidence, POLICY, 300)
+    assert found.status is Status.UNKNOWN
+    assert found.reasons[0].startswith("1 audit messages have a schema that this version does not")
+    assert unknown.value.fingerprint in found.reasons[0]
+    part = TopicJudgement(evidence, LOGS, POLICY, 300).agent(7, (100, 100))
+    assert (part.status, part.reasons[0]) == (Status.UNKNOWN, found.reasons[0])
+    assert (ledger.refused_count, ledger.unread()) == (0, {unknown.value.fingerprint: 1})
+    assert not ledger.read_again()
+    ledger.close()
+
+
+@promise("6 newer version")
+def test_what_a_newer_version_said_is_covered_by_no_acceptance_of_before(store: Path) -> None:
+    """Neither in the bucket nor in an agent's part of it: the gate of an upgrade asks that."""
+    ledger = Ledger(store)
+    ledger.take([messages.encode(SAID_LATER[0])])
+    lost = verdicts(ledger.evidence(), POLICY, 300)
+    said = acceptances.acceptances(lost, acceptances.Signature(300, "ada", "the disk died"))
+    ledger.take([messages.encode(x) for x in said])
+    for more, left in ((), Status.COMPLETE), ([encoded(SAID_LATER[1])], Status.UNKNOWN):
+        ledger.take(more)
+        evidence = ledger.evidence()
+        [found] = verdicts(evidence, POLICY, 300)
+        part = TopicJudgement(evidence, LOGS, POLICY, 300).agent(7, (100, 100))
+        assert (found.status, found.residue) == (Status.LOST, left)
+        assert (part.status, part.residue) == (Status.LOST, left)
+    ledger.close()
+
+
+@promise("6 newer version")
+def test_a_version_that_has_the_schema_reads_from_there_on(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In each partition from where the first such message may lie: nothing of it is lost, and what
+    was read twice counts once."""
+    later = [encoded(SAID_LATER[0]), messages.encode(GOOD[2])]
+    ledger = Ledger(store)
+    ledger.take(later, {TP: Position(18, "id"), OTHER: Position(5, "other")})
+    ledger.take([encoded(SAID_LATER[1])], {TP: Position(19, "id"), OTHER: Position(9, "other")})
+    ledger.close()
+    ledger = Ledger(store)
+    assert not ledger.read_again()
+    monkeypatch.setattr(single_object, "shipped", lambda: NEWER)
+    assert ledger.read_again()
+    assert ledger.positions() == {TP: Position(17, "id"), OTHER: Position(0, "other")}
+    assert not ledger.read_again()
+    ledger.take([*later, encoded(SAID_LATER[1])], {TP: Position(19, "id")})
+    [found] = verdicts(ledger.evidence(), POLICY, 300)
+    assert (found.status, found.count(Tier.BROKER)) == (Status.LOST, 3)
+    ledger.close()
+
+
+def test_of_a_topic_made_again_meanwhile_nothing_is_passed_over(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How far the topic of before was read says nothing about it."""
+    ledger = Ledger(store)
+    ledger.take([encoded(SAID_LATER[0])], {TP: Position(40, "made again")})
+    monkeypatch.setattr(single_object, "shipped", lambda: NEWER)
+    assert ledger.read_again()
+    assert ledger.positions() == {TP: Position(0, "made again")}
+    ledger.close()
+
+
+def test_schemas_without_end_are_counted_together(store: Path) -> None:
+    """Whoever writes anything to the topic fills no store with it."""
+    ledger = Ledger(store)
+    ledger.take([b"\xc3\x01" + number.to_bytes(8) for number in range(1, 200)])
+    assert len(ledger.unread()) == 65
+    assert sum(ledger.unread().values()) == 199
+    assert "199 audit messages" in verdicts(ledger.evidence(), POLICY, 300)[0].reasons[0]
+    ledger.close()

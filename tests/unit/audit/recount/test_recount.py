@@ -1,0 +1,666 @@
+"""Recounting rows, on an output made by hand."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any
+
+import google_crc32c
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from skidway.audit.commands import publication
+from skidway.audit.counts import checksum
+from skidway.audit.counts.counts import Counts
+from skidway.audit.counts.deltas import number_deltas
+from skidway.audit.evidence.evidence import FOREVER, Evidence
+from skidway.audit.evidence.ledger import DATABASE, Ledger
+from skidway.audit.output import Entry, open_output
+from skidway.audit.output.local import LocalOutput
+from skidway.audit.recount import manifests, recount
+from skidway.audit.recount.faults import HOUR_MS, Fault, Kind, Whereabouts
+from skidway.audit.recount.manifests import Committed, ManifestUnreadable
+from skidway.audit.recount.recount import Recounted
+from skidway.audit.reports import recount_report
+from skidway.audit.topic.messages import Delta, Range, Sender, Tier, decode, encode
+from skidway.audit.topic.recount_result import RecountResult
+from skidway.cli.commands import main
+from skidway.errors import ConfigurationRefused
+from skidway.kafka.columns import Origins
+from support.audit_senders import LOGS
+from support.fold import Fold
+from support.promises import promise
+
+TOPIC = "dc1.logs"
+PRODUCER = f"/out/{TOPIC}"
+MINUTE = 60_000
+HOUR = "dt=1970-01-01/hour=00"
+
+
+def _origins(first: int, count: int) -> Origins:
+    positions = (np.arange(count, dtype=np.int64) + first) * 10
+    return Origins(np.full(count, 7), np.full(count, 3), positions, np.full(count, 10))
+
+
+class Output:
+    """An output directory, and what hdfs and the agent say of it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.loads = root, 0
+        self.agent, self.hdfs = Counts(MINUTE), Counts(MINUTE)
+
+    def load(
+        self, first: int, count: int, *, kind: str = "rows", moved: bool = True,
+        said: int | None = None, hour: int = 0,
+    ) -> str:  # fmt: skip
+        """A committed load of one file; `said`: how many records the tiers claim."""
+        self.loads += 1
+        begin = hour * HOUR_MS + 5 * MINUTE
+        origins, times = _origins(first, count), np.full(count, begin + first, np.int64)
+        folder, name = {
+            "rows": (TOPIC, "part"), "rejects": (f"_skidway/{TOPIC}/rejects", "reject"),
+        }[kind]  # fmt: skip
+        there = f"dt=1970-01-01/hour={hour:02}"
+        path = f"{folder}/{there}/{name}-{self.loads}-0-{first}.parquet"
+        staged = f"_skidway/{TOPIC}/staging/{self.loads}-x/part.parquet"
+        data = _parquet(origins, times, kind)
+        self.put(path if moved else staged, data)
+        claimed = count if said is None else said
+        for counts in (self.agent, self.hdfs):
+            counts.add(LOGS, np.full(claimed, times[0]), _origins(first, claimed))
+        total = checksum.total(
+            checksum.record_hash(origins.agent, origins.file, origins.first, origins.length)
+        )
+        file = {
+            "kind": kind, "path": path, "staged": staged, "rows": count, "checksum": total,
+            "length": len(data), "crc32c": google_crc32c.value(data),
+        }  # fmt: skip
+        counted = {"agent": 7, "bucket": begin}
+        self.commit(
+            files=[file],
+            partitions=[{"partition": 0, "first": first, "end": first + count}],
+            audit={"bucket_ms": MINUTE, "deltas": [{"counts": [counted]}]},
+        )
+        return path
+
+    def put(self, path: str, data: bytes) -> None:
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_bytes(data)
+
+    def commit(self, **parts: Any) -> None:
+        manifest = {
+            "format": 1, "number": self.loads, "producer": PRODUCER, "partitions": [], "files": [],
+            "source": {"cluster": "dc1", "cluster_id": "cid", "topic": "logs", "topic_id": "tid"},
+            "audit": {"bucket_ms": MINUTE, "deltas": []},
+        } | parts  # fmt: skip
+        path = f"_skidway/{TOPIC}/{self.loads:020}.json"
+        self.put(path, json.dumps(manifest).encode())
+
+    def messages(self) -> list[Delta]:
+        agent = Sender(Tier.AGENT, "dc1", "7", "h", 1)
+        hdfs = Sender(Tier.HDFS, "offline", PRODUCER, "h", 1)
+        covered = [Range(LOGS, 0, 0, 9)]
+        return [
+            *number_deltas(agent, 5, 0, self.agent, {}).deltas,
+            *number_deltas(hdfs, 5, 0, self.hdfs, {}, ranges=covered).deltas,
+        ]
+
+    def evidence(self) -> Evidence:
+        return Fold(self.messages()).evidence()
+
+    def recount(self, output: Any = None, since_ms: int | None = None) -> Recounted:
+        output = output or LocalOutput(str(self.root))
+        [topic] = recount.topics(output)
+        return recount.recount(output, manifests.head(output, topic), since_ms)
+
+    def compared(self) -> recount_report.Compared:
+        found = self.recount()
+        return [(found, recount.compare(found, self.evidence(), tuple(Tier)))]
+
+
+def _parquet(origins: Origins, times: Any, kind: str = "rows") -> bytes:
+    count = len(times)
+    columns = {
+        "message": pa.array([f"line {x}" for x in origins.first.tolist()]),
+        "_agent": pa.array(origins.agent),
+        "_file_id": pa.array(origins.file),
+        "_offset": pa.array(origins.first),
+        "_length": pa.array(origins.length),
+        "_partition": pa.array(np.zeros(count, np.int32)),
+        "_kafka_offset": pa.array(origins.first // 10),
+    }
+    if kind == "rows":
+        columns["_timestamp"] = pa.array(times).cast(pa.timestamp("ms", "UTC"))
+    else:
+        columns["timestamp_ms"] = pa.array(times)
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns), buffer, compression="none", use_dictionary=False)
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> Output:
+    return Output(tmp_path)
+
+
+@promise("6 two ways")
+def test_rows_that_are_what_was_counted_agree(output: Output) -> None:
+    """Rows and rejects together, over several loads."""
+    output.load(0, 100)
+    output.load(100, 50)
+    output.load(150, 5, kind="rejects")
+    compared = output.compared()
+    assert recount_report.is_good(compared)
+    assert (
+        recount_report.sentence(compared) == "The 155 rows of 1 topic are what every tier counted."
+    )
+    [row] = recount_report.table(compared)
+    assert (row["loads"], row["files"], row["rows"], row["verdict"]) == (3, 3, 155, "agrees")
+
+
+def test_files_that_were_not_moved_into_place_yet_count(output: Output) -> None:
+    """The manifest commits them; where they lie is the loader's next step."""
+    output.load(0, 10, moved=False)
+    assert recount_report.is_good(output.compared())
+
+
+@pytest.mark.parametrize(
+    ("rows", "said", "words"),
+    [
+        (10, 12, "2 of the 12 records that hdfs counted are no rows"),
+        (12, 10, "there are 2 more rows than the 10 of hdfs"),
+    ],
+)
+def test_a_row_too_few_or_too_many_is_found(
+    output: Output, rows: int, said: int, words: str
+) -> None:
+    """Although the manifest itself claims what the file has."""
+    output.load(0, rows, said=said)
+    compared = output.compared()
+    assert not recount_report.is_good(compared)
+    [topic] = recount_report.document(compared)["topics"]
+    assert any(words in reason for reason in topic["why"])
+    assert {x["tier"] for x in topic["differences"]} == {"agent", "hdfs"}
+
+
+@promise("6 two ways")
+def test_lines_that_are_not_loaded_yet_are_no_difference(output: Output) -> None:
+    """What agents have counted since the load is for the report to judge; where hdfs has counted
+    more than there are rows, or agents have counted fewer, the recount names it."""
+    output.load(0, 10)
+    later = (np.full(5, 5 * MINUTE), _origins(10, 5)), (np.full(5, 9 * MINUTE), _origins(15, 5))
+    for times, origins in later:  # of a bucket that has rows, and of one that has none
+        output.agent.add(LOGS, times, origins)
+    assert recount_report.is_good(output.compared())
+    output.hdfs.add(LOGS, *later[1])
+    [(_, differences)] = output.compared()
+    assert {(x.bucket[0], x.tier) for x in differences} == {
+        (9 * MINUTE, Tier.HDFS), (9 * MINUTE, Tier.AGENT)
+    }  # fmt: skip
+    output.hdfs.add(LOGS, np.full(8, 5 * MINUTE), _origins(20, 8))
+    [(_, differences)] = output.compared()
+    assert (5 * MINUTE, Tier.AGENT) in {(x.bucket[0], x.tier) for x in differences}
+
+
+def the_fault(found: Recounted) -> Fault:
+    [fault] = found.faults.kept
+    return fault
+
+
+PLACE = Whereabouts("1970-01-01T00", (7,), 0, 0, 10)
+"""Of the first ten rows."""
+
+
+def test_a_file_changed_behind_the_manifest_is_found(output: Output) -> None:
+    """As many rows, of other records: the bytes are not those that were committed."""
+    path = output.load(0, 10)
+    output.put(path, _parquet(_origins(5, 10), np.full(10, 5 * MINUTE)))
+    fault = the_fault(output.recount())
+    assert (fault.kind, fault.path, fault.place) == (Kind.DAMAGED, path, PLACE)
+    assert (
+        "it had 10 rows of load 1 (hour 1970-01-01T00, agent 7, partition 0, offsets 0 to 9)"
+        in fault.sentence
+    )
+
+
+@promise("6 recount")
+def test_a_changed_byte_of_any_column_is_found(output: Output) -> None:
+    """Rows whose origins are untouched and whose text is another one are other rows."""
+    path = output.load(0, 10)
+    data = (output.root / path).read_bytes()
+    output.put(path, data.replace(b"line 50", b"line 5O"))
+    found = output.recount()
+    assert (the_fault(found).kind, found.rows) == (Kind.DAMAGED, 10)
+    assert "has other bytes than those that were committed (CRC-32C" in the_fault(found).sentence
+
+
+def test_a_file_of_another_length_is_found(output: Output) -> None:
+    """Bytes behind the end are no Parquet, and too few none either."""
+    path = output.load(0, 10)
+    data = (output.root / path).read_bytes()
+    output.put(path, data[:-1])
+    fault = the_fault(output.recount())
+    assert f"has {len(data) - 1} bytes instead of {len(data)}" in fault.sentence
+
+
+def test_rows_that_the_loader_itself_wrote_wrongly_are_found(output: Output) -> None:
+    """The bytes are those of the manifest, the rows are not."""
+    path = output.load(0, 10)
+    other = _parquet(_origins(5, 10), np.full(10, 5 * MINUTE))
+    manifest = output.root / f"_skidway/{TOPIC}/{1:020}.json"
+    content = json.loads(manifest.read_text())
+    content["files"][0] |= {"length": len(other), "crc32c": google_crc32c.value(other)}
+    manifest.write_text(json.dumps(content))
+    output.put(path, other)
+    assert the_fault(output.recount()).kind is Kind.OTHER_ROWS
+
+
+def test_every_column_is_read(output: Output) -> None:
+    """Bytes that were committed and hold a column that nobody can read are no rows."""
+    path = output.load(0, 10)
+    data = (output.root / path).read_bytes()
+    broken = data.replace(b"\x07\0\0\0line 50", b"\xff\xff\xff\x7fline 50")
+    assert broken != data
+    manifest = output.root / f"_skidway/{TOPIC}/{1:020}.json"
+    content = json.loads(manifest.read_text())
+    content["files"][0]["crc32c"] = google_crc32c.value(broken)
+    manifest.write_text(json.dumps(content))
+    output.put(path, broken)
+    assert the_fault(output.recount()).kind is Kind.UNREADABLE
+
+
+@promise("6 recount")
+def test_a_file_that_is_gone_or_no_parquet_is_named(output: Output) -> None:
+    """Of whichever load it is; the rest is still recounted."""
+    gone, broken = output.load(0, 10), output.load(10, 10)
+    output.load(20, 10)
+    (output.root / gone).unlink()
+    output.put(broken, b"not parquet")
+    found = output.recount()
+    assert [(x.kind, x.path, x.place.hour, x.place.first) for x in found.faults.kept] == [
+        (Kind.GONE, gone, "1970-01-01T00", 0),
+        (Kind.DAMAGED, broken, "1970-01-01T00", 10),
+    ]
+    assert found.rows == 10
+    assert f"{gone} is gone, with 10 rows of load 1 (hour" in found.faults.kept[0].sentence
+
+
+@promise("6 recount")
+def test_a_file_beside_those_of_the_manifests_is_named(output: Output) -> None:
+    """Who reads the directory takes its rows, though nobody committed them."""
+    output.load(0, 10)
+    path = f"{TOPIC}/{HOUR}/other.parquet"
+    output.put(path, _parquet(_origins(30, 5), np.full(5, 5 * MINUTE)))
+    compared = output.compared()
+    assert not recount_report.is_good(compared)
+    [topic] = recount_report.document(compared)["topics"]
+    assert topic["faults"] == [
+        {
+            "kind": "unnamed", "path": path, "hour": "1970-01-01T00", "agents": [7],
+            "partition": 0, "first": 30, "end": 35,
+            "reason": f"{path} is named by no manifest, but who reads the directory takes it "
+            "(hour 1970-01-01T00, agent 7, partition 0, offsets 30 to 34)",
+        }
+    ]  # fmt: skip
+    [line] = recount_report.faults(compared)
+    assert line == topic["faults"][0]["reason"]
+
+
+def test_the_command_says_it_by_status_line_and_document(
+    output: Output, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """0 while everything is as committed, 1 with a line for each file with which it is not."""
+    path = output.load(0, 10)
+    store = tmp_path_factory.mktemp("store")
+    ledger = Ledger(store / DATABASE)
+    ledger.take(map(encode, output.messages()))
+    ledger.close()
+    command = ["audit", "recount", "--store", str(store), "--output", str(output.root)]
+    assert main(command) == 0
+    output.put(f"{TOPIC}/{HOUR}/copy.parquet", (output.root / path).read_bytes())
+    assert main(command) == 1
+    assert f"\n{TOPIC}/{HOUR}/copy.parquet is named by no manifest; it" in capsys.readouterr().out
+    assert main([*command, "--json"]) == 1
+    [topic] = json.loads(capsys.readouterr().out)["topics"]
+    assert (topic["verdict"], topic["rows"], topic["more_faults"]) == ("differs", 10, 0)
+    assert [fault["kind"] for fault in topic["faults"]] == ["twice"]
+    assert main([*command, "--topic", "logs"]) == 1
+    assert main([*command, "--topic", "other"]) == 2
+
+
+@promise("6 recount")
+@pytest.mark.parametrize("folder", [f"{TOPIC}/{HOUR}", f"{TOPIC}/dt=1970-01-02/hour=00"])
+def test_a_file_that_was_copied_is_named_with_its_original(output: Output, folder: str) -> None:
+    """In its own hour or in another one: its rows stand there twice."""
+    path = output.load(0, 10)
+    output.put(f"{folder}/copy.parquet", (output.root / path).read_bytes())
+    fault = the_fault(output.recount())
+    assert (fault.kind, fault.path) == (Kind.TWICE, f"{folder}/copy.parquet")
+    assert f"it is a copy of {path}, whose 10 rows are there twice" in fault.sentence
+
+
+def test_a_file_of_the_same_length_is_no_copy(output: Output) -> None:
+    """Its rows are others: whoever moves it away loses them."""
+    path = output.load(0, 10)
+    data = bytearray((output.root / path).read_bytes())
+    data[len(data) // 2] ^= 1
+    output.put(f"{TOPIC}/{HOUR}/other.parquet", bytes(data))
+    assert the_fault(output.recount()).kind is Kind.UNNAMED
+
+
+def test_an_output_is_held_against_its_newest_epoch(output: Output) -> None:
+    """What one that was removed had counted is replaced."""
+    output.load(0, 10)
+    *_, hdfs = output.messages()
+    removed = replace(hdfs, sender=replace(hdfs.sender, epoch=1), counts=())
+    said = [*output.messages()[:-1], removed, replace(hdfs, sender=replace(hdfs.sender, epoch=2))]
+    found = output.recount()
+    assert recount.compare(found, Fold(said).evidence(), (Tier.HDFS,)) == []
+
+
+def test_a_topic_of_which_nothing_is_left_is_named(
+    output: Output, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rows and manifests are gone, and other topics agree; also where rows lie there by names that
+    no loader gives."""
+    path = output.load(0, 10)
+    store = tmp_path_factory.mktemp("store")
+    ledger = Ledger(store / DATABASE)
+    messages = [_of_output(each, output.root) for each in output.messages()]
+    ledger.take(map(encode, messages))
+    ledger.close()
+    data = (output.root / path).read_bytes()
+    shutil.rmtree(output.root / TOPIC)
+    shutil.rmtree(output.root / "_skidway" / TOPIC)
+    command = ["audit", "recount", "--store", str(store), "--output", str(output.root)]
+    assert main(command) == 1
+    assert f"no manifest of {TOPIC} is there" in capsys.readouterr().out
+    output.put(f"{TOPIC}/rows1.parquet", data)
+    assert main([*command, "--topic", "logs"]) == 1
+    assert "rows1.parquet" in capsys.readouterr().out
+    assert main([*command, "--json"]) == 1
+    [named] = json.loads(capsys.readouterr().out)["topics"]
+    assert named["topic"] == TOPIC
+    assert main([*command, "--topic", "nothing"]) == 2
+    config = store / "audit.yml"
+    config.write_text(
+        f"bootstrap.servers: 127.0.0.1:1\nstore.dir: {store}\n"
+        f"retired.places: ['hdfs {output.root}/{TOPIC}']\n"
+    )
+    shutil.rmtree(output.root / TOPIC)
+    assert main([*command, "--config", str(config)]) == 1
+    assert TOPIC not in capsys.readouterr().out
+
+
+def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
+    output: Output, tmp_path: Path
+) -> None:
+    """Also where all that was counted of it is older than what the night's recount looks at."""
+    output.load(0, 10)
+    ledger = Ledger()
+    ledger.take(encode(_of_output(each, output.root)) for each in output.messages())
+    shutil.rmtree(output.root / "_skidway" / TOPIC)
+    evidence = ledger.evidence((FOREVER[1] - 1, FOREVER[1]))
+    rows = open_output(str(output.root))
+    [found] = recount.expected(rows, [manifests.head(rows, TOPIC)], evidence).values()
+    assert found == Committed(TOPIC, LOGS, f"{output.root}/{TOPIC}")
+    shutil.rmtree(output.root / TOPIC)
+    assert recount.expected(rows, [], evidence) == {TOPIC: found}
+
+
+def _of_output(message: Delta, root: Path) -> Delta:
+    """As the loader of that output says it."""
+    if message.sender.tier is not Tier.HDFS:
+        return message
+    return replace(message, sender=replace(message.sender, producer=f"{root}/{TOPIC}"))
+
+
+def test_rows_behind_a_link_to_a_directory_are_found(output: Output, tmp_path: Path) -> None:
+    """Readers follow it; a link back to where it lies is followed by nobody."""
+    path = output.load(0, 10)
+    elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere" / "hour=05"
+    elsewhere.mkdir(parents=True)
+    (elsewhere / "copy.parquet").write_bytes((output.root / path).read_bytes())
+    (output.root / TOPIC / "dt=2026-11-21").symlink_to(elsewhere.parent)
+    (output.root / TOPIC / "round").symlink_to(output.root / TOPIC)
+    fault = the_fault(output.recount())
+    assert (fault.kind, fault.path) == (Kind.TWICE, f"{TOPIC}/dt=2026-11-21/hour=05/copy.parquet")
+
+
+def test_a_name_that_is_no_text_is_named(output: Output) -> None:
+    """With its bytes; the rest is counted all the same."""
+    output.load(0, 10)
+    (output.root / TOPIC / os.fsdecode(b"\xff.parquet")).write_bytes(b"rows")
+    fault = the_fault(output.recount())
+    assert fault.path == f"{TOPIC}/\\xff.parquet"
+
+
+def test_a_copy_among_the_rejects_is_named(output: Output) -> None:
+    """Rejects have arrived as rows have; they are listed alike."""
+    path = output.load(0, 10, kind="rejects")
+    output.put(f"{path}.again", (output.root / path).read_bytes())
+    assert the_fault(output.recount()).kind is Kind.TWICE
+
+
+def test_a_file_that_two_loads_name_is_named(output: Output) -> None:
+    """Then one of them has no rows of its own."""
+    path = output.load(0, 10)
+    [file] = json.loads((output.root / f"_skidway/{TOPIC}/{1:020}.json").read_text())["files"]
+    output.loads += 1
+    output.commit(files=[file])
+    assert the_fault(output.recount()).sentence == f"{path} is named by load 1 and by load 2"
+
+
+@pytest.mark.parametrize("name", ["_SUCCESS", ".part.crc", ".hive-staging/x", "x._COPYING_"])
+def test_what_readers_pass_over_is_no_fault(output: Output, name: str) -> None:
+    """Spark and Hive leave such names alone."""
+    output.load(0, 10)
+    output.put(f"{TOPIC}/{HOUR}/{name}", b"x")
+    assert recount_report.is_good(output.compared())
+
+
+def test_what_a_loader_is_staging_is_no_fault(output: Output) -> None:
+    """Of a load that has no manifest yet, and never may have one."""
+    output.load(0, 10)
+    output.put(f"_skidway/{TOPIC}/staging/2-y/part.parquet", b"half")
+    assert recount_report.is_good(output.compared())
+
+
+class Moving(LocalOutput):
+    """An output in which a loader does something just before a look."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(str(root))
+        self.before_files: Callable[[], object] | None = None
+        self.before_open: Callable[[], object] | None = None
+
+    def files(self, path: str) -> Iterator[Entry]:
+        if path == TOPIC and self.before_files is not None:
+            self.before_files()
+        return super().files(path)
+
+    def open(self, path: str) -> IO[bytes] | None:
+        if "staging" in path and self.before_open is not None:
+            self.before_open()
+        return super().open(path)
+
+
+@promise("6 recount")
+def test_a_load_that_is_committed_meanwhile_is_no_fault(output: Output) -> None:
+    """Its manifest came behind the look at the manifests, and its files before the listing."""
+    output.load(0, 10)
+    moving = Moving(output.root)
+    moving.before_files = lambda: output.load(10, 10)
+    found = output.recount(moving)
+    assert (found.faults.kept, found.loads, found.rows) == ([], 1, 10)
+
+
+def test_what_is_loaded_meanwhile_is_no_difference(output: Output) -> None:
+    """Its counts are heard before its rows are read: the next recount judges those buckets, and
+    this one all others."""
+    output.load(0, 10)
+    output.load(20, 10, hour=3, said=11)
+    found = output.recount()
+    output.load(40, 10)
+    assert {x.bucket[0] for x in recount.compare(found, output.evidence(), tuple(Tier))} == {
+        5 * MINUTE, 3 * HOUR_MS + 5 * MINUTE
+    }  # fmt: skip
+    since = recount.loaded_since(LocalOutput(str(output.root)), found)
+    differences = recount.compare(found, output.evidence(), tuple(Tier), since)
+    assert {x.bucket[0] for x in differences} == {3 * HOUR_MS + 5 * MINUTE}
+
+
+@promise("6 recount")
+def test_a_file_that_is_moved_meanwhile_is_no_fault(output: Output) -> None:
+    """Not in its place at the first look, not where it was staged at the second: at the third it
+    is in its place."""
+    path = output.load(0, 10, moved=False)
+
+    def move() -> None:
+        (output.root / path).parent.mkdir(parents=True)
+        (output.root / f"_skidway/{TOPIC}/staging/1-x/part.parquet").rename(output.root / path)
+
+    moving = Moving(output.root)
+    moving.before_open = move
+    found = output.recount(moving)
+    assert (found.faults.kept, found.rows) == ([], 10)
+
+
+def test_side_files_are_checked_like_rows(output: Output) -> None:
+    """Marks that are damaged or gone would drop lines or double them at the next load."""
+    output.load(0, 10)
+    output.loads += 1
+    side = f"_skidway/{TOPIC}/marks/{2:020}.parquet"
+    file = {
+        "kind": "marks", "path": side, "staged": "x", "rows": 1, "checksum": 0, "length": 5,
+        "crc32c": google_crc32c.value(b"marks"),
+    }  # fmt: skip
+    output.commit(files=[file])
+    assert the_fault(output.recount()).kind is Kind.GONE
+    output.put(side, b"marks")
+    assert output.recount().faults.kept == []
+    output.put(side, b"other")
+    assert the_fault(output.recount()).kind is Kind.DAMAGED
+
+
+def test_rows_without_any_manifest_are_named(output: Output) -> None:
+    """A topic whose manifests are gone is not one that has nothing to recount."""
+    path = output.load(0, 10)
+    shutil.rmtree(output.root / "_skidway")
+    found = output.recount()
+    assert [fault.path for fault in found.faults.kept] == [f"_skidway/{TOPIC}", path]
+    assert not recount_report.is_good([(found, recount.compare(found, output.evidence(), []))])
+
+
+def test_other_folders_beside_the_topics_are_left_alone(output: Output) -> None:
+    """They are none of ours, whatever is in them."""
+    output.load(0, 10)
+    output.put("reports/dt=2026-01-01/summary.csv", b"x")
+    assert recount_report.is_good(output.compared())
+
+
+def test_of_very_many_faults_the_first_are_named(
+    output: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others are counted: a recount's memory does not grow with what is wrong."""
+    monkeypatch.setattr("skidway.audit.recount.faults.FAULTS_MAX", 3)
+    for first in range(5):
+        (output.root / output.load(first, 1)).unlink()
+    found = output.recount()
+    assert (len(found.faults.kept), found.faults.more) == (3, 2)
+    assert list(found.faults.sentences())[-1] == "2 more faults of this kind or another"
+
+
+def test_a_missing_manifest_is_named(output: Output) -> None:
+    """A hole in the chain of loads, however wide."""
+    output.load(0, 10)
+    output.loads += 1
+    output.load(10, 10)
+    assert list(output.recount().faults.sentences()) == ["manifest 2 of dc1.logs is missing"]
+    output.loads += 2
+    output.load(20, 10)
+    [_, wide] = output.recount().faults.sentences()
+    assert wide == "manifests 4 to 5 of dc1.logs are missing"
+
+
+def test_a_manifest_that_cannot_be_understood_stops_the_recount(output: Output) -> None:
+    """Guessing which files belong would be no second way to the verdict."""
+    for parts in ({"format": 2}, {"number": 2}, {"files": None}, {"files": [{}]}, {"source": {}}):
+        output.loads = 1
+        output.commit(**parts)
+        with pytest.raises(ManifestUnreadable):
+            output.recount()
+
+
+def test_nothing_to_recount_is_no_agreement(tmp_path: Path) -> None:
+    """An empty directory proves nothing."""
+    assert recount.topics(LocalOutput(str(tmp_path))) == []
+    assert not recount_report.is_good([])
+    assert "no committed load" in recount_report.sentence([])
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/x", "/nowhere/at/all"])
+def test_an_output_that_cannot_be_is_refused(url: str) -> None:
+    """One sentence."""
+    with pytest.raises(ConfigurationRefused, match="--output"):
+        open_output(url)
+
+
+def test_the_hours_since_a_moment_are_counted_alone(output: Output) -> None:
+    """What lies before is listed and not read, so a night's recount is as dear as a day's rows."""
+    old, new = output.load(0, 100), output.load(100, 50, hour=2)
+    (output.root / old).write_bytes(b"x" * (output.root / old).stat().st_size)
+    found = output.recount(since_ms=2 * HOUR_MS)
+    assert (found.rows, found.files, list(found.faults.sentences())) == (50, 2, [])
+    ledger = Ledger()
+    ledger.take(map(encode, output.messages()))
+    evidence = ledger.evidence((2 * HOUR_MS, 1 << 62))
+    assert recount.compare(found, evidence, tuple(Tier)) == []
+    (output.root / old).unlink()
+    (output.root / new).write_bytes(b"y")
+    found = output.recount(since_ms=2 * HOUR_MS)
+    assert [fault.kind for fault in found.faults.kept] == [Kind.DAMAGED]
+
+
+def test_what_was_found_comes_as_a_message(output: Output) -> None:
+    """With the first reasons in words; the collector has it from there."""
+    output.load(0, 100)
+    [good] = recount_report.results(output.compared(), "/out", None, 5)
+    assert (good.is_good, good.source, good.rows, good.reasons) == (True, LOGS, 100, ())
+    path = output.load(100, 50)
+    (output.root / path).unlink()
+    [bad] = recount_report.results(output.compared(), "/out", HOUR_MS, 6)
+    assert not bad.is_good
+    assert (bad.faults, bad.differences) == (1, 2)
+    assert bad.reasons[0].startswith(f"{path} is gone, with 50 rows of load 2")
+    for result in (good, bad):
+        assert decode(encode(result)) == result
+
+
+def test_the_collector_is_told_what_a_night_s_recount_found(
+    output: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One message a topic, with the moment from which rows were counted again."""
+    output.load(0, 100)
+    output.load(100, 50, hour=2)
+    store = tmp_path / "store"
+    store.mkdir()
+    ledger = Ledger(store / DATABASE)
+    ledger.take(map(encode, output.messages()))
+    ledger.close()
+    said: list[bytes] = []
+    monkeypatch.setattr(publication, "say", lambda args, settings, values, *_: said.extend(values))
+    given = ["--store", str(store), "--output", str(output.root)]
+    assert main(["audit", "recount", *given, "--since", "1970-01-01T02:30:00Z", "--tell"]) == 0
+    [result] = map(decode, said)
+    assert isinstance(result, RecountResult)
+    assert (result.since_ms, result.rows, result.output) == (2 * HOUR_MS, 50, str(output.root))
+    assert result.is_good

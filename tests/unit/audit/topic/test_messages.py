@@ -1,0 +1,127 @@
+"""Audit messages as bytes."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skidway.audit.topic import messages
+from skidway.audit.topic.messages import (
+    Announcement,
+    Bounds,
+    Certainty,
+    Count,
+    Delta,
+    Gap,
+    Heartbeat,
+    Loss,
+    Message,
+    MessageRefused,
+    Range,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+)
+from skidway.kafka.source import Source
+from skidway.schemas import single_object
+
+longs = st.integers(-(2**63), 2**63 - 1)
+ints = st.integers(-(2**31), 2**31 - 1)
+words = st.text(max_size=8)
+maybe = st.none() | longs
+times = st.integers(0, 2**41)
+sources = st.builds(Source, words, words, words, words)
+bounds = st.builds(Bounds, longs, longs)
+senders = st.builds(Sender, st.sampled_from(Tier), words, words, words, longs, bounds)
+losses = st.builds(
+    Loss, sources, longs, longs, longs, maybe, st.sampled_from(Certainty), words, maybe, maybe
+)
+deltas = st.builds(
+    Delta,
+    senders,
+    longs,
+    times,
+    st.tuples(st.builds(Range, sources, ints, longs, longs)),
+    st.tuples(
+        st.builds(Count, sources, longs, longs, ints, longs, longs, longs, longs, longs, longs)
+    ),
+    st.tuples(losses),
+    st.tuples(st.builds(Gap, sources, ints, longs, longs, words)),
+)
+sealed = st.builds(
+    SealedTopic, sources, longs, longs, st.tuples(st.tuples(ints, longs)), st.booleans()
+)
+announcements = st.builds(
+    Announcement, times, longs, longs, words, words, longs, longs, st.binary(max_size=32), ints,
+    sources, longs, maybe, maybe, maybe, maybe,
+)  # fmt: skip
+
+
+@given(
+    st.one_of(
+        deltas,
+        st.builds(Seal, senders, longs, times, st.tuples(sealed)),
+        st.builds(Heartbeat, senders, longs, times),
+        announcements,
+    )
+)
+def test_every_message_comes_back_as_it_was(message: Message) -> None:
+    """Nothing of a message is lost or changed by its bytes."""
+    assert messages.decode(messages.encode(message)) == message
+
+
+@pytest.mark.parametrize("value", [b"", b"\xc3\x01", b"hello, audit", b"\xc3\x01" + b"\0" * 40])
+def test_other_bytes_are_refused_with_a_sentence(value: bytes) -> None:
+    """Anybody can write to a topic; the collector must be able to say what it met."""
+    with pytest.raises(MessageRefused, match="_skidway_audit"):
+        messages.decode(value)
+
+
+def test_a_seal_of_before_last_words_is_none() -> None:
+    """What the schema in history/ wrote is read, with the new field's default."""
+    source = Source("dc1", "cid", "logs", "tid")
+    seal = Seal(Sender(Tier.AGENT, "dc1", "7", "host", 1), 5, 0, (SealedTopic(source, 9, 4),))
+    _, record = single_object.decode(messages.encode(seal))
+    for each in record["seals"]:
+        assert each.pop("final") is False
+    assert (record.pop("lateness_ms"), record.pop("ahead_ms")) == (0, 0)
+    path = resources.files("skidway.schemas").joinpath("history", "audit-1.avsc")
+    value = single_object.Messages([path.read_text("utf-8")]).encode("Audit", record)
+    assert value[:10] != messages.encode(seal)[:10]
+    assert messages.decode(value) == seal
+
+
+def test_a_message_of_before_bounds_says_nothing_of_them() -> None:
+    """It is read, and the audit takes its own; nobody takes a new one for the same message."""
+    said = Sender(Tier.AGENT, "dc1", "7", "host", 1, Bounds(120_000, 3_600_000))
+    unsaid = Sender(Tier.AGENT, "dc1", "7", "host", 1)
+    _, record = single_object.decode(messages.encode(Delta(unsaid, 5, 0)))
+    del record["lateness_ms"], record["ahead_ms"]
+    path = resources.files("skidway.schemas").joinpath("history", "audit-2.avsc")
+    value = single_object.Messages([path.read_text("utf-8")]).encode("Audit", record)
+    assert messages.decode(value) == Delta(unsaid, 5, 0)
+    assert value in messages.encodings(Delta(unsaid, 5, 0))
+    assert value not in messages.encodings(Delta(said, 5, 0))
+
+
+def test_an_announcement_of_before_births_tells_none() -> None:
+    """It is read; what shows the file is then its first bytes."""
+    source = Source("dc1", "cid", "logs", "tid")
+    said = Announcement(1, 7, 8, "host", "/x", 1, 2, b"f", 4, source, length=9)
+    _, record = single_object.decode(messages.encode(said))
+    assert record.pop("born_ns") is None
+    path = resources.files("skidway.schemas").joinpath("history", "announcement-1.avsc")
+    value = single_object.Messages([path.read_text("utf-8")]).encode("Announcement", record)
+    assert value[:10] != messages.encode(said)[:10]
+    assert messages.decode(value) == said
+
+
+def test_a_message_cut_short_is_refused() -> None:
+    """A torn value is never half a message."""
+    whole = messages.encode(Heartbeat(Sender(Tier.AGENT, "dc1", "7", "host", 1), 5, 0))
+    with pytest.raises(MessageRefused):
+        messages.decode(whole[:-3])

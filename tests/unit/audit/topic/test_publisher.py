@@ -1,0 +1,202 @@
+"""Publishing the outbox, and reading the newest own message back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from skidway.audit.topic import messages, topic
+from skidway.audit.topic.messages import TOPIC, Heartbeat, Sender, Tier
+from skidway.audit.topic.publisher import (
+    Heartbeats,
+    Newest,
+    Publisher,
+    PublishRefused,
+    check_restored,
+    newest_own,
+)
+from skidway.errors import StateRefused, Unreachable
+from skidway.kafka.errors import ErrorCode, KafkaError
+from skidway.kafka.types import TopicPartition
+from support.clock import ManualClock
+from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher, MemoryProducer
+from support.promises import promise
+
+PARTITION = TopicPartition(TOPIC, 0)
+
+
+class ListOutbox:
+    """An outbox in memory."""
+
+    def __init__(self, payloads: Sequence[bytes] = ()) -> None:
+        self.entries = dict(enumerate(payloads, start=1))
+
+    def pending(self, after: int, limit: int) -> list[tuple[int, bytes]]:
+        return [(n, x) for n, x in sorted(self.entries.items()) if n > after][:limit]
+
+    def published(self, up_to: int) -> None:
+        self.entries = {n: x for n, x in self.entries.items() if n > up_to}
+
+
+def _publisher(cluster: MemoryCluster, outbox: ListOutbox) -> Publisher:
+    return Publisher(MemoryProducer(cluster), outbox, PARTITION, ManualClock())
+
+
+def _values(cluster: MemoryCluster) -> list[bytes]:
+    log = cluster.log(PARTITION)
+    return [value for batch in log.batches for _, value, _ in topic.values_of(memoryview(batch), 0)]
+
+
+def _cluster() -> MemoryCluster:
+    cluster = MemoryCluster()
+    cluster.create(TOPIC)
+    return cluster
+
+
+def test_the_outbox_is_published_in_order_and_emptied() -> None:
+    """What every replica has leaves the outbox; nothing else does."""
+    cluster, outbox = _cluster(), ListOutbox([b"%d" % n for n in range(1200)])
+    publisher = _publisher(cluster, outbox)
+    assert not publisher.is_idle
+    assert publisher.flush(10)
+    assert _values(cluster) == [b"%d" % n for n in range(1200)]
+    assert outbox.entries == {}
+
+
+def test_a_heartbeat_waits_until_everything_that_it_counts_as_said_is_published() -> None:
+    """It says up to which number there are messages: one that overtook them would miss some."""
+    cluster, outbox = _cluster(), ListOutbox()
+    publisher = _publisher(cluster, outbox)
+    heartbeats = Heartbeats(MemoryProducer(cluster), publisher, PARTITION, ManualClock())
+    outbox.entries[1] = b"delta"
+    for _ in range(3):
+        heartbeats.poll(lambda: b"heartbeat")
+    assert _values(cluster) == []
+    publisher.poll()
+    for _ in range(2):
+        heartbeats.poll(lambda: b"heartbeat")
+    assert _values(cluster) == [b"delta", b"heartbeat"]
+
+
+def test_large_messages_are_cut_into_batches_that_fit() -> None:
+    """No batch exceeds what a topic takes by default."""
+    cluster, outbox = _cluster(), ListOutbox([b"x" * 400_000] * 5)
+    assert _publisher(cluster, outbox).flush(10)
+    assert len(cluster.log(PARTITION).batches) == 3
+    assert len(_values(cluster)) == 5
+
+
+def test_a_refusal_is_a_sentence_and_loses_nothing() -> None:
+    """Batches behind a refused one are taken back; a later try sends all of them in order."""
+    cluster, outbox = _cluster(), ListOutbox([b"x" * 800_000, b"y" * 800_000])
+    publisher = _publisher(cluster, outbox)
+    cluster.refusals.append(KafkaError(ErrorCode.MESSAGE_TOO_LARGE, "no"))
+    with pytest.raises(PublishRefused, match="_skidway_audit refuses"):
+        publisher.poll()
+    assert len(outbox.entries) == 2
+    assert publisher.flush(10)
+    assert [value[:1] for value in _values(cluster)] == [b"x", b"y"]
+
+
+def test_entries_come_while_others_are_on_their_way() -> None:
+    """The owner goes on committing; each poll takes what is new."""
+    cluster, outbox = _cluster(), ListOutbox([b"a"])
+    publisher = _publisher(cluster, outbox)
+    publisher.poll()
+    outbox.entries[7] = b"b"
+    publisher.poll()
+    publisher.poll()
+    assert _values(cluster) == [b"a", b"b"]
+    assert publisher.is_idle
+
+
+def _beat(producer: str, epoch: int, number: int) -> bytes:
+    return messages.encode(Heartbeat(Sender(Tier.BROKER, "c", producer, "h", epoch), number, 5))
+
+
+def _newest(cluster: MemoryCluster, producer: str) -> Newest | None:
+    clock = ManualClock()
+    client, fetcher = MemoryClient(cluster, clock), MemoryFetcher(cluster)
+    return newest_own(client, fetcher, Tier.BROKER, producer, clock)
+
+
+def test_the_newest_own_message_is_found_behind_many_others() -> None:
+    """The search goes backwards, further and further."""
+    cluster = _cluster()
+    payloads = [_beat("me", 1, 5), _beat("me", 2, 3), *[_beat("other", 9, 9)] * 4_000, b"junk, me"]
+    assert _publisher(cluster, ListOutbox(payloads)).flush(10)
+    assert _newest(cluster, "me") == Newest(2, 3, 5)
+    assert _newest(cluster, "other") == Newest(9, 9, 5)
+    assert _newest(cluster, "nobody") is None
+
+
+def test_without_a_topic_there_is_no_newest_message() -> None:
+    """The very first start of a site."""
+    assert _newest(MemoryCluster(), "me") is None
+
+
+@promise("1 restored state")
+@pytest.mark.parametrize(("epoch", "number"), [(1, 4), (0, 9)])
+def test_a_state_older_than_its_messages_is_refused(epoch: int, number: int) -> None:
+    """A restored copy must not use numbers again."""
+    with pytest.raises(StateRefused, match="older copy of itself"):
+        check_restored(Newest(1, 5, 0), epoch, number, "The state in /x")
+
+
+@pytest.mark.parametrize(("epoch", "number"), [(1, 5), (1, 6), (2, 0)])
+def test_a_state_as_new_as_its_messages_is_used(epoch: int, number: int) -> None:
+    """Unpublished messages in the outbox make the state newer, which is right."""
+    check_restored(Newest(1, 5, 0), epoch, number, "The state in /x")
+    check_restored(None, epoch, number, "The state in /x")
+
+
+def test_the_topic_is_made_once() -> None:
+    """The first program of a cluster makes it; the others find it."""
+    cluster, clock = MemoryCluster(), ManualClock()
+    client = MemoryClient(cluster, clock)
+    assert topic.ensure(client, clock, clock.advance) == topic.PARTITIONS
+    made = cluster.topics[TOPIC].topic_id
+    topic.ensure(client, clock, clock.advance)
+    assert cluster.topics[TOPIC].topic_id == made
+
+
+def test_a_topic_that_never_gets_a_leader_is_unreachable() -> None:
+    """The wait is bounded and ends in a sentence."""
+    cluster, clock = MemoryCluster(), ManualClock()
+    cluster.create(TOPIC, 0)
+    with pytest.raises(Unreachable, match="no leader"):
+        topic.ensure(MemoryClient(cluster, clock), clock, clock.advance)
+
+
+def test_reading_skips_what_has_expired() -> None:
+    """A range whose beginning is gone gives what is left of it."""
+    cluster, clock = _cluster(), ManualClock()
+    for value in (b"a", b"b", b"c"):
+        assert _publisher(cluster, ListOutbox([value])).flush(10)
+    cluster.log(PARTITION).expire(1)
+    client, fetcher = MemoryClient(cluster, clock), MemoryFetcher(cluster)
+    found = list(topic.read(client, fetcher, {PARTITION: (0, 3)}, clock))
+    assert [value for _, _, value in found] == [b"b", b"c"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("_skidway_audit", True),
+        ("dc1._skidway_audit", True),
+        ("a.b._skidway_audit", False),
+        ("x_skidway_audit", False),
+        ("dc1.logs", False),
+        ("._skidway_audit", False),
+    ],
+)
+def test_audit_topics_are_known_by_name(name: str, expected: bool) -> None:
+    """A cluster's own and the mirrors of others."""
+    assert topic.is_audit_topic(name) is expected
+
+
+def test_messages_of_a_producer_share_a_partition() -> None:
+    """Their order is kept however many partitions there are."""
+    assert {topic.partition_of("77", 5) for _ in range(3)} == {topic.partition_of("77", 5)}
+    assert 0 <= topic.partition_of("77", 5) < 5
