@@ -11,6 +11,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.retired_places import check, is_same
@@ -19,6 +20,7 @@ from skidway.audit.topic.decisions import Acceptance, Retirement, Revocation
 from skidway.errors import ConfigurationRefused, UsageError
 
 ID_BITS = 63
+NEAREST_MAX = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +70,17 @@ def retirement(place: str, known: Sequence[Place], signed: Signature) -> Retirem
     except ConfigurationRefused as error:
         raise UsageError(f"{error}.") from error
     if not any(each.is_retired for each in known):
-        names = ", ".join(sorted(reasons.of_place(each) for each in known)) or "none"
-        raise UsageError(f"{place} never counted anything; these places did: {names}.")
+        raise UsageError(f"{place} never counted anything; {_those_that_did(place, known)}.")
     return Retirement(new_id(), signed.time_ms, signed.person, signed.reason, place)
+
+
+def _those_that_did(place: str, known: Sequence[Place]) -> str:
+    """The places with the most similar names, in their order, and how many others there are."""
+    names = [reasons.of_place(each) for each in known]
+    nearest = sorted(get_close_matches(place, names, NEAREST_MAX, cutoff=0))
+    others = len(names) - len(nearest)
+    more = f", and {others} others" if others else ""
+    return f"these places did: {', '.join(nearest) or 'none'}{more}"
 
 
 def reinstatements(

@@ -58,7 +58,7 @@ A broker
 
 ``api_versions.answer(version, ranges)`` makes the ApiVersions body, the one for an unsupported
 version (v0 body, error 35) included; its response header never has a tag section, and
-``response_frame`` knows that. ``apis.code_for`` gives an old client the error code that it knows.
+``response_frame`` knows that.
 A request whose key is unknown, whose version was not offered, or whose body is refused closes its
 connection, and only that one; Produce 0-2 is answered with UNSUPPORTED_VERSION.
 A broker decodes requests with ``may_have_more=True``: librdkafka leaves bytes behind one of them.

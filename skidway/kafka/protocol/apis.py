@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import NamedTuple, Self
 
-from skidway.kafka.errors import ErrorCode, UnknownApi, UnsupportedVersion
+from skidway.kafka.errors import UnknownApi, UnsupportedVersion
 
 
 class VersionRange(NamedTuple):
@@ -125,23 +125,3 @@ def choose(key: ApiKey, broker_ranges: Mapping[int, VersionRange]) -> int:
             f"the broker offers {key.name} in versions {offered}, this program speaks {wanted}"
         )
     return version
-
-
-_KNOWN_SINCE: Mapping[tuple[ApiKey, ErrorCode], tuple[int, ErrorCode]] = {
-    (ApiKey.PRODUCE, ErrorCode.KAFKA_STORAGE_ERROR): (4, ErrorCode.NOT_LEADER_OR_FOLLOWER),
-    (ApiKey.FETCH, ErrorCode.KAFKA_STORAGE_ERROR): (6, ErrorCode.NOT_LEADER_OR_FOLLOWER),
-    (ApiKey.LIST_OFFSETS, ErrorCode.OFFSET_NOT_AVAILABLE): (5, ErrorCode.LEADER_NOT_AVAILABLE),
-    (ApiKey.METADATA, ErrorCode.LISTENER_NOT_FOUND): (6, ErrorCode.LEADER_NOT_AVAILABLE),
-    (ApiKey.DELETE_TOPICS, ErrorCode.TOPIC_DELETION_DISABLED): (3, ErrorCode.INVALID_REQUEST),
-    (ApiKey.INIT_PRODUCER_ID, ErrorCode.PRODUCER_FENCED): (4, ErrorCode.INVALID_PRODUCER_EPOCH),
-}
-
-
-def code_for(key: ApiKey, version: int, code: ErrorCode) -> ErrorCode:
-    """The error code to answer with: clients of older versions get the one that they understand.
-
-    A client takes a code that its version does not have for an unknown error and gives up, where
-    the older code makes it ask for metadata and try again.
-    """
-    since, before = _KNOWN_SINCE.get((key, code), (0, code))
-    return code if version >= since else before

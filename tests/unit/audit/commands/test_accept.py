@@ -13,6 +13,8 @@ import pytest
 
 from skidway.audit.commands import accept
 from skidway.audit.evidence.ledger import DATABASE, Ledger
+from skidway.audit.judgement.acceptances import Signature, retirement
+from skidway.audit.judgement.verdict import Place
 from skidway.audit.topic import messages
 from skidway.audit.topic.decisions import Decision, Retirement
 from skidway.audit.topic.messages import (
@@ -29,6 +31,7 @@ from skidway.audit.topic.messages import (
 )
 from skidway.audit.topic.publisher import MemoryOutbox, Publisher
 from skidway.cli.commands import main
+from skidway.errors import UsageError
 from skidway.kafka.types import TopicPartition
 from support.audit_senders import AGENT, BROKER, LOGS, REJECTED
 from support.clock import ManualClock
@@ -260,6 +263,15 @@ def test_an_output_is_retired_until_it_is_taken_back(ask: Ask) -> None:
     assert ask("retire hdfs /old --revoke --reason back") == (0, "hdfs /old counts again.\n")
     status, printed = ask("retire hdfs /new --reason x")
     assert (status, "these places did: broker dc1, hdfs /old/dc1.logs" in printed) == (2, True)
+
+
+def test_of_many_places_the_nearest_are_named_where_one_is_not_known() -> None:
+    """One line, however many outputs there were."""
+    known = [Place(Tier.HDFS, f"/rows-{number}/dc1.logs") for number in range(99)]
+    with pytest.raises(UsageError) as refused:
+        retirement("hdfs /rows-777/dc1.logs", known, Signature(1, "ada", "x"))
+    assert "hdfs /rows-77/dc1.logs" in str(refused.value)
+    assert str(refused.value).endswith("and 94 others.")
 
 
 def test_a_place_that_other_words_still_retire_is_named_with_them(ask: Ask) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from skidway.kafka.errors import ErrorCode, UnknownApi, UnsupportedVersion
+from skidway.kafka.errors import UnknownApi, UnsupportedVersion
 from skidway.kafka.protocol import ApiKey, VersionRange, choose
-from skidway.kafka.protocol.apis import code_for, known
+from skidway.kafka.protocol.apis import known
 from support.messages import REQUESTS, RESPONSES
 
 OFFERED = {  # what today's clients were seen to work with, all with one set
@@ -104,18 +104,3 @@ def test_known() -> None:
     assert known(18) is ApiKey.API_VERSIONS
     with pytest.raises(UnknownApi, match="API 999"):
         known(999)
-
-
-@pytest.mark.parametrize(
-    ("key", "version", "code", "answered"),
-    [
-        (ApiKey.FETCH, 5, ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_LEADER_OR_FOLLOWER),
-        (ApiKey.FETCH, 6, ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.KAFKA_STORAGE_ERROR),
-        (ApiKey.PRODUCE, 3, ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_LEADER_OR_FOLLOWER),
-        (ApiKey.LIST_OFFSETS, 4, ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.LEADER_NOT_AVAILABLE),
-        (ApiKey.PRODUCE, 3, ErrorCode.CORRUPT_MESSAGE, ErrorCode.CORRUPT_MESSAGE),
-    ],
-)
-def test_code_for(key: ApiKey, version: int, code: ErrorCode, answered: ErrorCode) -> None:
-    """A client gets the error code that its version knows."""
-    assert code_for(key, version, code) is answered
