@@ -57,7 +57,7 @@ class Outcome:
     sizes: dict[Path, int] = field(default_factory=dict)
     ledger: list[dict[str, Any]] = field(default_factory=list)
     report: dict[str, Any] = field(default_factory=dict)
-    books_balance: bool = False
+    counts_balance: bool = False
     recount: dict[str, Any] = field(default_factory=dict)
     recount_agrees: bool = False
     written: dict[str, Tally] = field(default_factory=dict)
@@ -109,7 +109,7 @@ class Outcome:
         """Every tier agrees, both ways of counting agree, every byte is accounted for, every line
         is a row, and no kill has cost anything."""
         return (
-            self.books_balance
+            self.counts_balance
             and self.recount_agrees
             and not self.unaccounted
             and not self.miscounted
@@ -243,8 +243,8 @@ class Demo:
             done = self._audit("report", "--all")
             self.outcome.report = report = json.loads(done.stdout)
             complete = report["by_verdict"]["complete"]
-            self.outcome.books_balance = 0 < complete == report["buckets_judged"]
-            if self.outcome.books_balance or time.monotonic() > deadline:
+            self.outcome.counts_balance = 0 < complete == report["buckets_judged"]
+            if self.outcome.counts_balance or time.monotonic() > deadline:
                 break
             self.supervisor.check()
             self.idle()

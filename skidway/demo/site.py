@@ -41,7 +41,7 @@ DEFAULT_PORTS = {
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How fast the books are closed: short for a demo and for tests, minutes in production."""
+    """How soon a bucket is judged: seconds in a demo and in tests, minutes in production."""
 
     bucket_ms: int = 10_000
     lateness_ms: int = 2_000

@@ -119,18 +119,18 @@ class Trial:
                 within_s=within_s,
             )
         except NotReady:
-            books = self.ledger()
-            raise NotReady(f"{self.oracle.bytes} bytes were written: {books}") from None
+            known = self.ledger()
+            raise NotReady(f"{self.oracle.bytes} bytes were written: {known}") from None
 
     def promised(self) -> int:
         """Bytes that the agent has bound itself to send as it read them, sent or not."""
         return self.pipeline.promised_bytes(self.folder)
 
     def ledger(self) -> list[dict[str, Any]]:
-        """The agent's books on this story's files."""
+        """What the agent knows of this story's files."""
         below = f"{self.folder}/"
-        books = self.pipeline.ledger()
-        return [file for file in books if file["announced_path"].startswith(below)]
+        known = self.pipeline.ledger()
+        return [file for file in known if file["announced_path"].startswith(below)]
 
     def appended(self) -> int:
         """Records that consumers of dc1 can see, repeats included."""

@@ -24,7 +24,7 @@ def outcome(**changed: Any) -> Outcome:
         "sizes": {Path("/w/a.log"): 100},
         "ledger": [FILE],
         "report": {"sentence": "All.", "buckets": []},
-        "books_balance": True,
+        "counts_balance": True,
         "recount": {"topics": [{"topic": "dc1.a", "rows": 7}]},
         "recount_agrees": True,
         "written": {"a": Tally(lines=7, bytes=100)},
@@ -42,7 +42,7 @@ def test_all_has_to_agree() -> None:
 @pytest.mark.parametrize(
     "changed",
     [
-        {"books_balance": False},
+        {"counts_balance": False},
         {"recount_agrees": False},
         {"sizes": {Path("/w/a.log"): 101}},
         {"ledger": [FILE | {"acknowledged": 89, "lost": 1}]},

@@ -1,0 +1,38 @@
+"""Words that the code and the documents do not use, because only their author knows them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+PRIVATE = {
+    "basket": "what is gathered for one request",
+    "books": "accounts, or counts",
+    "desk": "queue",
+    "errand": "job",
+    "kin": "group, or the files of one log",
+}
+"""Each with what is said instead. Whoever adds a word adds the plain one."""
+
+HERE = "tests/unit/test_words.py"
+
+
+def test_private_words_are_not_used() -> None:
+    """One has to have been there to know them, and nobody can search for them."""
+    word = re.compile(rf"(?<![a-z])({'|'.join(PRIVATE)})s?(?![a-z])", re.IGNORECASE)
+    listed = subprocess.run(
+        ["git", "ls-files", "*.py", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    files = [ROOT / name for name in listed.stdout.splitlines() if name != HERE]
+    assert len(files) > 1000
+    found = [
+        f"{file.relative_to(ROOT)}:{number}: {line.strip()[:80]}"
+        for file in files
+        if file.is_file() and not file.is_symlink()
+        for number, line in enumerate(file.read_text().splitlines(), 1)
+        if word.search(line)
+    ]
+    assert not found
