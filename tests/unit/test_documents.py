@@ -278,3 +278,19 @@ def test_every_run_time_dependency_is_used() -> None:
         if not re.search(rf'^\s*(?:import|from) {module}\b|find_spec\("{module}"\)', sources, re.M)
     ]
     assert not unused
+
+
+@pytest.mark.parametrize(
+    ("module", "where", "does"),
+    [
+        ("watchdog", "agent/files/watching.py", "tells the agent of changed files"),
+        ("avro", "schemas/second_opinion.py", "reads every schema that somebody registers"),
+        ("kazoo", "skidway/coordination.py", "is how every program reaches ZooKeeper"),
+        ("pyspark", "loader/spark/runner.py", "plans and distributes every load"),
+        ("yaml", "skidway/settings/document.py", "reads every configuration"),
+    ],
+)
+def test_the_chosen_packages_are_used_at_run_time(module: str, where: str, does: str) -> None:
+    """Skidway was asked to stand on these five; here is where each does its work."""
+    imported = re.search(rf"^\s*(?:import|from) {module}\b", (ROOT / where).read_text(), re.M)
+    assert imported, f"{module} {does}"
