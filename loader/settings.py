@@ -65,9 +65,6 @@ class LoaderSettings(RegistrySecuritySettings):
     bucket_ms: int = setting(
         "bucket.ms", 60_000, help="Size of the audit's buckets of event time.", at_least=1000
     )
-    format: str = setting(
-        "format", "parquet", help="File format of the rows.", choices=("parquet",)
-    )
     compression: str = setting(
         "compression.type",
         "zstd",
