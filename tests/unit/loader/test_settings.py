@@ -45,7 +45,6 @@ def test_the_smallest_file_is_enough(tmp_path: Path) -> None:
         ("topics=a[", "neither a topic's name nor a regular expression"),
         ("cluster.name=a.b", "without a dot"),
         ("gaps.accepted=logs/0", "gaps.accepted: logs/0 is not"),
-        ("compression.type=rar", "compression.type"),
         ("compression.type=brotli", "compression.type"),
         ("slice.records=0", "slice.records"),
         ("spark.mastr=local", "spark.master"),
