@@ -17,16 +17,16 @@
 What is guaranteed, and by what (docs/delivery.md has the reasons):
 
 * Nothing is sent that is not promised: the transaction with its intent comes first.
-* A promise is kept to the byte: after a crash the intents that the checkpoint has not passed are
-  sent again by the recipe that each names, if the bytes still have the CRC that it holds.
-* What cannot be sent again is read back from the brokers: what they have is acknowledged, the rest
-  is sent as this program sends it, or set apart by file and range, as lost or as uncertain, in the
-  same transaction in which the position passes it. Acknowledged, rejected, filtered, lost,
-  uncertain and pending bytes are all bytes of each file, always (`skidway agent state show`).
+* A promise is kept to the byte: after a crash, intents that the checkpoint has not passed are sent
+  again by the recipe that each names, if the bytes still have the intent's CRC.
+* What cannot be sent again is read back from the brokers. What they have is acknowledged. The rest
+  is sent as this program sends it, or set apart by file and range, as lost or uncertain, in the
+  transaction that moves the position past it. Acknowledged, rejected, filtered, lost, uncertain and
+  pending bytes always add up to the bytes of each file (`skidway agent state show`).
 * A file id stands for one immutable sequence of bytes. Where there is doubt it ends.
 
-Who owns what. There is one thread; the others (watchdog's, the metrics endpoint's) hand over values
-or read them. Each mutable state has one owner:
+Who owns what. One thread does all the work; the others (watchdog's, the metrics endpoint's) only
+hand over values or read them. Each mutable state has one owner:
 
     state.database.State          the connection, the agent id      SQLite, `<state.dir>/agent.db`
     files.known.KnownFiles        every TrackedFile                 memory; `files` in the database
