@@ -22,7 +22,7 @@ from skidway.errors import SkidwayError, UsageError
 PROGRAM = "agent"
 LINES = 1_000
 DRAIN_S = 60.0
-"""How long draining may take, unless told."""
+"""How long draining may take by default."""
 
 
 def register(subparsers: Any) -> None:
@@ -188,7 +188,7 @@ def _give_up(args: argparse.Namespace) -> int:
 
 
 class _WithoutPandas(MetaPathFinder):
-    """Says of pandas that it is not installed; None in sys.modules would confuse Cython."""
+    """Says that pandas is not installed; None in sys.modules would confuse Cython."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
         """Refuses pandas, knows nothing else."""

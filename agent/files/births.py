@@ -76,8 +76,9 @@ class Births:
             self._news.may_double(new, mark.position, end, old)
 
     def open(self, sighting: Sighting) -> Handle | None:
-        """Opens the file that was found, even if it was renamed since; None if that fails.  Then it
-        is named, so that nothing is sealed before the patterns were looked through again.
+        """Opens the file that was found, even if it was renamed since; None if that fails.
+
+        Then it is named, so that nothing is sealed before the patterns were looked through again.
         """
         found = sighting.found
         try:

@@ -258,8 +258,9 @@ class History:
         return found.born_ns is not None and found.born_ns < since_ns and not is_before
 
     def _doubt_age(self, look: Look, base: str, index: int, member: Member, found: Found) -> None:
-        """Declares what was left alone for its age although nobody can know that: its time of
-        change was set back, or the clock was while nobody looked."""
+        """Declares what was left alone for its age if that age is uncertain: its time of change was
+        set back, or the clock was while nobody looked.
+        """
         born_ns, since_ms = found.born_ns, look.since_ms(index)
         is_aged = member.plain is None and born_ns is not None and born_ns >= since_ms * 1_000_000
         is_set_back = look.is_set_back(index)
@@ -289,8 +290,9 @@ class History:
         return strays
 
     def _others(self, look: Look, directory: str) -> list[Found]:
-        """What nobody knows in a directory, and no name says whose it is, if it changed since the
-        last look; looked at once a look."""
+        """Unknown files in a directory whose names do not say whose they are, if they changed since
+        the last look; listed once a look.
+        """
         known = look.others.get(directory)
         if known is not None:
             return known

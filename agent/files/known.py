@@ -105,8 +105,9 @@ class KnownFiles:
             return None
 
     def find(self, tracked: TrackedFile, *, is_held: bool) -> str | None:
-        """Where it lies; reads its directory once more before giving it up.  Raises OSError if
-        nobody knows.
+        """Where it lies; reads its directory once more before giving it up.
+
+        Raises OSError if nobody knows.
         """
         directory = os.path.dirname(tracked.location)
         path = self._directories.find(directory, tracked.birth.key)

@@ -26,8 +26,9 @@ def open_at(host: Host, path: str, key: FileKey) -> Handle | None:
 def compare(
     host: Host, found: Found, old: TrackedFile, *, is_held: bool, same_place: bool
 ) -> Answer:
-    """Whether what was found is the known file; reads its bytes where they decide.  Raises OSError
-    if they cannot be read.
+    """Whether what was found is the known file; reads its bytes where they decide.
+
+    Raises OSError if they cannot be read.
     """
     evidence = Evidence(
         (old.birth.key, found.key),

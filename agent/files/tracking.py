@@ -184,8 +184,9 @@ class Tracker:
         self._unreadable.add(tracked.birth.topic, tracked.meant or tracked.location, error)
 
     def find_again(self, tracked: TrackedFile) -> bool:
-        """Whether it lies somewhere, though it is not where it was at the last look.  Notes where.
-        Raises OSError if nobody knows.
+        """Whether it lies somewhere, though it is not where it was at the last look.
+
+        Notes where. Raises OSError if nobody knows.
         """
         if self._mounts.is_away(tracked):
             raise OSError(errno.ENODEV, UNMOUNTED)

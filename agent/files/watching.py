@@ -143,8 +143,9 @@ class Watch:
             self._watch_all()
 
     def mind(self, events: int, now: float) -> bool:
-        """Counts events, rests and begins again; called by the loop every turn.  True: nobody
-        watched for a while, so everything should be looked through.
+        """Counts events, rests and begins again; called by the loop every turn.
+
+        True: nobody watched for a while, so everything should be looked through.
         """
         if self._rest_until:
             if now < self._rest_until:

@@ -191,6 +191,7 @@ class TrackedFile:
     @property
     def is_unproven(self) -> bool:
         """Whether bytes before the read position were settled that nobody could prove any more.
+
         The brokers may have them, and so may the host.
         """
         return self.read_position > 0 and not self.last_point.guard.length
