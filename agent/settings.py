@@ -119,7 +119,7 @@ class SourceSettings:
 
     @property
     def rejected_topic(self) -> str:
-        """Where lines go that do not fit."""
+        """The topic of lines that do not fit."""
         return self.topic + REJECTED_SUFFIX
 
 
@@ -257,7 +257,7 @@ class AgentSettings(RegistrySecuritySettings):
     )
 
     def check(self) -> None:
-        """Combinations."""
+        """Checks values that depend on others or have a form of their own."""
         host_and_port(self.metrics_listener, key="metrics.listener")
         check_cluster_name(self.cluster_name)
         try:
@@ -273,7 +273,7 @@ def _check_topic(topic: str) -> None:
             "a-z A-Z 0-9 . _ -"
         )
     if topic in (".", "..") or any(part.startswith(AUDIT_PREFIX) for part in topic.split(".")):
-        # nobody mirrors, counts or loads it, also not where a part looks like a cluster's name
+        # nobody mirrors, counts or loads it, not even if a part looks like a cluster's name
         raise ConfigurationRefused(f"topic: {topic!r} or a part of it begins with _, which is ours")
     if topic.endswith(REJECTED_SUFFIX):
         raise ConfigurationRefused(

@@ -64,7 +64,7 @@ class Rejections:
         self._topics: dict[str, _Topic] = {}
 
     def saw(self, topic: str, records: int, rejected: Sequence[RejectedLine], now: float) -> None:
-        """records: lines that fit; now: monotonic seconds."""
+        """Counts lines. records: those that fit; now: monotonic seconds."""
         known = self._topics.setdefault(topic, _Topic(_Half(now), _Half(now)))
         if now - known.current.since >= HALF_WINDOW_S:
             known.before, known.current = known.current, _Half(now)

@@ -36,7 +36,7 @@ from skidway.audit.topic.messages import Certainty
 from skidway.kafka.types import TopicPartition
 
 RECORDS_MAX = 10_000
-"""Most undecided records; at that number nothing more is read."""
+"""With this many undecided records nothing more is read."""
 
 
 class Sought:

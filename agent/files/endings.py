@@ -14,7 +14,7 @@ from skidway.agent.values.tracked import FileState, TrackedFile
 STILL_S: Final = 60.0
 STILL_FACTOR: Final = 10
 """A file that vanished unseen has lost nothing if all of it was promised, and it had stood still
-for STILL_S, and STILL_FACTOR times longer than nobody looked.
+for at least STILL_S and for STILL_FACTOR times as long as nobody looked.
 """
 
 CLOCK_SET_S: Final = 5.0

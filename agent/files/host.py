@@ -56,7 +56,7 @@ class Handle(Protocol):
         ...
 
     def close(self) -> None:
-        """Gives the descriptor back."""
+        """Closes the descriptor."""
         ...
 
 

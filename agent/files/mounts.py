@@ -35,7 +35,7 @@ class Mounts:
         self._elsewhere: dict[str, float] = {}  # directory, and when another device was seen there
 
     def load(self, files: Iterable[TrackedFile]) -> None:
-        """Before the first look: what was known before the start."""
+        """Takes over, before the first look, the files known before the start."""
         by_directory: dict[str, list[TrackedFile]] = {}
         for tracked in files:
             if not tracked.is_deleted:

@@ -52,7 +52,7 @@ class OpenFile:
         return path
 
     def close(self) -> None:
-        """Gives the descriptor back."""
+        """Closes the descriptor."""
         os.close(self.descriptor)
 
 

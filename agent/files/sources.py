@@ -50,7 +50,7 @@ class Views:
     numbered: dict[str, str] = field(default_factory=dict)
 
     def add_link(self, path: str, real_path: str) -> None:
-        """A link leads, or led, to a file in it."""
+        """Adds a link that leads, or led, to a file in it."""
         name = os.path.basename(real_path)
         said = generation(name)
         for base in (name, *(said.bases if said is not None else ())):
@@ -59,7 +59,7 @@ class Views:
             self.numbered.setdefault(shape(name), path)
 
     def add_directory(self, directory: str) -> None:
-        """A pattern knows it by this name."""
+        """Adds a name by which a pattern knows it."""
         if directory not in self.directories:
             self.directories.append(directory)
 

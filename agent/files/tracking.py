@@ -139,7 +139,7 @@ class Tracker:
         """Takes over the durable files.
 
         promised: where the last intent of each ends; since: by topic, the time (ms) up to which
-        they are all files that lay on the host.
+        these are all files that lay on the host.
         """
         self._unopened.load(unopened)
         for tracked in files:

@@ -27,7 +27,7 @@ _log = log.get(__name__)
 
 
 def renew(state: State, newest: Newest | None) -> None:
-    """At the first start behind an adoption: gives new ids where the copy was older.
+    """Gives new ids at the first start after an adoption, if the state was an older copy.
 
     newest: the newest message that this agent has published; None if none is left.
     """

@@ -98,7 +98,7 @@ def guard_of(tail: bytes) -> Guard:
 def doubt(
     read: Read, size: int, position: int, fingerprint: Fingerprint, guard: Guard
 ) -> str | None:
-    """Why the file is not the one that was read up to `position`; None without evidence."""
+    """Why the file is not the one that was read up to `position`; None if nothing shows that."""
     if size < position:
         return f"it was cut to {size} bytes, {position} were read"
     if position and not guard.length:
@@ -113,8 +113,8 @@ def doubt(
 
 
 def doubt_beginning(read: Read, marks: tuple[Mark, ...]) -> str | None:
-    """Why the first bytes are not those that were read; None without evidence. Checks the highest
-    mark that lies within PROOF_BYTES.
+    """Why the first bytes are not those that were read; None if nothing shows that. Checks the
+    highest mark that lies within PROOF_BYTES.
     """
     near = [mark for mark in marks if mark.position <= PROOF_BYTES]
     if near and crc_of(read(near[-1].position, 0)) != near[-1].crc:

@@ -126,7 +126,7 @@ class Written:
 
 @dataclass(slots=True)
 class TrackedFile:
-    """One file id; the module's page explains its positions."""
+    """One file id and what is known about it; the module's docstring explains its positions."""
 
     birth: Birth
     checkpoint: Checkpoint
@@ -203,7 +203,7 @@ class TrackedFile:
 
     @property
     def is_replaying(self) -> bool:
-        """Whether promises of before the start wait to be sent again."""
+        """Whether promises from before the start wait to be sent again."""
         return self.promised > self.read_position
 
     def read_on(self, prefix_crc: int, tail: bytes, end: int) -> Checkpoint:
