@@ -50,7 +50,7 @@ _SET_APART_BYTES = Counter(
 )
 _SET_APART_LINES = Counter(
     "skidway_agent_set_apart_lines_total",
-    "Lines of ranges of which it is known: records that a broker refused.",
+    "Lines of such ranges, where known: records that a broker refused.",
     ["topic", "certainty"],
 )
 _PENDING = Gauge("skidway_agent_pending_bytes", "Bytes of files that are not settled yet.")

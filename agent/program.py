@@ -389,7 +389,7 @@ class RunningAgent:
             if seconds > TROUBLED_AFTER_S
         }
         for tp, seconds in unread.items():
-            troubles.setdefault(str(tp), f"cannot be read back since {seconds:.0f} s")
+            troubles.setdefault(str(tp), f"could not be read back for {seconds:.0f} s")
         if bool(silent) != self._told_silence:
             self._told_silence = bool(silent)
             events.brokers_silent(sorted(map(str, silent)))

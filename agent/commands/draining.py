@@ -37,13 +37,11 @@ def drain(settings: AgentSettings, shutdown: Shutdown, timeout_s: float) -> str:
     """
     if settings.read_until is not None:
         raise ConfigurationRefused(
-            "read.until is set, so not all that lies in the files may be read, and no last word can"
-            " be said: take it out of the settings, or drain when it has no meaning any more"
+            "read.until is set, so parts of the files may not be read, and no last word can be"
+            " said: take it out of the settings, or drain when it is no longer needed"
         )
     if not _is_ours(settings.state_dir):
-        return (
-            f"drained: no agent ever ran with the state {settings.state_dir}, nothing is to be said"
-        )
+        return f"drained: no agent ever ran with the state {settings.state_dir}, nothing to say"
     over = threading.Timer(timeout_s, shutdown.request)
     over.daemon = True
     over.start()

@@ -159,8 +159,8 @@ def give_up(directory: Path, topic: str) -> str:
     files = len({intent.file for intent in intents})
     return (
         f"{size} bytes of {files} files that were on their way to {topic} are given up; the agent "
-        "declares them at its next start, as uncertain if the topic was made again, else only what "
-        "the brokers do not have and the host has no more"
+        "declares them at its next start: as uncertain if the topic was made again, otherwise only "
+        "what neither the brokers nor the host have any more"
     )
 
 

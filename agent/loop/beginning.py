@@ -24,7 +24,7 @@ def check_cluster(
     if state.cluster_id and cluster.id and state.cluster_id != cluster.id:
         raise StateRefused(
             f"the state has lines on their way to cluster {state.cluster_id}, and "
-            f"bootstrap.servers leads to cluster {cluster.id}; let them arrive there first"
+            f"bootstrap.servers leads to cluster {cluster.id}; deliver them to the former first"
         )
     known = state.topics()
     for destination in destinations:
@@ -35,8 +35,8 @@ def check_cluster(
             if before.topic_id and source.topic_id and before.topic_id != source.topic_id:
                 raise StateRefused(
                     f"topic {source.topic} was made again (its id was {before.topic_id}, is "
-                    f"{source.topic_id}) while lines were on their way to it; what became of them "
-                    "an operator has to decide (skidway agent state give-up "
+                    f"{source.topic_id}) while lines were on their way to it; an operator has to "
+                    "decide what became of them (skidway agent state give-up "
                     f"{destination.data.topic})"
                 )
 

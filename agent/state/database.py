@@ -262,7 +262,7 @@ def open_state(directory: Path, *, create: bool = True) -> State:
     if not path.exists():
         if Path(f"{path}-wal").exists():
             raise StateRefused(
-                f"the state {path} is gone, its log {path}-wal is there; {_DAMAGED_HINT}"
+                f"the state {path} is gone, but its log {path}-wal is there; {_DAMAGED_HINT}"
             )
         if not create:
             raise StateRefused(f"there is no state {path}; the agent has not run with it yet")
