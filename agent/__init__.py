@@ -17,44 +17,45 @@
 What is guaranteed, and by what (docs/delivery.md has the reasons):
 
 * Nothing is sent that is not promised: the transaction with its intent comes first.
-* A promise is kept to the byte: after a crash the intents that the checkpoint has not passed are
-  sent again by the recipe that each names, if the bytes still have the CRC that it holds.
-* What cannot be sent again is read back from the brokers: what they have is acknowledged, the rest
-  is sent as this program sends it, or set apart by file and range, as lost or as uncertain, in the
-  same transaction in which the position passes it. Acknowledged, rejected, filtered, lost,
-  uncertain and pending bytes are all bytes of each file, always (`skidway agent state show`).
+* A promise is kept to the byte: after a crash, intents that the checkpoint has not passed are sent
+  again by the recipe that each names, if the bytes still have the intent's CRC.
+* What cannot be sent again is read back from the brokers. What they have is acknowledged. The rest
+  is sent as this program sends it, or set apart by file and range, as lost or uncertain, in the
+  transaction that moves the position past it. Acknowledged, rejected, filtered, lost, uncertain and
+  pending bytes always add up to the bytes of each file (`skidway agent state show`).
 * A file id stands for one immutable sequence of bytes. Where there is doubt it ends.
 
-Who owns what. There is one thread; the others (watchdog's, the metrics endpoint's) hand over values
-or read them. Each mutable state has one owner:
+Who owns what. One thread does all the work; the others (watchdog's, the metrics endpoint's) only
+hand over values or read them. Each mutable state has one owner:
 
     state.database.State          the connection, the agent id      SQLite, `<state.dir>/agent.db`
     files.known.KnownFiles        every TrackedFile                 memory; `files` in the database
     files.rotations.Rotations     what lay where at the last look   memory, made anew at start
     files.handles.Handles         descriptors of log files          memory
-    files.reading.Reader          what is looked at next            memory, made anew at start
-    delivery.replay.Replay        promises of before the start      memory, from `intents`
+    files.reading.Reader          files to be looked at next        memory, made anew at start
+    delivery.replay.Replay        promises from before the start    memory, from `intents`
     delivery.inquiry.Inquiry      intents that are read back        memory, from `intents`
     delivery.refused.Refused      records that no broker takes      memory; a mark in `intents`
-    delivery.search.Search        what was found of either          memory
+    delivery.search.Search        what was found of these two       memory
     delivery.logs.FetchedLogs     how far partitions are read back  memory
-    delivery.presses.Presses      recipes, a press for each         memory; `recipes`
+    delivery.presses.Presses      recipes, and a press for each     memory; `recipes`
     delivery.outbound.Outbound    batches on their way              memory, made anew from intents
     values.intents.Numbers        the sequences of intents          memory, from `intents`
     delivery.progress.Progress    offsets and floors of partitions  memory; `offsets`, `floors`
     accounts.mail.Mail            audit messages that wait          memory; `outbox`
-    accounts.deltas.Deltas        numbers, counts in no delta yet   memory; `sums`, `losses`, `meta`
+    accounts.deltas.Deltas        numbers; counts in no delta yet   memory; `sums`, `losses`, `meta`
     accounts.accounts.Accounts    the deltas; seals on their way    memory
-    accounts.leaving.Leaving      topics that have their last word  memory; `meta`
+    accounts.leaving.Leaving      topics that have a last word      memory; `meta`
     cluster.topics.Topics         ids and last seals of topics      memory; `topics`
-    loop.schedule.Schedule        when everything is looked through memory
-    delivery.silences.Silences    who waits for brokers, since when memory
-    batches.rejections.Rejections lines that did not fit, lately    memory
+    loop.schedule.Schedule        when the next look is due         memory
+    delivery.silences.Silences    since when brokers are silent     memory
+    batches.rejections.Rejections lines that did not fit lately     memory
     loop.loop.Loop                the turn                          memory
 
-Bounds: READ_BYTES of a file and TURN_BYTES of all files in a turn; the records of SEARCH_BYTES that
-are read back; RECORDS_MAX of refused ones, and `buffer.memory` of batches unacknowledged, then
-reading stops; `max.open.files` descriptors; a full disk stops everything until there is room.
+Bounds: READ_BYTES of a file and TURN_BYTES of all files in a turn; the records of SEARCH_BYTES in
+one reading back; RECORDS_MAX undecided refused records and `buffer.memory` bytes of unacknowledged
+batches, at which reading stops; `max.open.files` descriptors. A full disk stops everything until
+there is room.
 
 Not done yet: journal and syslog, records of several lines, filters (docs/open.md).
 
@@ -62,7 +63,7 @@ Reading order, low to high:
 
     parsing        framing (lines in bytes), then lines to columns
     settings       all settings of the program
-    values         what a file is, what of it is promised
+    values         what a file is, and which of its bytes are promised
     batches        recipe and press: from lines to record batches
     state          the database
     files          finding, knowing and reading the host's files
@@ -72,6 +73,6 @@ Reading order, low to high:
     accounts       what the audit is told
     loop           the turn that does all of it
     program        the loop with everything around it
-    validation     settings and the lines of their files, tried
+    validation     tries the settings, and lines of their files
     commands, cli  `skidway agent run|validate|drain|state|install-snippet`
 """

@@ -22,7 +22,7 @@ from skidway.errors import SkidwayError, UsageError
 PROGRAM = "agent"
 LINES = 1_000
 DRAIN_S = 60.0
-"""How long draining may take, unless told."""
+"""How long draining may take by default."""
 
 
 def register(subparsers: Any) -> None:
@@ -40,8 +40,8 @@ def register(subparsers: Any) -> None:
     draining = verbs.add_parser(
         "drain",
         help=words,
-        description=f"{words[:1].upper()}{words[1:]}. Stop the agent first, and what writes the"
-        " logs; run it as the user of the agent. An agent that is started again later goes on.",
+        description=f"{words[:1].upper()}{words[1:]}. First stop the agent, and what writes the"
+        " logs; run this as the agent's user. An agent that is started again later goes on.",
     )
     add_config_options(draining)
     add_timeout_option(draining, f"({DRAIN_S:.0f})", DRAIN_S)
@@ -65,7 +65,7 @@ def register(subparsers: Any) -> None:
         type=Path,
         default=Path("wheels"),
         metavar="DIR",
-        help="what `make wheels` made, where the host has it (./wheels)",
+        help="directory that `make wheels` made, as the host has it (./wheels)",
     )
     installing.set_defaults(run=_install_snippet)
     state = verbs.add_parser("state", help="the agent's state")
@@ -75,7 +75,7 @@ def register(subparsers: Any) -> None:
     add_json_option(show)
     show.set_defaults(run=_show)
     adopt = state_verbs.add_parser("adopt", help="bind the state to this machine")
-    words = "also on the machine that it belongs to: audit messages were lost with their topic"
+    words = "even on the machine it belongs to: audit messages were lost with their topic"
     adopt.add_argument("--new-epoch", action="store_true", help=words)
     add_config_options(adopt)
     adopt.set_defaults(run=_adopt)
@@ -188,7 +188,7 @@ def _give_up(args: argparse.Namespace) -> int:
 
 
 class _WithoutPandas(MetaPathFinder):
-    """Says of pandas that it is not installed; None in sys.modules would confuse Cython."""
+    """Says that pandas is not installed; None in sys.modules would confuse Cython."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
         """Refuses pandas, knows nothing else."""

@@ -1,7 +1,7 @@
-"""What the agent tells Prometheus and its log. Logic says what happened, here it is counted.
+"""What the agent tells Prometheus and its log: logic says what happened, this module counts it.
 
-Nothing is logged per record or per batch: the agent's own log may be one of the files it tails.
-Labels say `topic`, always the data topic: that of rejected lines, too, is not `<topic>.rejected`.
+Nothing is logged per record or per batch: the agent's own log may be one of the files it tails. The
+label `topic` is always the data topic: for rejected lines, too, not `<topic>.rejected`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _SET_APART_BYTES = Counter(
 )
 _SET_APART_LINES = Counter(
     "skidway_agent_set_apart_lines_total",
-    "Lines of ranges of which it is known: records that a broker refused.",
+    "Lines of such ranges, where known: records that a broker refused.",
     ["topic", "certainty"],
 )
 _PENDING = Gauge("skidway_agent_pending_bytes", "Bytes of files that are not settled yet.")
@@ -83,7 +83,7 @@ def pressed(topic: str, result: Pressed) -> None:
 
 
 def lines_rejected(what: Untold) -> None:
-    """Lines did not fit since the log was last told of their topic; where one of them lies."""
+    """Lines of a topic that did not fit since the log was last told, and where one of them lies."""
     _log.warning(
         "lines_rejected",
         topic=what.topic,
@@ -95,7 +95,7 @@ def lines_rejected(what: Untold) -> None:
 
 
 def acknowledged(batches: int) -> None:
-    """Brokers have them."""
+    """Brokers acknowledged that many batches."""
     _BATCHES.inc(batches)
 
 
@@ -105,7 +105,7 @@ def settled(count: int) -> None:
 
 
 def set_apart(range_: SetApart, lines: int | None = None) -> None:
-    """Bytes that will not be delivered, or not surely once. lines: how many, where it is known."""
+    """Bytes that will not be delivered, or not surely once. lines: how many, if known."""
     labels = range_.tracked.birth.topic, range_.certainty.value.lower()
     _SET_APART_RANGES.labels(*labels).inc()
     _SET_APART_BYTES.labels(*labels).inc(_bytes_known(range_))
@@ -162,7 +162,7 @@ def brokers_silent(partitions: Sequence[str]) -> None:
 
 
 def pending_from(ask: Callable[[], int]) -> None:
-    """From where the bytes pending are had: with each scrape, on the thread that answers it."""
+    """Sets what tells the pending bytes: it is asked at each scrape, on the thread that answers."""
     _PENDING.set_function(ask)
 
 

@@ -2,7 +2,7 @@
 
     state (locked) -> metrics -> registry and cluster (waited for) -> restored? -> loop
 
-One thread does all of it; watchdog's and the metrics' threads only hand over and read values.
+One thread does all of it; the threads of watchdog and the metrics only hand over or read values.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ from skidway.telemetry import Health, TelemetryServer
 WAIT_FIRST_S = 0.5
 WAIT_MAX_S = 10.0
 SETTLE_S = 10.0
-"""How long a stopping agent waits for what is on its way; the rest is sent again at the start."""
+"""How long a stopping agent waits for what is on its way; the next start sends the rest again."""
 
 REFRESH_S = 30.0
-"""How often topics are asked for new partitions."""
+"""How often the cluster is asked for new partitions of topics."""
 
 TROUBLED_AFTER_S = 10.0
 REGISTRY_TIMEOUT_S = 5.0
 CLIENT_ID = "skidway-agent"
 LIMITS_EVERY_S = 0.2
-"""How often it is looked whether `read.until` is there."""
+"""How often the file `read.until` is looked for."""
 
 GARBAGE_AFTER = 200_000
-"""Objects made before Python looks for cycles; there are hardly any, and a look makes many."""
+"""Objects made before Python looks for cycles: a look makes many objects and hardly any cycle."""
 
 ASK_TIMEOUT_MS = 5_000
 """How long a question to the cluster may take; the loop stands still meanwhile."""
@@ -76,14 +76,14 @@ T = TypeVar("T")
 class Status:
     """What /health says; its parts are replaced as a whole, and read by another thread.
 
-    pending: asks how many bytes are not settled, once there is something that knows it.
+    pending: tells how many bytes are not settled, once there is something that knows it.
     """
 
     health: Health
     pending: Callable[[], int] | None = None
 
     def answer(self) -> Health:
-        """What is said now, with the bytes that are pending now."""
+        """The health now, with the bytes that are pending now."""
         health, pending = self.health, self.pending
         if pending is None:
             return health
@@ -109,8 +109,9 @@ def run(settings: AgentSettings, shutdown: Shutdown) -> int:
 def _tail(
     settings: AgentSettings, clock: Clock, shutdown: Shutdown, status: Status
 ) -> frozenset[str]:
-    """Runs until the shutdown, or until topics were made again: these, so that it begins anew with
-    what is durable, as after any end. Nothing of the connections before is sent any more."""
+    """Runs until the shutdown, or until topics were made again, and returns these. Then the agent
+    begins anew with what is durable, as after any end; the old connections send nothing more.
+    """
     with opened_state(settings) as state, connected(settings) as clients:
         _log.info("agent_started", agent=state.agent, epoch=state.epoch)
         found = find(settings, state, clients[0], clock, shutdown, status)
@@ -131,7 +132,7 @@ def opened(settings: AgentSettings) -> Iterator[State]:
 
 @contextmanager
 def opened_state(settings: AgentSettings) -> Iterator[State]:
-    """The same for who has its lock. Raises StateRefused."""
+    """The state, for a caller that has its lock. Raises StateRefused."""
     state = open_state(settings.state_dir)
     try:
         check_machine(state, identity.machine_id())
@@ -170,7 +171,7 @@ def find(
     shutdown: Shutdown,
     status: Status,
 ) -> Found | None:
-    """Waits for cluster and registry; None if the end was asked for before they were there."""
+    """Waits for cluster and registry; None if the shutdown was requested before they were there."""
 
     def pause(seconds: float) -> None:
         shutdown.wait(seconds)
@@ -199,7 +200,7 @@ def find(
 
 
 def _insist(attempt: Callable[[], T], shutdown: Shutdown, status: Status) -> T | None:
-    """Tries until it works; what is unreachable now may come."""
+    """Tries until it works: what is unreachable now may come back."""
     for pause_s in _pauses():
         if shutdown.requested:
             return None
@@ -296,9 +297,10 @@ class RunningAgent:
         self._loop.close()
 
     def run(self) -> None:
-        """Turns until the shutdown, then until everything promised is settled, for a while; or
-        until topics were made again: then nothing more is settled, since brokers would take it for
-        the topic of now and it would be counted as that of before."""
+        """Turns until the shutdown, then for a while until everything promised is settled; or until
+        topics were made again. Then nothing more is settled: brokers would take it for the new
+        topic, and it would be counted for the old one.
+        """
         self._refresh_at = self._clock.monotonic() + REFRESH_S
         while not self._shutdown.requested and not self.made_again:
             self._mind(self._clock.monotonic())
@@ -306,7 +308,7 @@ class RunningAgent:
         self._settle()
 
     def drain(self) -> Drained:
-        """Turns until the last word is said on every topic, or the shutdown; then as `run`."""
+        """Turns until the last word is said on every topic, or the shutdown; then ends as `run`."""
         self._loop.leave()
         while not self._loop.has_left and not self._shutdown.requested and not self.made_again:
             self._mind(self._clock.monotonic())
@@ -319,11 +321,11 @@ class RunningAgent:
         )
 
     def _pending(self) -> int:
-        """For the thread that answers scrapes; many files make the sum too long for each turn."""
+        """For the thread that answers scrapes: the sum over many files is too slow for a turn."""
         return self._loop.pending_bytes
 
     def _settle(self) -> None:
-        """Nothing more is read; what was promised is settled, counted and said, for a while."""
+        """Reads nothing more; settles, counts and says what was promised, for a while."""
         self._loop.is_stopping = True
         deadline = self._clock.monotonic() + SETTLE_S
         while not (self._loop.is_settled or self.made_again):
@@ -350,7 +352,7 @@ class RunningAgent:
         self._loop.turn(deliveries)
 
     def _is_made_again(self, deliveries: Sequence[Delivery]) -> bool:
-        """Whether deliveries are of topics that were made again; then nobody takes them."""
+        """Whether topics were made again; then nobody takes these deliveries."""
         self.made_again |= self._producer.made_again
         if not self.made_again and topics.has_fallen_back(deliveries, self._loop.offsets):
             self._refresh()
@@ -387,7 +389,7 @@ class RunningAgent:
             if seconds > TROUBLED_AFTER_S
         }
         for tp, seconds in unread.items():
-            troubles.setdefault(str(tp), f"cannot be read back since {seconds:.0f} s")
+            troubles.setdefault(str(tp), f"could not be read back for {seconds:.0f} s")
         if bool(silent) != self._told_silence:
             self._told_silence = bool(silent)
             events.brokers_silent(sorted(map(str, silent)))
@@ -406,8 +408,9 @@ class RunningAgent:
         return Health(well, detail)
 
     def _refresh(self) -> None:
-        """New partitions and limits, and which topics were made again; an unreachable cluster or
-        registry changes nothing."""
+        """Asks for new partitions and limits, and for topics that were made again; an unreachable
+        cluster changes nothing.
+        """
         try:
             found = connection.refresh(self._asking, self._destinations)
         except (Unreachable, KafkaError) as error:

@@ -31,7 +31,7 @@ class ParserSettings:
         "type", "raw", help="raw: the line is one field; regex: named groups; json: an object."
     )
     pattern: str | None = setting(
-        "pattern", None, help="Of a regex parser: RE2, matches the whole line, groups have names."
+        "pattern", None, help="For a regex parser: RE2 for the whole line, with named groups."
     )
 
     def check(self) -> None:
@@ -97,8 +97,8 @@ class SourceSettings:
     on_error: Literal["reject", "replace"] = setting(
         "on_error",
         "reject",
-        help="A line that is not of that encoding: reject sends it to <topic>.rejected; replace "
-        "delivers it with U+FFFD for what is not, marked in the field encoding_replaced.",
+        help="What to do with a line in another encoding: reject sends it to <topic>.rejected; "
+        "replace delivers it with U+FFFD for each invalid part, and sets encoding_replaced.",
     )
 
     def check(self) -> None:
@@ -119,7 +119,7 @@ class SourceSettings:
 
     @property
     def rejected_topic(self) -> str:
-        """Where lines go that do not fit."""
+        """The topic of lines that do not fit."""
         return self.topic + REJECTED_SUFFIX
 
 
@@ -141,7 +141,7 @@ class AgentSettings(RegistrySecuritySettings):
         help="Name of the cluster, without a dot; asked of the broker if not set.",
     )
     host_name: str | None = setting(
-        "host.name", None, help="How this host is called in announcements; its own name if not set."
+        "host.name", None, help="Name of this host in announcements; its own name if not set."
     )
     metrics_listener: str = setting(
         "metrics.listener", "127.0.0.1:9101", help="Where /metrics and /health answer."
@@ -149,31 +149,31 @@ class AgentSettings(RegistrySecuritySettings):
     checkpoint_interval_ms: int = setting(
         "checkpoint.interval.ms",
         200,
-        help="At most this often is written down what was acknowledged.",
+        help="Least time between two checkpoints of what was acknowledged.",
         at_least=1,
     )
     idle_flush_ms: int = setting(
         "idle.flush.ms",
         5_000,
-        help="A last line without its end is sent after the file stood still for so long.",
+        help="How long a file must stand still before its last line is sent without a line end.",
         at_least=10,
     )
     close_rotated_ms: int = setting(
         "close.rotated.ms",
         60_000,
-        help="A file that lost its name is finished after it stood still for so long.",
+        help="How long a rotated or deleted file must stand still before it is finished.",
         at_least=100,
     )
     reconcile_interval_ms: int = setting(
         "reconcile.interval.ms",
         60_000,
-        help="At least this often all patterns are looked through, more often with few files.",
+        help="Longest time between two looks through all patterns; shorter with few files.",
         at_least=100,
     )
     seal_interval_ms: int = setting(
         "seal.interval.ms",
         10_000,
-        help="How often the agent says until when its files are complete.",
+        help="How often the agent seals: says until when its files are complete.",
         at_least=100,
     )
     audit_interval_ms: int = setting(
@@ -185,14 +185,14 @@ class AgentSettings(RegistrySecuritySettings):
     heartbeat_interval_ms: int = setting(
         "heartbeat.interval.ms",
         10_000,
-        help="How often an agent without news proves its life.",
+        help="How often an agent with nothing else to say sends a heartbeat.",
         at_least=100,
     )
     lateness_ms: int = setting(
         "lateness.ms",
         120_000,
-        help="Lines that were lost unread are taken to be no older than this before the last seal;"
-        " said to the audit, which takes its own lateness.ms where that is larger.",
+        help="How much older than the last seal lines that were lost unread may be; the audit is "
+        "told, and uses its own lateness.ms if that is larger.",
         at_least=0,
     )
     audit_bucket_ms: int = setting(
@@ -218,7 +218,7 @@ class AgentSettings(RegistrySecuritySettings):
     buffer_memory: int = setting(
         "buffer.memory",
         16 << 20,
-        help="Bytes of batches that may wait for their acknowledgement; then reading stops.",
+        help="Bytes of unacknowledged batches at which reading stops.",
         at_least=1 << 20,
     )
     max_open_files: int = setting(
@@ -230,8 +230,8 @@ class AgentSettings(RegistrySecuritySettings):
     read_back_wait_ms: int = setting(
         "read.back.wait.ms",
         150_000,
-        help="How long what an earlier process had sent may still reach a broker; sooner nothing "
-        "is decided that was on its way and is missing there.",
+        help="How long what an earlier process sent may still reach a broker; until then nothing "
+        "is decided about lines that were on their way and are missing there.",
         at_least=0,
     )
     topic_partitions: int = setting(
@@ -241,23 +241,26 @@ class AgentSettings(RegistrySecuritySettings):
         at_least=-1,
     )
     topic_replication_factor: int = setting(
-        "topic.replication.factor", -1, help="Their replicas; -1: the broker decides.", at_least=-1
+        "topic.replication.factor",
+        -1,
+        help="Replicas of topics that are created; -1: the broker decides.",
+        at_least=-1,
     )
     rejected_share_max: float = setting(
         "rejected.share.max",
         0.5,
-        help="/health is 503 and names a topic of which a larger share of the lines does not fit.",
+        help="Share of a topic's lines that may be rejected; above it /health is 503 and names it.",
         at_least=0,
         at_most=1,
     )
     read_until: Path | None = setting(
         "read.until",
         None,
-        help="JSON file of path: size; once it is there, files are read up to there, not beyond.",
+        help="JSON file of path: size; once it exists, files are read up to these sizes only.",
     )
 
     def check(self) -> None:
-        """Combinations."""
+        """Checks values that depend on others or have a form of their own."""
         host_and_port(self.metrics_listener, key="metrics.listener")
         check_cluster_name(self.cluster_name)
         try:
@@ -273,10 +276,12 @@ def _check_topic(topic: str) -> None:
             "a-z A-Z 0-9 . _ -"
         )
     if topic in (".", "..") or any(part.startswith(AUDIT_PREFIX) for part in topic.split(".")):
-        # nobody mirrors, counts or loads it, also not where a part looks like a cluster's name
-        raise ConfigurationRefused(f"topic: {topic!r} or a part of it begins with _, which is ours")
+        # nobody mirrors, counts or loads it, not even if a part looks like a cluster's name
+        raise ConfigurationRefused(
+            f"topic: {topic!r} or a part of it begins with _, which is reserved"
+        )
     if topic.endswith(REJECTED_SUFFIX):
         raise ConfigurationRefused(
-            f"topic: {topic!r} is where lines of {topic.removesuffix(REJECTED_SUFFIX)} go that do"
-            " not fit; name the topic otherwise"
+            f"topic: {topic!r} takes the lines of {topic.removesuffix(REJECTED_SUFFIX)} that do not"
+            " fit; give the topic another name"
         )

@@ -29,7 +29,7 @@ from skidway.kafka.types import TopicPartition
 
 
 class Accounts:
-    """Owns the deltas, which losses were declared, the seals that are on their way, last words."""
+    """Owns the deltas, the declared losses, the seals that are on their way, and last words."""
 
     def __init__(
         self, settings: AgentSettings, state: State, sender: Sender, topics: Topics, mail: Mail
@@ -50,7 +50,7 @@ class Accounts:
         self._deltas = Deltas(sender, state.number, size, mail, state.touched)
 
     def open(self, state: State, now_ms: int, changes: Changes) -> None:
-        """What was counted before goes on; of buckets of another size, into deltas of its own."""
+        """Goes on with what was counted before; buckets of another size get deltas of their own."""
         size = self._settings.audit_bucket_ms
         sums, losses = state.sums(), state.losses(undeclared=True)
         number = state.number
@@ -74,25 +74,25 @@ class Accounts:
         self.leaving.committed()
 
     def passed(self, counts: Iterable[Counts], changes: Changes) -> None:
-        """The checkpoint of this transaction passed records with these counts."""
+        """Adds counts of records that the checkpoint of this transaction passed."""
         self._deltas.passed(counts, changes)
 
     # --- losses ---------------------------------------------------------------------------------
 
     def read_clock(self, now_ms: int, topics: Iterable[str]) -> None:
-        """What the clock says in this turn."""
+        """Takes what the clock says in this turn."""
         self._set_backs.read(now_ms, topics)
 
     def lose(
         self, range_: SetApart, now_ms: int, changes: Changes, lines: int | None = None
     ) -> None:
-        """Bytes that will not be delivered, or not surely once; each range is declared once.
+        """Declares bytes that will not be delivered, or not surely once; each range only once.
 
-        lines: how many there are in it, where it is known.
+        lines: how many lines it has, if known.
         """
         declared = (range_.tracked.file, range_.first, range_.end, range_.certainty)
         if declared in self._declared:
-            return  # before a start that came in between
+            return  # before the last start
         self._declared.add(declared)
         events.set_apart(range_, lines)
         loss = Loss(
@@ -109,7 +109,7 @@ class Accounts:
         self._deltas.lost(loss, now_ms, changes)
 
     def lose_unseen(self, unseen: Unseen, now_ms: int, changes: Changes) -> None:
-        """Files that never got an id; the one in the loss stands for all of them."""
+        """Declares files that never got an id; the id in the loss stands for all of them."""
         events.unseen(unseen)
         loss = Loss(
             source=self._topics.named(unseen.topic, unseen.topic_id),
@@ -129,20 +129,22 @@ class Accounts:
         return any(file == each[0] for each in self._declared)
 
     def forget(self, files: Collection[int], changes: Changes) -> None:
-        """Nothing can come from these file ids any more."""
+        """Forgets file ids from which nothing can come any more."""
         if files:
             changes.forget_files(files)
             changes.forget_losses()
             self._declared = {each for each in self._declared if each[0] not in files}
 
     def _first_unsealed(self, topic: str) -> int | None:
-        """The bucket of the last seal; None: there is none. How much older bytes can be that nobody
-        saw is not taken off here: each message says it, and the audit may know more."""
+        """The bucket of the last seal; None if there is none. The `lateness.ms` by which unseen
+        lines can be older is not subtracted: each message says it, and the audit's own may be
+        larger.
+        """
         sealed_until = self._topics.sealed_until(topic)
         return None if sealed_until is None else self._bucket(sealed_until)
 
     def _last_unsealed(self, topic: str, now_ms: int) -> int:
-        """The bucket of now; where the clock was set back, that of what it said before."""
+        """The bucket of now; if the clock was set back, of the greatest time that it said."""
         latest_ms = self._set_backs.greatest(topic, now_ms)
         return self._bucket(max(latest_ms, self._topics.sealed_until(topic) or now_ms))
 
@@ -152,13 +154,13 @@ class Accounts:
     # --- deltas and heartbeats ------------------------------------------------------------------
 
     def account(self, changes: Changes, now: float, now_ms: int, *, at_once: bool) -> None:
-        """Deltas when they are due; `at_once`: all there is."""
+        """Cuts deltas when they are due, or `at_once`."""
         if now >= self._cut_at or at_once:
             self._cut_at = now + self._settings.audit_interval_ms / 1000
             self._deltas.cut(now_ms, changes)
 
     def prove_life(self, number: int, now: float, now_ms: int) -> None:
-        """A heartbeat, if nothing was numbered behind `number` for a while."""
+        """Sends a heartbeat if nothing was numbered behind `number` for a while."""
         if self._deltas.number != number:
             self._life_at = now + self._settings.heartbeat_interval_ms / 1000
         elif now >= self._life_at:
@@ -167,7 +169,7 @@ class Accounts:
 
     @property
     def number(self) -> int:
-        """The last one used of deltas and seals."""
+        """The last number used for deltas and seals."""
         return self._deltas.number
 
     # --- seals ----------------------------------------------------------------------------------
@@ -183,7 +185,7 @@ class Accounts:
     def note_sizes(
         self, wall_ms: int, at: int, topics: Iterable[str], tracker: Tracker, reader: Reader
     ) -> None:
-        """How far each topic's files must be settled; a topic that waits keeps its older note."""
+        """Notes how far topics' files must be settled; a topic that waits keeps its older note."""
         waiting = {noted.topic for noted in self._noted}
         for topic in topics:
             if topic in waiting or self.leaving.is_done_with(topic):
@@ -196,7 +198,7 @@ class Accounts:
             self._set_backs.noted(topic)
 
     def review(self, tracker: Tracker, reader: Reader) -> None:
-        """What the agent has seen since of topics with a last word: more to read, or a doubt."""
+        """Checks topics with a last word: whether there is more to read by now, or a doubt."""
         for topic in self.leaving.at_rest:
             if sealing.held_back_by(topic, tracker.unreadable):
                 self.leaving.disturbed(topic)
@@ -234,8 +236,9 @@ class Accounts:
         tracker: Tracker,
         topics: Mapping[str, tuple[Source, Source]],
     ) -> None:
-        """Says once which topics the agent has and cannot seal: else the audit would not know it,
-        and take the host for one that has sealed all."""
+        """Says once which topics the agent has and cannot seal: otherwise the audit would not know
+        them, and would believe that the host has sealed all its topics.
+        """
         held = [
             topic
             for topic in tracker.unreadable
@@ -258,7 +261,7 @@ class Accounts:
         topics: Mapping[str, tuple[Source, Source]],
         offsets: Mapping[TopicPartition, int],
     ) -> None:
-        """What was a last word, and holds no more, is an ordinary seal from now on."""
+        """Replaces last words that no longer hold by ordinary seals."""
         again = self.leaving.take_back()
         if not again:
             return
@@ -272,8 +275,9 @@ class Accounts:
             self._say(seals, changes, now_ms, topics, offsets)
 
     def _is_newest(self, topic: str, word: LastWord) -> bool:
-        """Not of another epoch, of a topic that was made again, or where a program that does not
-        know last words has sealed since."""
+        """Whether a last word is the topic's newest seal: it is not of another epoch or of a topic
+        that was made again, and no program that does not know last words has sealed since.
+        """
         return word.epoch == self._epoch and word.wall_ms == self._topics.sealed_until(topic)
 
     def _say(

@@ -1,8 +1,8 @@
 """What a file id stands for: said before its first record, daily, and at its end.
 
-Another agent, made because this one's state was deleted, shows that it reads the same file by the
-time of birth of its inode. Where the file system does not tell it, the first bytes show it: so the
-file is announced once more when it has as many bytes as a fingerprint is of.
+If this agent's state is deleted, a new agent reads the same files again. The time of birth of the
+inode shows that a file is the same. If the file system does not tell it, the fingerprint shows it:
+so a file that began with fewer bytes is announced again once it has FINGERPRINT_BYTES.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def announcement(
 ) -> Announcement:
     """The opening announcement of a file id, or with `closing` the one with its final length.
 
-    fingerprint: of more bytes than were there at its birth, if there are some now.
+    fingerprint: one of more bytes than the file had at its birth, if it has them now.
     """
     birth = tracked.birth
     fingerprint = fingerprint or birth.fingerprint

@@ -1,11 +1,12 @@
 """Counts of what the checkpoint passed, and losses, until they are numbered into deltas.
 
-Sums become durable in the transaction that moves the checkpoint; every `audit.interval.ms` they are
-cut into numbered deltas in a transaction of their own turn. The database holds the same sums as the
-memory here, so a crash between the two loses and doubles nothing.
+Sums become durable in the transaction that moves the checkpoint; every `audit.interval.ms` a turn's
+transaction cuts them into numbered deltas. The database holds the same sums as the memory here, so
+a crash between the two loses and doubles nothing.
 
-Which delta touched a bucket last is kept for good, a row of some 100 bytes for each bucket that
-ever had a line: a late line names that number; without it the bucket's chain is broken for ever.
+The last delta that touched a bucket is kept for good, a row of some 100 bytes for each bucket that
+ever had a line: the delta of a late line names that number; without it the bucket's chain would be
+broken for ever.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Deltas:
         sums: Iterable[tuple[BucketKey, Sums]] = (),
         losses: Iterable[Loss] = (),
     ) -> None:
-        """previous: numbers of the last deltas of buckets. sums, losses: in no delta yet."""
+        """previous: looks up the last deltas of buckets. sums, losses: those in no delta yet."""
         # Seven: what was counted before a start goes on, with numbers and buckets of its own.
         self._sender = sender
         self._mail = mail
@@ -52,7 +53,7 @@ class Deltas:
         return not len(self._counts) and not self._losses
 
     def passed(self, counts: Iterable[Counts], changes: Changes) -> None:
-        """The checkpoint of this transaction passed records with these counts."""
+        """Adds counts of records that the checkpoint of this transaction passed."""
         touched: dict[BucketKey, None] = {}
         for each in counts:
             for key, sums in each.items():
@@ -63,7 +64,7 @@ class Deltas:
             changes.put_sums((key, known[key]) for key in touched)
 
     def lost(self, loss: Loss, now_ms: int, changes: Changes) -> None:
-        """Bytes were set apart in this transaction."""
+        """Adds bytes that were set apart in this transaction."""
         self._losses.append(loss)
         changes.put_loss(loss, now_ms)
 
@@ -101,7 +102,7 @@ class Deltas:
             self._use(seal.number, changes)
 
     def prove_life(self, now_ms: int) -> None:
-        """A heartbeat with the last number."""
+        """Stages a heartbeat with the last number."""
         self._mail.stage(Heartbeat(self._sender, self.number, now_ms))
 
     def _use(self, number: int, changes: Changes) -> None:

@@ -9,13 +9,13 @@
     over       at one and the same look all topics are at rest, and all words are published
 
 A last word vouches for no more than any seal does: all bytes that lay there when W was noted. But
-nobody has to wait for another one, so it must not stand over bytes that the agent has seen. It is
-durable which topics have one, and it is taken back by an ordinary seal of the same W and `at`: in
-the first transaction of whoever opens the state again, to run or to drain, and in that of the look
-that finds more.
+nobody has to wait for another one, so it must not stand over bytes that the agent has seen. The
+state keeps which topics have one. An ordinary seal of the same W and `at` takes it back: in the
+first transaction of an agent that opens the state again, to run or to drain, and in that of the
+look that finds more.
 
-No file id is closed for this: a closure cannot be taken back, and the agent of a host that did stay
-must be able to tell that a file which it knew has vanished unread.
+No file id is closed for this: a closure cannot be taken back, and if the host stays after all, its
+agent must be able to tell that a known file has vanished unread.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from skidway.agent.values.tracked import FileState, TrackedFile
 
 
 class Leaving:
-    """Owns which topics' newest seal is a last word.
+    """Owns the last words: which topics' newest seal is one.
 
-    left: those whose is, durably or in the transaction of this turn. done: those of which it was
-    said since the start, and nothing has turned up since.
+    left: those seals, durable or in the transaction of this turn. done: topics whose last word was
+    said since the start, and of which nothing has turned up since.
     """
 
     def __init__(self, left: Mapping[str, LastWord]) -> None:
@@ -45,7 +45,7 @@ class Leaving:
 
     @property
     def at_rest(self) -> list[str]:
-        """The topics of which nothing is read: the last word is said, or said in this turn."""
+        """The topics that are no longer read: the last word is said, or on its way."""
         return list(self._at_rest)
 
     @property
@@ -65,18 +65,18 @@ class Leaving:
         return at_rest
 
     def review(self, noted: Noted, files: Mapping[int, TrackedFile]) -> None:
-        """A note of a topic at rest, made just now: whether it still is."""
+        """Checks by a note made just now whether a topic is still at rest."""
         in_doubt = noted.doubts != self._at_rest.get(noted.topic)
         if in_doubt or not sealing.is_complete(noted, files):
             self.disturbed(noted.topic)
 
     def disturbed(self, topic: str) -> None:
-        """It is not at rest any more: it is read on, and a last word has to be taken back."""
+        """Ends a topic's rest: it is read on, and a last word has to be taken back."""
         self._at_rest.pop(topic, None)
         self.done.discard(topic)
 
     def said(self, noted: Noted, epoch: int) -> bool:
-        """The topic's newest seal is this one; whether what is durable has to change."""
+        """Notes the topic's newest seal; whether the durable last words have to change."""
         was_left = self.left.pop(noted.topic, None)
         if noted.final:
             self.left[noted.topic] = LastWord(epoch, noted.wall_ms, noted.at)
@@ -88,7 +88,7 @@ class Leaving:
         return self.is_asked and topic in self._at_rest
 
     def take_back(self) -> dict[str, LastWord]:
-        """The last words that hold no more; from now on they are none."""
+        """Removes the last words that no longer hold, and returns them."""
         again = {topic: word for topic, word in self.left.items() if topic not in self.done}
         for topic in again:
             del self.left[topic]

@@ -28,13 +28,13 @@ class Mail:
     def stage(
         self, message: Announcement | Delta | Seal | Heartbeat, *, number: int | None = None
     ) -> None:
-        """A message that enters with the next transaction."""
+        """Adds a message that enters with the next transaction."""
         self._last_id += 1
         file = message.file if isinstance(message, Announcement) else None
         self._staged.append(Message(self._last_id, number, file, encode(message)))
 
     def write(self, changes: Changes) -> None:
-        """Adds what entered and what was published to the transaction."""
+        """Writes what was staged, and removes what was published, in the transaction."""
         for message in self._staged:
             changes.put_message(message.id, message.value, number=message.number, file=message.file)
         changes.forget_messages(message.id for message in self._forgetting)
@@ -68,6 +68,6 @@ class Mail:
         return found
 
     def published(self, up_to: int) -> None:
-        """All in-sync replicas have the messages up to this id."""
+        """Notes that all in-sync replicas have the messages up to this id."""
         while self._durable and self._durable[0].id <= up_to:
             self._published.append(self._durable.popleft())

@@ -13,11 +13,11 @@ from skidway.agent.values.identity import FINGERPRINT_BYTES, fingerprint_of
 from skidway.agent.values.tracked import FileState, TrackedFile
 
 REPEAT_S = 600.0
-"""How often it is looked which announcements are a day old."""
+"""Seconds between looks for announcements that are a day old."""
 
 
 class Register:
-    """Stages announcements, opening, repeated, grown and closing ones."""
+    """Stages announcements: opening, repeated, grown and closing ones."""
 
     def __init__(
         self,
@@ -37,13 +37,13 @@ class Register:
         self._repeat_at = 0.0
 
     def announce(self, tracked: TrackedFile, now_ms: int) -> None:
-        """What the file id stands for."""
+        """Announces what a file id stands for."""
         tracked.announced_ms = now_ms
         source = self._topics.source_of(tracked)
         self._mail.stage(announcements.announcement(tracked, self._agent, source, now_ms))
 
     def announce_grown(self, tracked: TrackedFile, now_ms: int) -> None:
-        """With the fingerprint of a file that had fewer bytes when it was found."""
+        """Announces the full fingerprint of a file that had fewer bytes when it was found."""
         handle = self._handles.held(tracked.file)
         if handle is None or tracked.birth.fingerprint.length == FINGERPRINT_BYTES:
             return
@@ -60,7 +60,7 @@ class Register:
         )
 
     def repeat(self, now: float, now_ms: int) -> None:
-        """Announces what was announced a day ago."""
+        """Announces again what was announced a day ago."""
         if now < self._repeat_at:
             return
         self._repeat_at = now + REPEAT_S
@@ -70,7 +70,7 @@ class Register:
                 self._tracker.note(tracked)
 
     def mind_published(self) -> None:
-        """A file may be read once the cluster has its announcement."""
+        """Lets a file be read once the cluster has its announcement."""
         for message in self._mail.take_published():
             tracked = self._tracker.files.get(message.file) if message.file else None
             if tracked is not None and not tracked.announced:
@@ -79,7 +79,7 @@ class Register:
                 self._reader.wake(tracked)
 
     def close_ended(self, now_ms: int) -> None:
-        """Says final lengths, in the transaction in which the positions stand there."""
+        """Announces final lengths, in the transaction in which the positions reach them."""
         for tracked in list(self._tracker.ended.values()):
             if tracked.flights or tracked.position != tracked.length:
                 continue

@@ -39,8 +39,9 @@ def note(
     doubts: int,
     files: Iterable[tuple[TrackedFile, int | None]],
 ) -> Noted:
-    """files: those of the topic, each with the position up to which it may be read, if limited.
+    """Notes how far each file of a topic must be settled.
 
+    files: those of the topic, each with the position up to which it may be read, if limited.
     doubts: how often the topic's files turned out not to be what was read of them.
     """
     targets = {}
@@ -58,9 +59,9 @@ def note(
 
 
 def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
-    """Whether all noted bytes are settled (in deltas is the caller's to say).
+    """Whether all noted bytes are settled; the caller knows whether they are in deltas.
 
-    A file that is not verified may not be the one that was read: nothing is said of it.
+    A file that is not verified may not be the one that was read: it is not complete.
     """
     for file, target in noted.targets.items():
         tracked = files.get(file)

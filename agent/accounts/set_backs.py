@@ -1,8 +1,8 @@
-"""What the clock said before it was set back, as long as that bears on lines that nobody has read.
+"""What the clock said before it was set back, while that matters for lines that nobody has read.
 
-Lines that are lost unread came behind their topic's newest seal. Where the clock was set back since
-that seal was noted, they can have times of before it was: up to the greatest that it said. A state
-does not remember that; after a start only what was sealed is known.
+Lines that are lost unread came after their topic's newest seal. If the clock was set back since
+that seal was noted, they can have times up to the greatest that it said. The state does not keep
+that; after a start only what was sealed is known.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 
 class SetBacks:
-    """Owns the readings of the clock, one of each turn."""
+    """Owns the readings of the clock, one for each turn."""
 
     def __init__(self) -> None:
         self._last_ms = 0
@@ -20,7 +20,7 @@ class SetBacks:
         self._noted: dict[str, int] = {}
 
     def read(self, now_ms: int, topics: Iterable[str]) -> None:
-        """The clock says so now; topics: all that there are."""
+        """Takes what the clock says now; topics: all that there are."""
         if now_ms < self._last_ms:
             self._count += 1
             for topic in topics:
@@ -28,11 +28,11 @@ class SetBacks:
         self._last_ms = now_ms
 
     def noted(self, topic: str) -> None:
-        """A seal of the topic is noted now."""
+        """Remembers that a seal of the topic is noted now."""
         self._noted[topic] = self._count
 
     def sealed(self, topic: str) -> None:
-        """The seal that was noted last is said: it vouches for all that came before."""
+        """The seal that was noted last is sent: it vouches for all that came before."""
         if self._noted.get(topic) == self._count:
             self._greatest.pop(topic, None)
 

@@ -1,8 +1,8 @@
 """From the lines of files to record batches. Pure: nothing here reads, waits or remembers.
 
-recipe      what decides what becomes of a line, as a value that is written down
+recipe      everything that decides what becomes of a line, as a value that is stored
 press       a compiled recipe: bytes become records, datums, batches
 routing     which partition a record goes to
-rejected    what a line that does not fit becomes: a record of `<topic>.rejected`
+rejected    a line that does not fit becomes a record of `<topic>.rejected`
 rejections  how many lines did not fit lately, for the log and for /health
 """

@@ -3,9 +3,9 @@
     bytes -> records -> columns -> datums -> (rejects) -> partitions -> batches
              framing    parser     codec                   routing      cuts, columns.encode
 
-Readings of several files go through together, as long as they have the recipe and the moment of
-reading in common: a turn over a hundred quiet files then costs little more than one busy file.
-What becomes of a record does not depend on what it travels with.
+Readings of several files go through together if they share the recipe and the moment of reading: a
+turn over a hundred quiet files then costs little more than one busy file. What becomes of a record
+does not depend on the records beside it.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class _Records:
 
 @dataclass(frozen=True, slots=True)
 class _Parsed:
-    """What became of the lines of some readings; of each reject the reading that it is from."""
+    """What became of the lines of some readings; refused: with the reading that each is from."""
 
     refused: list[tuple[int, RejectedLine]]
     records: _Records | None = None
@@ -99,7 +99,7 @@ class _Parsed:
 
 
 class _Lines:
-    """The lines of some readings, framed, with where each comes from."""
+    """The framed lines of some readings, and where each comes from."""
 
     def __init__(self, readings: Sequence[Reading]) -> None:
         self.readings = readings
@@ -155,7 +155,7 @@ class Press:
     ) -> Pressed:
         """Batches and counts of readings that share `read_ms`; an over-long one comes alone.
 
-        sources: of the data topic and of its rejected topic.
+        sources: the data topic and its rejected topic.
         """
         read_ms = readings[0].intent.read_ms
         if readings[0].is_overlong:
@@ -202,7 +202,7 @@ class Press:
         return _Parsed(refused, records, unbelieved, self._replaced(parsed, kept))
 
     def _replaced(self, parsed: Parsed, kept: Int64s) -> int:
-        """How many of the records that are kept have the mark."""
+        """How many of the kept records have the mark."""
         if self.recipe.on_error != "replace":
             return 0
         marks = np.asarray(parsed.batch.column(MARK))
@@ -211,7 +211,7 @@ class Press:
     def _encode(
         self, parsed: Parsed, rejects: list[Reject]
     ) -> tuple[pa.BinaryArray, pa.BinaryArray | None, Int64s]:
-        """(values, keys, which of parsed's rows they are); what does not fit joins rejects."""
+        """(values, keys, which rows of `parsed` they are); rows that do not fit go to `rejects`."""
         datums, refused = self._codec.encode_rows_checked(parsed.batch)
         fit = np.ones(len(parsed.rows), np.bool_)
         for index, why in refused:
@@ -254,7 +254,7 @@ class Press:
         )
 
     def _partitions(self, records: _Records) -> Partitions:
-        """The partition of the records of the data topic: of all of them, or of each."""
+        """The partition of the data topic's records: one for all of them, or one for each."""
         count = self.recipe.data.partitions
         if self.recipe.partitioning == "file" or count == 1:
             return _file_partitions(records, self.recipe.data)
@@ -335,7 +335,7 @@ def _check_key(recipe: Recipe, codec: Codec) -> None:
 
 
 def _in_places(parsed: Parsed, places: Int64s) -> Parsed:
-    """Rows of some lines as rows among all lines."""
+    """The same with its rows counted among all lines."""
     rejects = [Reject(int(places[r.row]), r.reason, r.detail) for r in parsed.rejects]
     return Parsed(places[parsed.rows], parsed.batch, parsed.event_ms, rejects)
 
@@ -363,7 +363,7 @@ def _rows_of(column: pa.BinaryArray, rows: slice | Int64s) -> pa.BinaryArray:
 
 
 def _by_partition(count: int, partitions: Partitions) -> Iterator[tuple[int, Int64s | None]]:
-    """Each partition with its rows; None for all of them."""
+    """Each partition with its rows; None means all rows."""
     if isinstance(partitions, int):
         yield partitions, None
         return
@@ -373,7 +373,7 @@ def _by_partition(count: int, partitions: Partitions) -> Iterator[tuple[int, Int
 
 
 def _distinct(numbers: Int64s) -> tuple[int, ...]:
-    """The distinct ones, rising; most often there is one."""
+    """The distinct numbers, rising; most often there is one."""
     first = int(numbers[0])
     if (numbers == first).all():
         return (first,)
@@ -403,7 +403,7 @@ def _outcomes(
     rejected_source: Source,
     bucket_ms: int,
 ) -> list[Outcome]:
-    """Counts per reading: its rows of each topic lie together, because owners rise."""
+    """One outcome per reading: its rows of each topic lie together, because owners rise."""
     outcomes = []
     for index in range(readings):
         counts = Counts(bucket_ms)

@@ -34,9 +34,10 @@ from skidway.errors import ConfigurationRefused
 from skidway.schemas.codec import Codec
 
 PRESS_VERSION: Final = 1
-"""Rises with every change of Skidway's own code that makes another record of the same line under
-the same recipe: its topic, partition, key, time or value. tests/unit/agent/batches/test_recipe.py
-holds records of known lines against it."""
+"""Rises with every change to Skidway's own code that makes another record (topic, partition, key,
+time or value) of the same line under the same recipe. tests/unit/agent/batches/test_recipe.py
+checks it with records of known lines.
+"""
 
 _UTC: Final = ("UTC", "Z", "GMT")
 
@@ -60,7 +61,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A value; two agents with equal recipes send the same for the same bytes and origin."""
+    """A value; agents with equal recipes send the same records for the same bytes and origin."""
 
     program: str
     data: Topic
@@ -82,8 +83,8 @@ class Recipe:
     def to_json(self) -> str:
         """Canonical: equal recipes give equal text.
 
-        Defaults are left out. Only fields that recipes did not always have have one: so the text,
-        and with it the fingerprint, of a recipe that an older program wrote down stays what it is.
+        Defaults are left out. Only fields that were added later have one. So the text and the
+        fingerprint of a recipe that an older program stored stay as they are.
         """
         content = asdict(self)
         for each in fields(self):
@@ -114,26 +115,27 @@ def from_json(text: str) -> Recipe:
 
 
 def program_version() -> str:
-    """Skidway's own part in what is made of a line: how it is framed, and how it is pressed."""
+    """The version of Skidway's own code that makes records of lines: framing and pressing."""
     return f"framing-{FRAMING_VERSION} press-{PRESS_VERSION}"
 
 
 def program_of(parser: str, timezone: str | None) -> str:
-    """All code that decides what is made of a line. Intents of another one are read back.
+    """The versions of all code that decides what is made of a line; intents of others are read
+    back.
 
-    timezone: of times that name none; None where no times are parsed. What is not named here does
-    not change a record: the compression library and `compression.type` (the bytes of a batch, not
-    its records), NumPy (integers only: positions, times, hashes), the Avro libraries (a value has
-    one encoding, but for the blocks of arrays and maps, which schemas/codec/writing.py makes),
-    google-crc32c (one polynomial), and the version of Skidway, for which the two numbers stand.
+    timezone: of times that name none; None where no times are parsed. What is left out does not
+    change a record: the compression library and `compression.type` (the bytes of a batch, not its
+    records), NumPy (integers only: positions, times, hashes), the Avro libraries (a value has one
+    encoding, except for the blocks of arrays and maps, which schemas/codec/writing.py makes),
+    google-crc32c (one polynomial), and the version of Skidway, which the two numbers stand for.
     """
     names = [program_version()]
     if parser == "json":
-        # Its decoder says which lines are JSON, and how long a number may be (patch releases
-        # changed that); its words stand in the record of a line that is none.
+        # Its decoder decides which lines are JSON, and how long a number may be (patch releases
+        # changed that); its error text is in the rejected record of a line that is not JSON.
         names.append(f"python-{platform.python_version()}")
     if parser in ("regex", "json"):
-        # RE2 is in it, and what it casts to a number, a boolean or a time.
+        # It contains RE2, and casts to numbers, booleans and times.
         names.append(f"pyarrow-{_version('pyarrow')}")
     if timezone is not None and timezone.upper() not in _UTC:
         # The rules of time zones change; they come with the machine, not with Python.
@@ -142,18 +144,18 @@ def program_of(parser: str, timezone: str | None) -> str:
 
 
 def at_present(recipe: Recipe) -> Recipe:
-    """The same settings with the program that runs here."""
+    """The same recipe with the program that runs here."""
     timezone = None if recipe.time_format is None else recipe.timezone
     return replace(recipe, program=program_of(recipe.parser, timezone))
 
 
 def with_refusal(recipe: Recipe) -> Recipe:
-    """By it is named what is not sent again after a crash, but read back: see `has_refusal`."""
+    """The recipe of intents that are read back after a crash, not sent again: see `has_refusal`."""
     return replace(recipe, program=f"{recipe.program}{_REFUSED}")
 
 
 def has_refusal(recipe: Recipe) -> bool:
-    """Whether a broker did not take a record, and may have taken others behind it since."""
+    """Whether a broker refused a record, and may have taken later ones since."""
     return recipe.program.endswith(_REFUSED)
 
 
@@ -163,7 +165,7 @@ _version = cache(version)
 
 @cache
 def _zone_rules(name: str) -> str:
-    """What changes with the rules of a zone; loaded once, as Python does with the zone."""
+    """A text that changes with the rules of a zone; made once, as Python loads a zone once."""
     for folder in zoneinfo.TZPATH:
         try:
             return f"{crc_of((Path(folder) / name).read_bytes()):08x}"
@@ -180,7 +182,7 @@ def recipe_of(
     rejected_schema: Schema,
     batch_bytes: int,
 ) -> Recipe:
-    """The recipe for what is read now."""
+    """The recipe for bytes that are read from now on."""
     time = source.timestamp
     return Recipe(
         program=program_of(source.parser.type, None if time is None else time.timezone),
@@ -214,7 +216,7 @@ def derived_schema(source: SourceSettings) -> str:
 
 
 def build_parser(recipe: Recipe, codec: Codec) -> Parser:
-    """The recipe's parser. Raises ConfigurationRefused where it and the schema disagree."""
+    """The recipe's parser. Raises ConfigurationRefused if it does not fit the schema."""
     try:
         build = _BUILDERS[recipe.parser]
         if recipe.on_error == "replace":

@@ -1,7 +1,7 @@
-"""What a line that does not fit becomes: a record of `<topic>.rejected`, whole and with its place.
+"""A line that does not fit becomes a record of `<topic>.rejected`, whole and with its place.
 
-Schema: schemas/rejected.avsc. The line is cut where it would not fit a batch of that topic; its
-origin keeps the full length.
+Schema: schemas/rejected.avsc. A line that would not fit a batch of that topic is cut; its origin
+keeps the full length.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from skidway.kafka.columns import RECORD_OVERHEAD_MAX
 Int64s = npt.NDArray[np.int64]
 
 FIELDS_BYTES_MAX = 128 + 4 * DETAIL_CHARACTERS_MAX
-"""Everything of a datum but line, topic, host and path."""
+"""Bytes of a datum without line, topic, host and path, at most."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""Lines that did not fit, by topic: what the log is told of them, and which share they have lately.
+"""Lines that did not fit, by topic: what the log says about them, and their recent share.
 
-A log line says topic, reason, how many, and where one of them lies; never what it holds. The share
-is that of the last one to two minutes in which lines came, so a source that fell silent keeps the
+A log line says topic, reasons, how many, and where one of them lies; never its content. The share
+covers the last one to two minutes in which lines came, so a source that fell silent keeps the
 verdict on what it wrote last.
 """
 
@@ -15,16 +15,16 @@ from typing import Final
 from skidway.agent.batches.rejected import RejectedLine
 
 TELL_EVERY_S: Final = 60.0
-"""At most so often the log is told of a topic."""
+"""Least time between two log entries about a topic."""
 
 HALF_WINDOW_S: Final = 60.0
 LINES_MIN: Final = 10
-"""Of fewer lines no share is said."""
+"""With fewer lines the share says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Untold:
-    """What the log has not been told of a topic. path, position: of the first of these lines."""
+    """Rejected lines of a topic that are not in the log yet. path, position: of the first one."""
 
     topic: str
     reasons: dict[str, int]
@@ -64,7 +64,7 @@ class Rejections:
         self._topics: dict[str, _Topic] = {}
 
     def saw(self, topic: str, records: int, rejected: Sequence[RejectedLine], now: float) -> None:
-        """records: lines that fit; now: monotonic seconds."""
+        """Counts lines. records: those that fit; now: monotonic seconds."""
         known = self._topics.setdefault(topic, _Topic(_Half(now), _Half(now)))
         if now - known.current.since >= HALF_WINDOW_S:
             known.before, known.current = known.current, _Half(now)
@@ -79,7 +79,7 @@ class Rejections:
         known.reasons.update(line.reason for line in rejected)
 
     def due(self, now: float) -> list[Untold]:
-        """What the log is to be told now; it counts as told."""
+        """What to log now; it counts as logged."""
         found = []
         for topic, known in self._topics.items():
             rested = known.told_at is None or now - known.told_at >= TELL_EVERY_S
@@ -90,7 +90,7 @@ class Rejections:
         return found
 
     def too_many(self) -> dict[str, str]:
-        """By topic, a sentence on each that rejected more than the share allowed."""
+        """By topic: a sentence about each one whose rejected share is above the limit."""
         found = {}
         for topic, known in self._topics.items():
             lines = known.current.lines + known.before.lines

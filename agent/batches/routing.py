@@ -1,4 +1,4 @@
-"""Which partition a record goes to: a pure function of file id, of the key, or of the position.
+"""Which partition a record goes to: a pure function of file id, key, or position.
 
 file     all records of a file to one partition, so that they keep their order
 key      as Kafka's own clients do it (skidway.kafka.partitioning)

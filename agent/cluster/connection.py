@@ -51,7 +51,7 @@ def cluster_of(client: Client, name: str | None) -> tuple[Cluster, bool]:
 def ensure_topics(
     client: Client, settings: AgentSettings, is_apache_kafka: bool, pause: Pause
 ) -> None:
-    """Makes the topics that are missing, data and rejected ones, and waits for their leaders."""
+    """Creates missing topics, data and rejected ones, and waits for their leaders."""
     names = _topics(settings.sources)
     deadline = client.clock.monotonic() + READY_WITHIN_S
     while missing := _not_ready(client, names):
@@ -89,9 +89,9 @@ class SourceSchemas:
 
 
 def schemas_of(registry: RegistryClient, settings: AgentSettings) -> list[SourceSchemas]:
-    """The schemas of every source, registered, and compared with its parser.
+    """Registers the schemas of every source and checks that they fit its parser.
 
-    Asked before topics are made, so that a configuration which cannot run leaves none behind.
+    Called before topics are created, so that a configuration that cannot run leaves none behind.
     Raises Unreachable, ConfigurationRefused.
     """
     found = []
@@ -107,9 +107,9 @@ def schemas_of(registry: RegistryClient, settings: AgentSettings) -> list[Source
 
 
 def compiled(source: SourceSettings, schema: Schema, batch_bytes: int) -> Press:
-    """What presses a source's lines, as if its topics were there with one partition each.
+    """The press for a source's lines, as if its topics existed with one partition each.
 
-    Raises ConfigurationRefused where parser and schema disagree.
+    Raises ConfigurationRefused if the parser does not fit the schema.
     """
     return Press(
         recipe_of(
@@ -148,15 +148,16 @@ def resolve(
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """The destinations with the partitions and limits that their topics have now; and the topics
-    that were made again, whose destinations stay as they were."""
+    """The destinations with their topics' current partitions and limits, and the topics that were
+    made again; the destinations of those stay as they were.
+    """
 
     destinations: list[Destination]
     made_again: set[str]
 
 
 def refresh(client: Client, destinations: Sequence[Destination]) -> Refreshed:
-    """Asks the cluster; schemas stay. Raises Unreachable, KafkaError."""
+    """Asks the cluster about topics; schemas stay as they are. Raises Unreachable, KafkaError."""
     topics = _topics_now(client, _topics([each.settings for each in destinations]))
     found = Refreshed([], set())
     for each in destinations:
@@ -193,7 +194,7 @@ def _topics_now(client: Client, names: Sequence[str]) -> dict[str, tuple[Topic, 
 
 
 def _is_another(source: Source, topics: Mapping[str, tuple[Topic, str]]) -> bool:
-    """Whether the topic of that name has another id by now; one that is not told says nothing."""
+    """Whether the topic of that name has another id by now; a missing id proves nothing."""
     _, topic_id = topics[source.topic]
     return bool(topic_id and source.topic_id) and topic_id != source.topic_id
 
@@ -259,7 +260,7 @@ def _not_ready(client: Client, names: Sequence[str]) -> dict[str, bool]:
 
 
 def _check_timestamp_type(configs: Mapping[str, Mapping[str, str]]) -> None:
-    """Event times that a broker writes over can be neither counted nor loaded by."""
+    """A broker that overwrites event times would leave none to count and load by."""
     for topic, known in configs.items():
         if known.get("message.timestamp.type") == "LogAppendTime":
             raise ConfigurationRefused(

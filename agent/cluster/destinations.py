@@ -1,4 +1,4 @@
-"""Where a source's lines go, as the cluster and the registry are now."""
+"""Where a source's lines go, as cluster and registry describe it now."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from skidway.kafka.source import Source
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The cluster that takes the records. name: of `cluster.name`; id: as it says itself."""
+    """The cluster that takes the records. name: its `cluster.name`; id: the one that it reports."""
 
     name: str
     id: str
@@ -29,7 +29,7 @@ class Destination:
     rejected: Source
 
     def tailed(self) -> TailedSource:
-        """What the tracker knows of it."""
+        """The part of it that the tracker needs."""
         exclude = tuple(self.settings.exclude)
         return TailedSource(
             topic=self.data.topic,

@@ -1,5 +1,6 @@
-"""What the agent knows of each topic: its id, until when it is sealed, and when its log cannot be
-the same any more."""
+"""What the agent knows about each topic: its id, until when it is sealed, and whether its log was
+replaced.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from skidway.kafka.types import TopicPartition
 
 
 def has_fallen_back(deliveries: Iterable[Delivery], offsets: Mapping[TopicPartition, int]) -> bool:
-    """Whether a batch lies below what was acknowledged before it: then it lies in another log.
+    """Whether a batch got an offset at or below an acknowledged one: then the log is another one.
 
     offsets: the last acknowledged one of each partition.
     """
@@ -38,7 +39,7 @@ class Topics:
         self._former = set(known) if same_cluster else set()
 
     def take_ids(self, destinations: Sequence[Destination], changes: Changes) -> None:
-        """The ids that the cluster says; a topic that was made again begins anew."""
+        """Takes the ids that the cluster reports; a topic that was made again begins anew."""
         for destination in destinations:
             for source in (destination.data, destination.rejected):
                 before = self._known.get(source.topic)
@@ -50,8 +51,8 @@ class Topics:
     def sealed(self, destinations: Sequence[Destination]) -> dict[str, tuple[Source, Source]]:
         """Data topics to seal, each with the audit sources of itself and of its rejected topic.
 
-        Those whose source was taken out of the settings are among them: the agent has no file of
-        theirs any more, what was unread is declared, and nobody may wait for it.
+        They include topics whose source was taken out of the settings: the agent has no file of
+        theirs any more, what was unread is declared, and nobody may wait for them.
         """
         found = {}
         for topic in self._former:
@@ -63,7 +64,7 @@ class Topics:
         return found
 
     def seal(self, topic: str, topic_id: str, until_ms: int, changes: Changes) -> None:
-        """It is sealed until then."""
+        """Notes until when a topic is sealed (ms)."""
         self._put(topic, TopicState(topic_id, until_ms), changes)
 
     def sealed_until(self, topic: str) -> int | None:
@@ -72,7 +73,7 @@ class Topics:
         return None if known is None else known.sealed_until
 
     def source(self, topic: str) -> Source:
-        """How audit messages call it."""
+        """The topic as audit messages name it."""
         known = self._known.get(topic)
         return self.named(topic, "" if known is None else known.topic_id)
 

@@ -2,8 +2,8 @@
 
     state (locked) -> registry and cluster (waited for) -> loop, asked to leave -> last words
 
-It is the running agent, but for its end: that comes when the last word is said on every topic
-(`accounts.leaving`), or when the time is over, and what is on its way then is settled first.
+It is the running agent with another end: it ends when the last word is said on every topic
+(`accounts.leaving`), or when the time is over; then it first settles what is on its way.
 """
 
 from __future__ import annotations
@@ -26,24 +26,22 @@ SENTENCES_MAX = 20
 
 
 class NotDrained(SkidwayError):
-    """Something of the host is not delivered; on those topics no last word is said."""
+    """Something on the host is not delivered; its topics have no last word."""
 
 
 def drain(settings: AgentSettings, shutdown: Shutdown, timeout_s: float) -> str:
     """Delivers what lies in the files and says the last word; a sentence for the operator.
 
-    Raises NotDrained or Unreachable when it cannot within the time, StateRefused, and
-    ConfigurationRefused where not all that lies in the files may be read.
+    Raises NotDrained or Unreachable if it cannot within the time, StateRefused, and
+    ConfigurationRefused if it may not read all that lies in the files.
     """
     if settings.read_until is not None:
         raise ConfigurationRefused(
-            "read.until is set, so not all that lies in the files may be read, and no last word can"
-            " be said: take it out of the settings, or drain when it has no meaning any more"
+            "read.until is set, so parts of the files may not be read, and no last word can be"
+            " said: take it out of the settings, or drain when it is no longer needed"
         )
     if not _is_ours(settings.state_dir):
-        return (
-            f"drained: no agent ever ran with the state {settings.state_dir}, nothing is to be said"
-        )
+        return f"drained: no agent ever ran with the state {settings.state_dir}, nothing to say"
     over = threading.Timer(timeout_s, shutdown.request)
     over.daemon = True
     over.start()
@@ -107,7 +105,7 @@ def _said_of(drained: program.Drained, state: State) -> str:
 
 
 def _unknown(state: State, topics: Collection[str] | None = None) -> Iterator[str]:
-    """What the audit will not know of these topics; without saying of all without a last word."""
+    """What the audit will not know about these topics; by default about all without a last word."""
     for name, topic in sorted(state.topics().items()):
         if name.endswith(REJECTED_SUFFIX):
             continue
@@ -124,8 +122,9 @@ def _time(time_ms: int) -> str:
 
 
 def _is_ours(directory: Path) -> bool:
-    """Whether there is a state. Raises StateRefused for one of another user: what was written into
-    it here, its agent could not read any more."""
+    """Whether there is a state. Raises StateRefused if it belongs to another user: the agent could
+    no longer read what is written into it here.
+    """
     path = directory / DATABASE
     try:
         owner = os.stat(path).st_uid
@@ -143,7 +142,7 @@ def _is_ours(directory: Path) -> bool:
 
 
 def _refuse_remains(directory: Path) -> None:
-    """A directory that is away, or what is left of a state, says nothing about what was read."""
+    """Raises StateRefused if the directory is missing, or only remains of a state are there."""
     if not directory.is_dir():
         raise StateRefused(
             f"there is no directory {directory}: nothing is known of what was read on this host. If"

@@ -1,4 +1,4 @@
-"""`skidway agent install-snippet`: what a person types who has neither Ansible nor dpkg."""
+"""`skidway agent install-snippet`: the commands for a host with neither Ansible nor dpkg."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ mkdir -p /etc/skidway && {{ test -e /etc/skidway/agent.yml || {{
 
 
 def snippet(wheels: Path) -> str:
-    """The commands for a directory of wheels, which may be one that only the host has.
+    """The commands for a directory of wheels, which may exist on the host only.
 
-    Raises UsageError for a directory here that is none of wheels.
+    Raises UsageError for a directory that exists here and has no wheels.
     """
     manifest = _manifest(wheels)
     release = str(manifest.get("version") or version("skidway"))

@@ -1,5 +1,5 @@
 """The ledger: what became of every byte of every file, read from the state while the agent runs;
-and what an operator decides about a state whose agent stands still: `adopt`, `give_up`.
+and what an operator decides about a state whose agent is stopped: `adopt`, `give_up`.
 
 acknowledged + rejected + filtered + lost + uncertain + pending = bytes, of each file id
 """
@@ -59,8 +59,9 @@ def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
 
 
 def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The two tables that people read of `show`: files, and what was declared of them. Ids stand
-    there as in the audit's sentences; bytes of an end that nobody saw are in no sum."""
+    """The two tables of `show` for people: files, and what was declared of them. Ids are written as
+    in the audit's sentences; no sum has the bytes of an end that nobody saw.
+    """
     more = {(each["file"], each["fate"]) for each in shown["declared"] if each["end"] is None}
     files = [
         each
@@ -75,7 +76,7 @@ def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str,
 
 
 def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict[str, Any]:
-    """One file id. bytes: those that it covers, of an open file by its size on the host now."""
+    """One file id. bytes: those that it covers; for an open file, by its size on the host now."""
     tracked.promised = max(promised.get(tracked.file, 0), tracked.position)
     tracked.read_position = tracked.promised
     if tracked.state is FileState.OPEN:
@@ -101,8 +102,9 @@ def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict
 
 
 def _declared(loss: Loss, paths: Mapping[int, str]) -> dict[str, Any]:
-    """A range as the audit names it. end: None where nobody saw it; path: None for files that
-    never got an id of their own (the reason names them)."""
+    """A range as the audit names it. end: None if nobody saw it; path: None for files that never
+    got an id of their own (the reason names them).
+    """
     return {
         "file": loss.file,
         "path": paths.get(loss.file),
@@ -117,8 +119,8 @@ def _declared(loss: Loss, paths: Mapping[int, str]) -> dict[str, Any]:
 def adopt(directory: Path, *, new_epoch: bool = False) -> str:
     """Binds the state to this machine, in a new epoch. Raises StateRefused; returns a sentence.
 
-    With `new_epoch` also where it belongs to this machine: audit messages of the epoch before were
-    lost with their topic, and without a new one no later bucket could be proven either. If the
+    With `new_epoch` also if it belongs to this machine: audit messages of the previous epoch were
+    lost with their topic, and without a new epoch no later bucket could be proven either. If the
     state is an older copy the next start finds that out (agent.state.renewal).
     """
     with DirectoryLock(directory):
@@ -157,16 +159,15 @@ def give_up(directory: Path, topic: str) -> str:
     files = len({intent.file for intent in intents})
     return (
         f"{size} bytes of {files} files that were on their way to {topic} are given up; the agent "
-        "declares them at its next start, as uncertain if the topic was made again, else only what "
-        "the brokers do not have and the host has no more"
+        "declares them at its next start: as uncertain if the topic was made again, otherwise only "
+        "what neither the brokers nor the host have any more"
     )
 
 
 def given_up(state: State, topic: str) -> list[Intent]:
-    """The intents whose recipe leads to a topic; from now on none of them is replayed.
+    """Gives up the intents whose recipe leads to a topic, so that none is replayed; returns them.
 
-    Where the topic is the same as ever, they are read back, and the rest is sent by the settings
-    of then.
+    If the topic was not made again, they are read back, and the rest is sent by their old settings.
     """
     recipes = state.recipes()
     found = []
@@ -182,7 +183,7 @@ def given_up(state: State, topic: str) -> list[Intent]:
 
 
 def _size_on_host(tracked: TrackedFile, host: Host) -> int:
-    """Its size now, or as far as it was promised when it is not to be found."""
+    """Its size now, or how far it was promised if it is not found."""
     found = host.look(tracked.location)
     if found is None or found.key != tracked.birth.key:
         directory = os.path.dirname(tracked.location)

@@ -2,17 +2,16 @@
 
     presses     recipes, and a press for each that is in use
     outbound    batches on their way: sent, drained, sent again, halved when refused
-    replay      promises of before the start, sent again as they say
+    replay      promises from before the start, sent again as they say
     evidence    an intent's bytes, if they are those that were promised
-    inquiry     those that cannot be: read back, then acknowledged, sent, or set apart
-    refused     records that a broker does not take: read back, then counted or set apart
+    inquiry     promises that cannot be: read back, then acknowledged, sent, or set apart
+    refused     records that a broker refuses: read back, then counted or set apart
     search      one reading of partitions from their floors on
     read_back   where an intent's records can lie, what was found, and its parts; pure
     progress    which flights the checkpoint passes; offsets and floors of partitions
     logs        the logs of the brokers, fetched to be read back
     silences    partitions whose leader says nothing
 
-Sending a range again gives the same records, byte for byte, because `batches.press` sees
-nothing else than the intent, the recipe that the intent names, and the bytes whose CRC the intent
-holds.
+Sending a range again gives the same records, byte for byte, because `batches.press` sees nothing
+but the intent, the recipe that the intent names, and the bytes whose CRC the intent holds.
 """

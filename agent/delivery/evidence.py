@@ -22,8 +22,8 @@ class Evidence:
 
 
 def proven_bytes(handles: Handles, tracked: TrackedFile, intent: Intent) -> Evidence | None:
-    """None if the bytes are others, or cut off. Raises Moved where the file is not where it was at
-    the last look, OSError if they cannot be had right now.
+    """The intent's bytes; None if they were changed or cut off. Raises Moved if the file is not
+    where it was at the last look, OSError if they cannot be read right now.
     """
     if intent.first != tracked.read_position:
         return None  # what was before it could not be proven
@@ -38,7 +38,7 @@ def proven_bytes(handles: Handles, tracked: TrackedFile, intent: Intent) -> Evid
 
 
 def _long(handle: Handle, intent: Intent, before: int) -> Evidence | None:
-    """An over-long line is looked through piece by piece; only its head is kept."""
+    """Reads an over-long line piece by piece; keeps only its head."""
     crc, prefix_crc, at = 0, before, intent.first
     head = tail = b""
     while at < intent.end:

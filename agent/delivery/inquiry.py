@@ -1,23 +1,24 @@
-"""Intents that cannot be sent again as they were: what became of them is read back, then decided.
+"""Intents that cannot be sent again as they were: reads back what became of them, then decides.
 
     asked  -> search     what the brokers have of them (search has the rules of waiting)
     search -> parts      arrived, missing, doubtful (read_back)
     arrived              counted and passed like what was acknowledged
     missing, bytes here  sent under a new intent: the same settings and time of reading with the
-                         program of now, so that a record has the partition and bucket it would have
-                         had, and a late copy of it is a repeat
+                         present program, so that a record has the partition and bucket it would
+                         have had, and a late copy of it is a repeat
     missing, bytes gone  lost: no broker has them
     missing, and behind  lost: its partition holds later records of the file, and readers would take
                          it for a repeat
     doubtful, or a hole  uncertain
 
-An intent of which only a part is sent is divided: in one transaction its row goes, and one for each
-part comes. Parts that are not sent keep their recipe, so that after a crash they are read back
-again. The times of a part are those of its intent: `read_ms` stays.
+An intent of which only a part is sent is divided: one transaction replaces its row by one for each
+part. Parts that are not sent keep their recipe, so that they are read back again after a crash. A
+part keeps the `read_ms` of its intent.
 
-A part is sent only if the program of now ends records where the part ends, and without the records
-that would lie behind later ones. The settings being the same, these are what a broker had refused,
-and what goes elsewhere by a program which rejects other lines, or finds another key.
+A part is sent only if the present program ends records where the part ends, and without the records
+that would lie behind later ones. Since the settings are the same, these are records that a broker
+had refused, or that the present program sends elsewhere because it rejects other lines or finds
+another key.
 """
 
 from __future__ import annotations
@@ -62,16 +63,17 @@ from skidway.kafka.types import TopicPartition
 AGAIN_AFTER_S = 2.0
 
 SEARCH_BYTES = 16 << 20
-"""Bytes of files that one search looks for: what is found of them is held in memory."""
+"""Bytes of files that one search looks for; what it finds of them is held in memory."""
 
 TURN_INTENTS = 200
-"""Decided in one turn, at most."""
+"""Most intents decided in one turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """An intent to be read back. recipe: what it was sent by, or if that is not known what its file
-    is sent by now; None: the topic that it was sent to is not there any more."""
+    """An intent to be read back. recipe: the one it was sent by, or, if unknown, the one its file
+    is sent by now; None: the topic that it was sent to is gone.
+    """
 
     intent: Intent
     recipe: Recipe | None
@@ -81,7 +83,9 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What is done with a part. sending: as this intent; certainty: set apart, with a reason."""
+    """What is done with a part. sending: sent as this; certainty: set apart, with a reason;
+    neither: it arrived.
+    """
 
     part: Part
     sending: Reading | None = None
@@ -103,7 +107,7 @@ class Inquiry:
         agent: int,
         past_at: float,
     ) -> None:
-        """past_at: from then on (monotonic) nothing new of before the start can arrive."""
+        """past_at: when (monotonic) nothing new from before the start can arrive any more."""
         # Eight: what becomes of an intent concerns files, presses and progress alike.
         self._tracker = tracker
         self._handles = handles
@@ -115,7 +119,7 @@ class Inquiry:
         self._past_at = past_at
         self._asked: list[_Asked] = []
         self._searching: list[_Asked] = []  # not decided yet
-        self._records: dict[int, tuple[int, Records]] = {}  # as of how many news
+        self._records: dict[int, tuple[int, Records]] = {}  # with the number of news then
         self._again_at = 0.0
         self._files: Counter[int] = Counter()  # of the undecided
         self._divided: dict[int, None] = {}
@@ -132,11 +136,11 @@ class Inquiry:
         return self._search.has_news
 
     def has(self, file: int) -> bool:
-        """Whether something of a file is not decided."""
+        """Whether something of a file is still undecided."""
         return file in self._files
 
     def ask(self, intent: Intent, tracked: TrackedFile, recipe: Recipe | None, reason: str) -> None:
-        """An intent that is not replayed; of each file in the order of its bytes."""
+        """Takes an intent that is not replayed; those of a file in the order of its bytes."""
         if recipe is not None:
             places = reach(recipe, intent)
         else:
@@ -152,7 +156,7 @@ class Inquiry:
         self._search.turn(now, is_past=now >= self._past_at)
 
     def take(self, now: float) -> list[Taken]:
-        """What is sent of the intents that can be decided."""
+        """Decides the intents that can be; returns what is sent of them."""
         taken: list[Taken] = []
         if not self._searching or now < self._again_at:
             return taken
@@ -192,7 +196,7 @@ class Inquiry:
         return taken
 
     def write(self, changes: Changes) -> None:
-        """Divided intents, in the transaction in which their parts are promised."""
+        """Replaces divided intents, in the transaction in which their parts are promised."""
         if self._divided:
             changes.forget_intents(self._divided)
             changes.put_intents(self._kept)
@@ -206,12 +210,13 @@ class Inquiry:
         return {"bytes": size, **self._search.status(self._past_at, now)}
 
     def silent_s(self, now: float) -> dict[TopicPartition, float]:
-        """The partitions that do not come, and for how long."""
+        """The partitions that send nothing, and for how long (s)."""
         return self._search.silent_s(now)
 
     def _make_way(self, unreadable: set[int]) -> None:
-        """Where only files are left that cannot be read, others come first; then they are asked
-        again. A file's intents stay in their order."""
+        """If only files that cannot be read are left, lets other files go first; then they are
+        tried again. A file's intents stay in their order.
+        """
         others = [each for each in self._asked if each.intent.file not in unreadable]
         if others and all(each.intent.file in unreadable for each in self._searching):
             own = [each for each in self._asked if each.intent.file in unreadable]
@@ -233,9 +238,9 @@ class Inquiry:
         self._search.begin(Found(self._agent, wanted), floors, now)
 
     def _recipe_now(self, tracked: TrackedFile) -> Recipe | None:
-        """How its file is sent now; None if that is not the topic that it was announced for.
+        """The recipe by which its file is sent now; None if the topic is not the announced one.
 
-        Where topics have no ids nobody can say that, so it is None too.
+        None also where topics have no ids, since nobody can tell then.
         """
         if tracked.source is None:
             return None
@@ -248,7 +253,7 @@ class Inquiry:
     # --- deciding -------------------------------------------------------------------------------
 
     def _decide(self, asked: _Asked) -> list[Taken]:
-        """Launches every part of an intent; gives those that are sent. May raise OSError."""
+        """Launches every part of an intent; returns those that are sent. May raise OSError."""
         intent = asked.intent
         tracked = self._tracker.files[intent.file]
         evidence = self._evidence(tracked, intent)
@@ -271,8 +276,8 @@ class Inquiry:
         return taken
 
     def _evidence(self, tracked: TrackedFile, intent: Intent) -> Evidence | None:
-        """None if the bytes are gone. It may have been renamed since the last look: OSError then,
-        if it cannot be had at once.
+        """The intent's bytes; None if they are gone. Raises OSError if the file was renamed since
+        the last look and cannot be opened at once.
         """
         try:
             return proven_bytes(self._handles, tracked, intent)
@@ -322,7 +327,7 @@ class Inquiry:
         tracked: TrackedFile,
         evidence: Evidence,
     ) -> list[tuple[Part, Reading | str]]:
-        """The pieces of missing parts, and how each is sent, or why it cannot be."""
+        """The pieces of missing parts, each with its reading, or why it cannot be sent."""
         recipe = self._sendable(asked, tracked)
         if recipe is None:
             return [(p, "; the settings do not say any more how to send it") for p in missing]
@@ -346,7 +351,7 @@ class Inquiry:
         return plans
 
     def _sendable(self, asked: _Asked, tracked: TrackedFile) -> Recipe | None:
-        """The same settings with the program of now, or those of now."""
+        """The same settings with the present program, or else the present settings."""
         assert asked.recipe is not None
         for recipe in (at_present(asked.recipe), self._recipe_now(tracked)):
             if recipe is not None and self._presses.can_press(recipe):
@@ -385,7 +390,7 @@ class Inquiry:
         *,
         is_whole: bool,
     ) -> Taken | None:
-        """The part's flight in its place in the order, and what follows from it."""
+        """Launches a part's flight in its place in the order; returns it if it is sent."""
         whole, part = asked.intent, verdict.part
         intent = self._intent_of(whole, verdict, evidence, is_whole=is_whole)
         after = _advance(tracked, whole, part, evidence)
@@ -412,14 +417,14 @@ class Inquiry:
     def _intent_of(
         self, whole: Intent, verdict: _Verdict, evidence: Evidence | None, *, is_whole: bool
     ) -> Intent:
-        """The intent of a part; one that is new takes the place of the whole one."""
+        """The intent of a part; a new one takes the place of the whole."""
         part = verdict.part
         if verdict.sending is not None:
             intent = verdict.sending.intent
         elif is_whole:
             intent = whole
         else:
-            # The CRC of bytes that cannot be had is that of others: they stay unproven.
+            # Bytes that are gone get the CRC of the whole: so they stay unproven.
             crc = whole.crc if evidence is None else crc_of(_cut(whole, part, evidence))
             number = self._numbers.next()
             intent = replace(whole, sequence=number, first=part.first, end=part.end, crc=crc)
@@ -432,7 +437,7 @@ class Inquiry:
 
 
 def _record_bounds(intent: Intent, evidence: Evidence) -> Int64s:
-    """Where records begin and end for the program of now."""
+    """Where records begin and end for the present program."""
     if intent.length > READ_BYTES:
         return np.array([intent.first, intent.end])
     frames = frame(evidence.data, np.array([len(evidence.data)]))
@@ -446,7 +451,7 @@ def _cut(whole: Intent, part: Part, evidence: Evidence) -> bytes:
 def _advance(
     tracked: TrackedFile, whole: Intent, part: Part, evidence: Evidence | None
 ) -> Checkpoint:
-    """Moves the read position over a part; the checkpoint that holds behind it."""
+    """Moves the read position over a part; returns the checkpoint behind it."""
     if evidence is None:
         return tracked.skip_to(part.end)
     if (part.first, part.end) == (whole.first, whole.end):

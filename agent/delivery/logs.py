@@ -16,7 +16,7 @@ from skidway.kafka.errors import KafkaError, OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
 
 RESPONSE_BYTES = 1 << 20
-"""Of one answer: what a turn decodes, for each leader."""
+"""Most bytes of one answer, which a turn decodes, from each leader."""
 
 
 class FetchedLogs:
@@ -51,27 +51,27 @@ class FetchedLogs:
         return news
 
     def ask_anew(self) -> None:
-        """Forgets how far the partitions went."""
+        """Forgets the watermarks, to ask for them anew."""
         for tp, position in list(self._fetcher.positions.items()):
             self._go_on(tp, position)
 
     def read_up(self) -> set[TopicPartition]:
-        """Partitions read up to a watermark that was told since they were asked anew."""
+        """Partitions read up to a watermark that came since `ask_anew`."""
         told = self._fetcher.high_watermarks
         positions = self._fetcher.positions
         return {tp for tp, at in positions.items() if tp in told and at >= told[tp]}
 
     def end(self) -> None:
-        """Reads nothing any more."""
+        """Stops reading."""
         for tp in list(self._fetcher.positions):
             self._fetcher.remove(tp)
 
     def _go_on(self, tp: TopicPartition, offset: int) -> None:
-        self._fetcher.remove(tp)  # with its watermark; an answer under way is passed over
+        self._fetcher.remove(tp)  # with its watermark; an answer under way is ignored
         self._fetcher.seek(tp, offset)
 
     def _out_of_range(self, error: OffsetOutOfRange) -> list[Rows | Hole]:
-        """The log begins behind the floor, or ends before it."""
+        """What to do if the log begins behind the floor, or ends before it."""
         start = error.log_start_offset
         if start < 0:  # some brokers do not say it
             try:

@@ -1,11 +1,11 @@
 """Batches on their way: handed to the producer in order, sent again when taken back, halved when
 refused, settled when acknowledged.
 
-The producer keeps order and retries; what comes back here is a batch that the broker refused for
-good, and those behind it that the producer took back. A refused batch is halved until the record is
-alone that the broker does not take: its flight waits until it is known what became of that record
+The producer keeps order and retries. What comes back here is a batch that the broker refused for
+good, and the batches behind it that the producer took back. A refused batch is halved until the
+refused record is alone: its flight waits until it is known what became of that record
 (agent.delivery.refused), and everything else is sent again in its order. All copies of a record are
-the same, so cutting batches anew changes nothing for anybody who counts by origin.
+the same, so cutting batches anew changes nothing for readers that count by origin.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from skidway.kafka.types import TopicPartition
 
 
 class Sink(Protocol):
-    """What is asked of a producer; tests and models have others than the client's."""
+    """What the agent needs of a producer; tests and models have their own."""
 
     @property
     def has_room(self) -> bool:
@@ -47,7 +47,7 @@ class Sink(Protocol):
 class Parcel:
     """A batch, and the flights that have records in it.
 
-    was_sent: as this batch or in a larger one, so that its records may have arrived.
+    was_sent: as this batch or as part of a larger one, so that its records may have arrived.
     """
 
     tp: TopicPartition
@@ -60,10 +60,10 @@ class Parcel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refusal:
-    """A record that the broker does not take; its flight waits for it. Positions in bytes.
+    """A record that the broker refuses; its flight waits for it. Positions in bytes.
 
-    was_sent: an earlier attempt may have arrived. counts: what it counts as in its flight's
-    outcome, and there among the rejected if `is_rejected`.
+    was_sent: an earlier attempt may have arrived. counts: its share of its flight's outcome, there
+    among the rejected if `is_rejected`.
     """
 
     tp: TopicPartition
@@ -82,15 +82,15 @@ class Refusal:
 
     @property
     def end(self) -> int:
-        """Behind its last byte."""
+        """The position behind its last byte."""
         return self.first + self.length
 
     def land(self) -> None:
-        """The brokers have it: it counts as what it was pressed to."""
+        """The brokers have it: it stays in its flight's outcome."""
         self.flight.waiting -= 1
 
     def set_apart(self, certainty: Certainty) -> None:
-        """Takes it out of what its flight counts as acknowledged or rejected."""
+        """Moves it in its flight from acknowledged or rejected to lost or uncertain."""
         flight, outcome = self.flight, self.flight.outcome
         assert outcome is not None
         for key, sums in self.counts.items():
@@ -109,7 +109,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """Records of some intents (by sequence) that a broker may have from here on."""
+    """A batch that a broker may have from here on, with records of these intents (sequences)."""
 
     tp: TopicPartition
     intents: tuple[int, ...]
@@ -141,7 +141,7 @@ class Outbound:
     ) -> None:
         """Takes over what was pressed of these flights' intents (one outcome each).
 
-        sources: of the data topic and of its rejected topic.
+        sources: the data topic and its rejected topic.
         """
         for flight, outcome in zip(flights, pressed.outcomes, strict=True):
             flight.outcome = outcome
@@ -154,7 +154,7 @@ class Outbound:
             self._queue.append(parcel)
 
     def pump(self) -> list[Departure]:
-        """Hands on as much as the producer takes, and says what that was."""
+        """Hands over as many batches as the producer takes, and returns what left."""
         gone: list[Departure] = []
         while self._queue and self._sink.has_room:
             parcel = self._queue[0]
@@ -189,7 +189,7 @@ class Outbound:
         return settled
 
     def _refused(self, parcel: Parcel, error: KafkaError, settled: Settled) -> list[Parcel]:
-        """The parcel's halves, or nothing where its one record is told."""
+        """The parcel's halves, or nothing if it has one record, which becomes a refusal."""
         if error.code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
             raise ConfigurationRefused(
                 f"compression.type: the brokers do not take it for {parcel.tp.topic}; "
@@ -207,7 +207,7 @@ def _land(parcel: Parcel) -> None:
 
 
 def _halves(parcel: Parcel) -> list[Parcel]:
-    """Two batches with the same records; flights wait for each that has records of theirs."""
+    """Two batches with the same records; each flight waits for the halves that hold its records."""
     rows = decode(memoryview(seal(parcel.encoded)))
     assert rows.origins is not None
     origins, middle = rows.origins, parcel.encoded.count // 2
@@ -244,7 +244,7 @@ def _has(origins: Origins, flight: Flight) -> bool:
 
 
 def _refusal(parcel: Parcel, reason: str) -> Refusal:
-    """Of a parcel with one record, which is not kept: there may be many, and large ones."""
+    """The refusal of a parcel's one record, without its bytes: there may be many large ones."""
     (flight,) = parcel.flights
     rows = decode(memoryview(seal(parcel.encoded)))
     origins, outcome = rows.origins, flight.outcome

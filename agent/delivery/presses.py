@@ -56,11 +56,11 @@ class Presses:
         return self._recipes.get(fingerprint)
 
     def learn(self, recipe: Recipe) -> None:
-        """A recipe for what is read from now on."""
+        """Adds a recipe, such as one for what is read from now on."""
         self._recipes[recipe.fingerprint] = recipe
 
     def promise(self, changes: Changes, taken: Iterable[Taken]) -> None:
-        """Intents of new readings, behind the recipes that they name."""
+        """Writes the intents of new readings, behind the recipes that they name."""
         new = [one.reading.intent for one in taken if one.is_new]
         for fingerprint in {intent.recipe for intent in new} - self._kept:
             changes.put_recipe(self._recipes[fingerprint])
@@ -68,7 +68,7 @@ class Presses:
         changes.put_intents(new)
 
     def mark_refused(self, changes: Changes, intents: Iterable[Intent]) -> None:
-        """After a crash these are read back before anything of them is sent again."""
+        """Marks intents: after a crash they are read back before any part is sent again."""
         for intent in intents:
             recipe = with_refusal(self._recipes[intent.recipe])
             changes.put_recipe(recipe)
@@ -76,7 +76,7 @@ class Presses:
             changes.put_intents([replace(intent, recipe=recipe.fingerprint)])
 
     def can_press(self, recipe: Recipe) -> bool:
-        """Whether this program still does what the recipe says; then it is learned."""
+        """Learns a recipe; whether this program can compile it."""
         self.learn(recipe)
         try:
             self._press_of(recipe.fingerprint)
@@ -96,7 +96,7 @@ class Presses:
             yield batch.tp, origins.first
 
     def arrived(self, recipe: Recipe, file: int, records: Records) -> Outcome:
-        """What records of a file count as that were found in the recipe's topics."""
+        """The outcome of a file's records that were found in the recipe's topics."""
         return outcome_of(records, self._agent, file, self._sources(recipe), self._bucket_ms)
 
     def press(self, taken: Iterable[Taken], outbound: Outbound, now: float) -> None:
@@ -112,7 +112,7 @@ class Presses:
             outbound.add(pressed, [one.flight for one in group], sources)
 
     def _sources(self, recipe: Recipe) -> tuple[Source, Source]:
-        """As audit messages call its topics."""
+        """The recipe's topics as audit messages name them."""
         topics = self._topics
         return topics.source(recipe.data.name), topics.source(recipe.rejected.name)
 
@@ -128,7 +128,7 @@ class Presses:
 
 
 def _groups(taken: Iterable[Taken]) -> Iterator[list[Taken]]:
-    """Neighbours that can be pressed together: same recipe and moment; over-long lines alone."""
+    """Groups neighbours to press together: same recipe and moment; over-long lines stay alone."""
     group: list[Taken] = []
     for one in taken:
         if group and not _go_together(group[-1], one):

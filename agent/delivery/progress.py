@@ -1,18 +1,19 @@
 """How far each file and each partition has come: what the checkpoint may pass.
 
-    offsets   the last acknowledged offset of a partition; seals name it
+    offsets   the last acknowledged offset of a partition; seals carry it
     floors    the offset of a partition below which no intent of the state has a record
 
-They are not the same. A batch may be acknowledged whose intent is not passed yet, because another
-partition has not answered; and what was not acknowledged may have arrived, perhaps below others
-that were sent again since, as when a producer's id was lost. Whoever reads back what became of
-intents begins at the floor:
+They are not the same. A batch may be acknowledged while its intent is not passed yet, because
+another partition has not answered. A batch that was not acknowledged may have arrived, perhaps
+below others that were sent again since, as when a producer's id was lost. Reading back what became
+of intents begins at the floor:
 
-    behind the last offset that was acknowledged when the first batch of an intent that is not
-    passed was handed to the producer; without one, behind the last acknowledged offset
+    behind the offset that was the last acknowledged one when the first batch of an intent that is
+    not passed was handed to the producer; without such an intent, behind the last acknowledged
+    offset
 
-While an intent of before the start is not passed, floors stand still: where its records lie, this
-process has not been told.
+While an intent from before the start is not passed, floors stand still: this process does not know
+where its records lie.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Progress:
         before: Collection[int],
         topic_id: Callable[[str], str],
     ) -> None:
-        """before: sequences of the intents of before the start."""
+        """before: sequences of the intents from before the start."""
         self.offsets = dict(offsets)
         self.floors = dict(floors)
         self._unwritten: dict[TopicPartition, int] = {}
@@ -48,7 +49,7 @@ class Progress:
         self._moved: set[TopicPartition] = set()
 
     def sent(self, departures: Iterable[Departure]) -> None:
-        """From here on brokers may have these; of what is sent again the first time counts."""
+        """Notes batches that brokers may have from here on; of repeats the first time counts."""
         for departure in departures:
             tp = departure.tp
             behind = self._unwritten.get(tp, self.offsets.get(tp, -1)) + 1
@@ -57,12 +58,12 @@ class Progress:
                 self._sent.setdefault(intent, {}).setdefault(tp, lowest)
 
     def acknowledged(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Brokers have records up to these offsets; they become durable with the checkpoint."""
+        """Notes the last acknowledged offsets; they become durable with the checkpoint."""
         self._unwritten.update(offsets)
         self._moved.update(offsets)
 
     def divided(self, intents: Iterable[int]) -> None:
-        """These take the place of intents of before the start."""
+        """Adds intents that take the place of intents from before the start."""
         self._before.update(intents)
 
     def is_of_before(self, intent: int) -> bool:
@@ -70,7 +71,7 @@ class Progress:
         return intent in self._before
 
     def floors_of(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Where reading back begins in some partitions."""
+        """The offsets at which reading back begins in some partitions."""
         return {tp: self.floors.get(tp, 0) for tp in sorted(places)}
 
     def pass_flights(self, tracker: Tracker, changes: Changes) -> Passed:
@@ -95,7 +96,7 @@ class Progress:
         return passed
 
     def forget(self, intents: Iterable[int]) -> None:
-        """Others have taken their place."""
+        """Removes intents that were passed, or that others have taken the place of."""
         for intent in intents:
             self._before.discard(intent)
             self._moved.update(self._sent.pop(intent, {}))
@@ -127,7 +128,7 @@ class Passed:
         self.moved: list[tuple[TrackedFile, int]] = []
 
     def take(self, tracked: TrackedFile) -> None:
-        """Everything at the front of a file's flights that is done."""
+        """Takes every flight at the front of a file's flights that is done."""
         while tracked.flights and tracked.flights[0].is_done:
             flight = tracked.flights.pop(0)
             outcome = flight.outcome

@@ -5,9 +5,10 @@
     Found   -> divide  an intent's range into parts: arrived, missing, doubtful
     missing -> split   what can be sent, and what readers would drop
 
-A record is known by its origin. Equal ones in one partition are repeats, which every reader of the
-logs drops; the first of them counts. Where records of a file overlap otherwise, in one partition or
-in several, they were made in two ways, and readers count both: these bytes are doubtful.
+A record is known by its origin. Equal origins in one partition are repeats: the first counts, and
+every reader of the logs drops the others. If records of a file overlap in any other way, in one
+partition or in several, they were made in two ways, and readers count both: these bytes are
+doubtful.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ Columns = tuple[Int64s, Int64s, Int64s]
 """First bytes, ends, times."""
 
 ROWS_MIN = 100_000
-"""Records of a file in a partition that may wait until repeats among them are dropped."""
+"""How many records of a file in a partition may gather before repeats are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class Part:
 class Records:
     """Records of one file in the order of its bytes. place: index into `places`.
 
-    tops: the highest end of each and of those before it; rises, as ends may not.
+    tops: the highest end up to each record; rises, though ends may not.
     """
 
     first: Int64s
@@ -83,12 +84,12 @@ class Records:
     places: tuple[TopicPartition, ...]
 
     def of(self, part: Part) -> Records:
-        """Those inside a part."""
+        """The records inside a part."""
         begin, end = np.searchsorted(self.first, [part.first, part.end])
         return self._chosen(slice(int(begin), int(end)))
 
     def in_topic(self, topic: str) -> Records:
-        """Those of one topic."""
+        """The records of one topic."""
         mine = [index for index, tp in enumerate(self.places) if tp.topic == topic]
         return self._chosen(np.isin(self.place, mine))
 
@@ -115,15 +116,15 @@ def reach(recipe: Recipe, intent: Intent) -> set[TopicPartition]:
 
 
 def reach_of_any(recipe: Recipe) -> set[TopicPartition]:
-    """Where records of a recipe's topics can lie that were sent by nobody knows which recipe."""
+    """Where records in a recipe's topics can lie if nobody knows the recipe they were sent by."""
     topics = (recipe.data, recipe.rejected)
     return {TopicPartition(t.name, partition) for t in topics for partition in range(t.partitions)}
 
 
 class Marks:
-    """Up to where readers of partitions have a file's records: what ends below, they drop.
+    """How far readers of partitions have a file's records: they drop what ends below.
 
-    Where not all is there that they had, what comes may be the repeat of what they kept.
+    Behind a gap in what they had, a record may be the repeat of one that they kept.
     """
 
     def __init__(self) -> None:
@@ -131,25 +132,25 @@ class Marks:
         self._gaps: set[TopicPartition] = set()
 
     def gap(self, tp: TopicPartition) -> None:
-        """From here on nobody knows what was there before."""
+        """Notes that from here on nobody knows what was there before."""
         self._gaps.add(tp)
 
     def top(self, file: int, tp: TopicPartition) -> int:
-        """The mark of a file in a partition; 0: it has none."""
+        """The mark of a file in a partition; 0 if it has none."""
         return self._tops.get((file, tp), 0)
 
     def move(self, file: int, tp: TopicPartition, end: Int64s) -> Int64s:
-        """Moves it over records with these ends; the mark before each, 0 behind a gap."""
+        """Moves a mark over records with these ends; the marks before each, 0 behind a gap."""
         tops = np.maximum.accumulate(np.concatenate(([self.top(file, tp)], end)))
         self._tops[file, tp] = int(tops[-1])
         return np.zeros_like(end) if tp in self._gaps else tops[:-1]
 
 
 class Found:
-    """Owns what was found so far of the wanted bytes; as much memory as they have records."""
+    """Owns what was found of the wanted bytes so far; memory grows with their records."""
 
     def __init__(self, agent: int, intents: Sequence[Intent]) -> None:
-        """intents: in the order of their promises, those of a file following each other."""
+        """intents: in the order in which they were promised."""
         self._agent = agent
         self._intents = list(intents)
         self._length = sum(intent.length for intent in intents)
@@ -177,13 +178,13 @@ class Found:
             self._add(file, rows.tp, first, first + rows.length[chosen], rows.times[chosen])
 
     def gap(self, tp: TopicPartition) -> None:
-        """Not all that readers had of a partition is there any more."""
+        """Notes that part of what readers had of a partition is gone."""
         self.marks.gap(tp)
 
     def _add(self, file: int, tp: TopicPartition, first: Int64s, end: Int64s, at: Int64s) -> None:
         begin, limit = self._wanted[file]
-        # Readers drop what ends below the others, were it the first copy that came late; where they
-        # may have had one that expired, equal ones are found out, and dropped, when there are many.
+        # Readers drop what ends below the others, even if it is the first copy and came late. Where
+        # they may have had a copy that expired, equal records are dropped when there are many.
         wanted = (end > begin) & (first < limit) & (end > self.marks.move(file, tp, end))
         self.bytes += int((end - first)[wanted].sum())
         if not wanted.any():
@@ -194,7 +195,7 @@ class Found:
             rows[:] = [_distinct(rows)]
 
     def has_all(self) -> bool:
-        """Whether every byte was found; worked out only when there can be enough of them."""
+        """Whether every byte was found; computed only when enough bytes have come."""
         if self.bytes < self._length or self.bytes == self._looked_at:
             return False
         self._looked_at = self.bytes
@@ -222,7 +223,7 @@ class Found:
 
 
 def _distinct(pieces: Sequence[Columns]) -> Columns:
-    """Records of one partition with their times, each once, as it was there first."""
+    """Records of one partition, each once, with the time of its first copy."""
     first, end, times = (np.concatenate([piece[index] for piece in pieces]) for index in range(3))
     order = np.lexsort((end, first))  # stable
     first, end, times = first[order], end[order], times[order]
@@ -232,7 +233,7 @@ def _distinct(pieces: Sequence[Columns]) -> Columns:
 
 
 def divide(intent: Intent, records: Records) -> list[Part]:
-    """The parts of an intent's range, in their order, neighbours of different fates.
+    """The parts of an intent's range, in order; neighbours have different fates.
 
     records: of its file, of this range or a longer one.
     """
@@ -251,9 +252,9 @@ def divide(intent: Intent, records: Records) -> list[Part]:
 def outcome_of(
     records: Records, agent: int, file: int, sources: tuple[Source, Source], bucket_ms: int
 ) -> Outcome:
-    """What records that arrived count as: exactly what they would have, had they been acknowledged.
+    """The outcome of records that arrived: the same as if they had been acknowledged.
 
-    sources: of the data topic and of its rejected topic.
+    sources: the data topic and its rejected topic.
     """
     counts = Counts(bucket_ms)
     sizes = [0, 0]
@@ -272,7 +273,7 @@ def outcome_of(
 def dropped(
     rows: Iterable[tuple[TopicPartition, Int64s]], tops: Mapping[TopicPartition, int]
 ) -> Iterator[int]:
-    """The first bytes of new records that readers would take for repeats, or for straddles.
+    """The first bytes of new records that readers would take for repeats, or for overlaps.
 
     rows: partition and first bytes of what would be sent; tops: see `Marks.top`.
     """
@@ -281,9 +282,9 @@ def dropped(
 
 
 def split(part: Part, bounds: Int64s, is_dropped: Bools) -> Iterator[tuple[Part, bool]]:
-    """A part in pieces, neighbours of which one would be dropped; and whether it would.
+    """A part in pieces of records that would or would not be dropped; and whether they would.
 
-    bounds: where the records of its intent begin and end; is_dropped: one less, of each record.
+    bounds: where the records of its intent begin and end; is_dropped: for each record, one fewer.
     """
     low, high = np.searchsorted(bounds, [part.first, part.end]).tolist()
     changes = np.flatnonzero(np.diff(is_dropped[low:high])) + low + 1

@@ -1,4 +1,4 @@
-"""Records that a broker refuses: counted where an earlier attempt had arrived, else set apart.
+"""Records that a broker refuses: counted if an earlier attempt had arrived, else set apart.
 
     refused, never sent before  lost: no broker has it, and none takes it
     refused, sent before        read back from its partition (search has the rules of waiting)
@@ -6,14 +6,14 @@
         not there               lost
         a hole                  uncertain
 
-It was sent before if the answer of an attempt was lost, or if its intent is of before the start. A
-record is there if readers of the log keep it: behind later records of its file, where only an
-attempt can lie that was under way for long, they drop it.
+It was sent before if the answer to an attempt was lost, or if its intent is from before the start.
+A record is there if readers of the log keep it. They drop it behind later records of its file; only
+an attempt that was under way for long can lie there.
 
-Its intent waits meanwhile; the records behind it do not, but for the transaction that marks the
-intent: sent again after a crash, the record would lie behind them, and be dropped. What is set
-apart is declared in the transaction in which the checkpoint passes the intent: until then the
-record may be read back after a crash, sent, and taken.
+Its intent waits meanwhile. The records behind it wait only for the transaction that marks the
+intent: without the mark, the record would be sent again after a crash, lie behind them, and be
+dropped. What is set apart is declared in the transaction in which the checkpoint passes the intent:
+until then, the record may still be read back after a crash, sent, and taken.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from skidway.audit.topic.messages import Certainty
 from skidway.kafka.types import TopicPartition
 
 RECORDS_MAX = 10_000
-"""Undecided; with more of them nothing is read."""
+"""With this many undecided records nothing more is read."""
 
 
 class Sought:
@@ -62,11 +62,11 @@ class Sought:
             missing.difference_update(zip(first[kept].tolist(), end[kept].tolist(), strict=True))
 
     def gap(self, tp: TopicPartition) -> None:
-        """Not all that readers had is there."""
+        """Notes that part of what readers had of a partition is gone."""
         self._marks.gap(tp)
 
     def has(self, refusal: Refusal) -> bool:
-        """Whether one was found."""
+        """Whether the record was found."""
         return (refusal.first, refusal.end) not in self._missing[refusal.tp, refusal.file]
 
     def has_all(self) -> bool:
@@ -86,7 +86,7 @@ class Refused:
         agent: int,
         wait_s: float,
     ) -> None:
-        """wait_s: for so long an attempt may still arrive after a later one was refused."""
+        """wait_s: how long an attempt may still arrive after a later one was refused."""
         self._tracker = tracker
         self._presses = presses
         self._progress = progress
@@ -112,7 +112,7 @@ class Refused:
 
     @property
     def is_full(self) -> bool:
-        """Whether there are as many as there may be."""
+        """Whether there are as many undecided records as there may be."""
         return len(self._asked) + len(self._searching) >= RECORDS_MAX
 
     @property
@@ -121,7 +121,7 @@ class Refused:
         return bool(self._unmarked or self._marking)
 
     def take(self, refusals: Iterable[Refusal], now: float) -> None:
-        """What brokers have refused just now."""
+        """Takes over what brokers have refused just now."""
         for each in refusals:
             self._unmarked[each.flight.intent.sequence] = each.flight.intent
             if each.was_sent or self._progress.is_of_before(each.flight.intent.sequence):
@@ -131,7 +131,7 @@ class Refused:
                 self._set_apart(each, Certainty.LOST, "")
 
     def write(self, changes: Changes) -> None:
-        """Marks intents, in front of the checkpoint that may pass them."""
+        """Marks intents, ahead of the checkpoint that may pass them."""
         self._marking |= self._unmarked
         self._presses.mark_refused(changes, self._unmarked.values())
         self._unmarked = {}
@@ -141,7 +141,7 @@ class Refused:
         self._marking = {}
 
     def turn(self, now: float) -> None:
-        """Takes what the brokers have sent, and decides what can be; never waits."""
+        """Takes what the brokers have sent, and decides what can be decided; never waits."""
         if not self._searching and self._asked:
             self._begin(now)
         if not self._searching:
@@ -152,7 +152,7 @@ class Refused:
             self._search.end()
 
     def passed(self, intents: Iterable[int]) -> list[SetApart]:
-        """What is declared now that the checkpoint passes these intents."""
+        """What is to be declared now that the checkpoint passes these intents."""
         return [each for intent in intents for each in self._apart.pop(intent, [])]
 
     def status(self, now: float) -> dict[str, object] | None:
@@ -163,7 +163,7 @@ class Refused:
         return {"records": count, **self._search.status(self._past_at, now)}
 
     def silent_s(self, now: float) -> Mapping[TopicPartition, float]:
-        """The partitions that do not come, and for how long."""
+        """The partitions that send nothing, and for how long (s)."""
         return self._search.silent_s(now)
 
     def _begin(self, now: float) -> None:
@@ -173,7 +173,7 @@ class Refused:
         self._search.begin(Sought(self._agent, self._searching), floors, now)
 
     def _decide(self, refusal: Refusal) -> bool:
-        """Whether it is known what became of one."""
+        """Decides about a record if its fate is known; whether it is."""
         if self._search.found.has(refusal):
             refusal.land()
             return True

@@ -1,8 +1,8 @@
-"""Promises of before the start, sent again as they say.
+"""Promises from before the start, sent again as they say.
 
 An intent that cannot be replayed (bytes gone or changed, another program, given up by an operator)
-goes to the inquiry with everything promised behind it: the brokers are asked what they have of it
-before anything is set apart. A file that cannot be opened right now is asked again later; its
+goes to the inquiry with everything promised behind it: what the brokers have of it is read back
+before anything is set apart. A file that cannot be opened right now is tried again later; its
 promises wait, and so does its reading.
 """
 
@@ -42,7 +42,7 @@ class Replay:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing of before the start waits any more."""
+        """Whether nothing from before the start waits any more."""
         return not self._waiting and not self._later
 
     @property
@@ -95,7 +95,7 @@ class Replay:
         return Taken(tracked, reading, flight, is_new=False)
 
     def _obstacle(self, intent: Intent, recipe: Recipe | None) -> str | None:
-        """Why it cannot be replayed, whatever its bytes are; None if they decide."""
+        """Why it cannot be replayed, whatever its bytes are; None if its bytes decide."""
         if intent.recipe == GIVEN_UP:
             return "an operator gave up what was on its way"
         if recipe is not None and has_refusal(recipe):

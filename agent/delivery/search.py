@@ -2,23 +2,24 @@
 
     begin     the partitions that the intents can have reached, from their floors on
     turn      takes what has come, never waits; over as soon as every byte was found
-    after     `wait_s` from the start of the process: asks for the watermarks anew, reads up to them
+    later     `wait_s` after the start of the process: asks for the watermarks anew, reads up to
+              them
 
-Why it may not end sooner while something is missing: the process before this one is dead, and so
-are its connections, but what it had handed to the kernel may still be delivered. Producer ids do
-not fence it off: an id without a transaction is fenced in a partition only by a batch of its next
-epoch there, and that would be the very record which is in question. What bounds it is TCP: a socket
-without a process is tried again 8 times, over at most 103 s (tcp_orphan_retries), then given up. A
-broker that has taken a request's bytes appends them before it answers fetches that came later, or
-dies with them; what it has appended lies below the watermark once that has reached the log's end
-of then. So: `wait_s` after the start nothing new of before it can begin to arrive, and the
-watermark asked for then has passed what did. If all of this fails, a batch that comes still later
-is a repeat of records with the same origin, partition and time wherever the bytes were sent again,
-and every reader drops it; of bytes that were declared lost the audit shows more than was counted.
+Why it may not end sooner while something is missing: the previous process is dead, and so are its
+connections, but what it had handed to the kernel may still be delivered. Producer ids do not fence
+it off: an id without a transaction is fenced in a partition only by a batch of its next epoch
+there, and that batch would be the very record in question. TCP bounds the wait: a socket without a
+process is tried again 8 times, over at most 103 s (tcp_orphan_retries), then given up. A broker
+that has taken a request's bytes appends them before it answers later fetches, or dies with them;
+what it has appended lies below the watermark once that has reached the log's end of that time. So
+nothing new from before the start can begin to arrive `wait_s` after it, and the watermark asked for
+then has passed what did. If all of this fails and a batch comes still later, it repeats records
+with the same origin, partition and time wherever the bytes were sent again, and every reader drops
+it; for bytes that were declared lost, the audit shows more than was counted.
 
-With brokers away it waits: nothing is decided. Where a log does not hold what lies between the
-floor and its start any more (expired, cut off, damaged, or not allowed to be read), what was not
-found may have been there: such a hole is named, and what is missing is uncertain.
+While brokers are away it waits: nothing is decided. If a log no longer holds what lay above the
+floor (expired, cut off, damaged, or not allowed to be read), what was not found may have been
+there: such a hole is named, and what is missing is uncertain.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from skidway.kafka.types import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """What cannot be known of a partition. is_over: nothing more will be read of it."""
+    """What cannot be known about a partition. is_over: nothing more of it will be read."""
 
     tp: TopicPartition
     reason: str
@@ -42,7 +43,7 @@ class Hole:
 
 
 class Logs(Protocol):
-    """What is asked of the cluster. No method waits for long."""
+    """What a search needs of the cluster. No method waits for long."""
 
     def begin(self, floors: Mapping[TopicPartition, int]) -> None:
         """Reads these partitions from these offsets on, and no others."""
@@ -53,15 +54,15 @@ class Logs(Protocol):
         ...
 
     def ask_anew(self) -> None:
-        """Forgets how far the partitions went."""
+        """Forgets the watermarks, to ask for them anew."""
         ...
 
     def read_up(self) -> set[TopicPartition]:
-        """Partitions read up to a watermark that was told since they were asked anew."""
+        """Partitions read up to a watermark that came since `ask_anew`."""
         ...
 
     def end(self) -> None:
-        """Reads nothing any more."""
+        """Stops reading."""
         ...
 
 
@@ -73,7 +74,7 @@ class Wanted(Protocol):
         ...
 
     def gap(self, tp: TopicPartition) -> None:
-        """Some that would come now are not there any more."""
+        """Notes that records which would come now are gone."""
         ...
 
     def has_all(self) -> bool:
@@ -85,9 +86,9 @@ W = TypeVar("W", bound=Wanted)
 
 
 class Search(Generic[W]):
-    """Owns what is known of something wanted, from the first record read to the last decision.
+    """Owns what is known about something wanted, from the first record read to the last decision.
 
-    It is used again: over until it begins, and from its end on.
+    It is used again: it is over before `begin` and after `end`.
     """
 
     def __init__(self, logs: Logs, nothing: W) -> None:
@@ -111,7 +112,7 @@ class Search(Generic[W]):
         self._logs.begin(floors)
 
     def end(self) -> None:
-        """Everything is decided."""
+        """Ends the search: everything is decided."""
         self.found = self._nothing
         self.is_over = True
         self._logs.end()
@@ -123,34 +124,34 @@ class Search(Generic[W]):
 
     @property
     def waits_for(self) -> list[TopicPartition]:
-        """The partitions that are not read up."""
+        """The partitions that are not read up to their watermarks."""
         return sorted(self._open - self._logs.read_up())
 
     def knows(self, reach: Collection[TopicPartition]) -> bool:
-        """Whether all is known of these partitions, though others may not come."""
+        """Whether all is known about these partitions, even if others do not answer."""
         open_ = self._open.intersection(reach)
         return self.is_over or (self._asked_anew and open_ <= self._logs.read_up())
 
     def verdict(self, reach: Iterable[TopicPartition]) -> tuple[Certainty, str]:
-        """What is said of bytes that were not found where they can lie."""
+        """Certainty and reason for bytes that were not found in these partitions."""
         hole = next((self._holes[tp] for tp in sorted(reach) if tp in self._holes), None)
         if hole is not None:
             return Certainty.UNCERTAIN, f", and {hole}"
         return Certainty.LOST, ", and the brokers do not have it"
 
     def status(self, past_at: float, now: float) -> dict[str, object]:
-        """What is waited for, in words for people. past_at: nothing new can arrive from then on."""
+        """What is waited for, in words for people. past_at: from then on nothing new can arrive."""
         if self.is_over:
             return {}
         waits_for = [str(tp) for tp in self.waits_for]
         return {"partitions": waits_for, "late_batches_for_s": max(round(past_at - now), 0)}
 
     def silent_s(self, now: float) -> dict[TopicPartition, float]:
-        """The partitions that do not come, and for how long."""
+        """The partitions that send nothing, and for how long (s)."""
         return {} if self.is_over else dict.fromkeys(self.waits_for, now - self._heard_at)
 
     def turn(self, now: float, *, is_past: bool) -> None:
-        """Takes what has come. is_past: nothing new of before the start can arrive any more."""
+        """Takes what has come. is_past: nothing new from before the start can arrive any more."""
         if self.is_over:
             return
         news = self._logs.poll()

@@ -1,4 +1,4 @@
-"""Partitions whose leader says nothing, not even no: how /health knows that brokers are away."""
+"""Partitions whose leader does not answer at all: how /health knows that brokers are away."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Silences:
         answered: Collection[TopicPartition],
         now: float,
     ) -> None:
-        """waiting: partitions with batches on their way; answered: of which some arrived."""
+        """waiting: partitions with batches on their way; answered: those that had an answer."""
         for tp in self._since.keys() - set(waiting):
             del self._since[tp]
         for tp in waiting:

@@ -1,7 +1,7 @@
 """The host's files: finding them, knowing them, reading them.
 
 host        what the agent asks of the operating system; tests have another one
-operating_system  what it answers, with
+operating_system  its answers, from the calls of this machine
 birth_times when an inode was made: what tells a file from the next one that gets its inode
 patterns    which paths a source means
 directories what a look has listed
@@ -11,12 +11,12 @@ links       what links led to, one after the other, in other directories
 strays      generations under names that rotation is not known to give
 same_file   from evidence to the answer: the same file, another one, or nobody knows
 mounts      known files whose file system is not there yet
-likeness    gathers that evidence: looks at what lies at a path now
+likeness    gathers that evidence: compares what lies at a path now with known files
 rotations   files that were rotated away before anybody looked, directory by directory
 look        one directory at one look, and what was found
 history     what became of the files that lay at a path
 stillness   whether generations were being renamed while a directory was looked at
-watching    events of the operating system, which only make it faster
+watching    events of the operating system, which only make looks earlier
 compression which known file a compressed one holds
 decompressed, plain_sizes  its plain bytes, and how many they are
 copies      of logs: left alone, or read from where their original was cut
@@ -32,9 +32,9 @@ handles     open files, bounded
 reading     from tracked files to readings, in fair turns
 
 A file is tailed because a look through the patterns finds it; events only make the look earlier.
-Where a link leads to it, all that is said of its directory is said of the one where it lies: that
-is the one that is watched, listed, and searched for what was rotated.
-What lies at a meant path at two looks is the same file, another one, or nobody knows (same_file);
-if it is another, what was there in between has been renamed by rotation and is looked for beside it
-(rotations). So nothing that is still on the host is missed, and what is gone is declared.
+Where a link leads to it, its directory is the one where it really lies: that one is watched,
+listed, and searched for rotated files. Two looks at a meant path (one that a pattern means) find
+the same file, or another one, or nobody knows (same_file). If it is another one, rotation has
+renamed what lay there in between, and it is looked for beside the path (rotations). So nothing that
+is still on the host is missed, and what is gone is declared.
 """

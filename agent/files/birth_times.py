@@ -31,12 +31,12 @@ if _statx is not None:
 
 
 def born_of(descriptor: int) -> int | None:
-    """Of an open file, ns since 1970; None if nobody knows."""
+    """When an open file's inode was made, ns since 1970; None if unknown."""
     return _born(descriptor, b"", _AT_EMPTY_PATH, None)
 
 
 def born_at(path: str, inode: int) -> int | None:
-    """Of the file that a path leads to, if it has this inode; ns since 1970, None if unknown."""
+    """When the inode at a path was made, if it is this one; ns since 1970, None if unknown."""
     return _born(_AT_FDCWD, os.fsencode(path), 0, inode)
 
 

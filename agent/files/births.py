@@ -20,7 +20,7 @@ from skidway.agent.values.tracked import Birth, Checkpoint, TrackedFile
 
 
 class Births:
-    """Makes them; which files could not be opened is written down on the way."""
+    """Makes file ids, and notes the files that could not be opened."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Births:
         news: News,
         host_name: str,
     ) -> None:
-        # Seven: a birth opens a file, and is told to all who keep something of files.
+        # Seven: a birth opens a file, and tells every owner that keeps something about files.
         self._host = host
         self._handles = handles
         self._known = known
@@ -44,9 +44,9 @@ class Births:
     def begin(
         self, sighting: Sighting, old: TrackedFile | None = None, *, may_double: int = 0
     ) -> TrackedFile | None:
-        """A new file, from its first byte on; None if it cannot be read.
+        """Begins a new file at its first byte; None if it cannot be read.
 
-        old: the file whose inode or bytes it has; may_double: so many of its first bytes may have
+        old: the file whose inode or bytes it has; may_double: how many of its first bytes may have
         been delivered as the old one's.
         """
         new = self._begin(sighting, self.open(sighting), Mark(0, 0), (), old)
@@ -57,14 +57,14 @@ class Births:
     def go_on(
         self, sighting: Sighting, old: TrackedFile, handle: Handle | None = None
     ) -> TrackedFile | None:
-        """The bytes that came behind the older file id's last one."""
+        """Begins a file id for the bytes behind an older file id's end."""
         handle = handle or self.open(sighting)
         point = old.last_point
         mark = Mark(old.length or 0, point.prefix_crc)
         return self._begin(sighting, handle, mark, point.marks, old)
 
     def succeed(self, sighting: Sighting, old: TrackedFile, handle: Handle) -> None:
-        """From the highest position whose prefix is proven to be what was read."""
+        """Begins a file id at the highest position whose prefix is proven to be what was read."""
         size, marks = sighting.found.size, old.last_point.marks
         proven = prove(handle.read, size, old.birth.fingerprint, marks)
         mark = Mark(proven.position, proven.crc)
@@ -76,7 +76,7 @@ class Births:
             self._news.may_double(new, mark.position, end, old)
 
     def open(self, sighting: Sighting) -> Handle | None:
-        """The file that was found, also if it was renamed since; None if it cannot be had.
+        """Opens the file that was found, even if it was renamed since; None if that fails.
 
         Then it is named, so that nothing is sealed before the patterns were looked through again.
         """

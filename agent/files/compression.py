@@ -1,9 +1,9 @@
-"""Generations that were compressed: which known file became one, and is read on in it.
+"""Compressed generations: finds the known file that became one, to read on in it.
 
-Such a file has another inode than the one that it was made of, which is gone. It is known by the
-first bytes, by those before the position, and by the time of change, which most programs copy. From
-then on the known file lies there; its positions are those of the plain bytes, so nothing is read
-twice. As long as the plain file is there, too, it is being compressed, and the plain one is read.
+A compressed file has another inode than the plain one, which is gone. It is recognised by the first
+bytes, by those before the position, and by the time of change, which most programs copy. From then
+on the known file lies there; its positions count plain bytes, so nothing is read twice. While the
+plain file is still there, it is being compressed, and the plain one is read.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from skidway.agent.values.found import DAMAGED, UNMEASURED, Found, UnopenedFile
 from skidway.agent.values.tracked import TrackedFile
 
 DAMAGED_MS: Final = 60_000
-"""A file that cannot be decompressed so long after its last change never can."""
+"""A file that cannot be decompressed this long after its last change never can."""
 
 
 class Compression:
-    """Owns nothing; the known files move, and what cannot be opened is written down by births."""
+    """Owns nothing: it moves known files, and births notes what cannot be opened."""
 
     def __init__(self, host: Host, known: KnownFiles, births: Births) -> None:
         self._host = host
@@ -41,8 +41,9 @@ class Compression:
         return is_decompressed(path) and self._host.look(plain) is not None
 
     def adopt(self, sighting: Sighting, now_ms: int) -> Answer:
-        """SAME: it is what became of a known file, which lies there from now on. UNKNOWN: nobody
-        knows yet; it is named, and looked at again."""
+        """Looks for the known file that became this one. SAME: that file lies there from now on.
+        UNKNOWN: nobody knows yet; it is named, and looked at again.
+        """
         found = sighting.found
         if not is_decompressed(found.real_path) or is_hopeless(found, now_ms):
             return Answer.OTHER
@@ -76,7 +77,7 @@ class Compression:
 
 
 def is_hopeless(found: Found, now_ms: int) -> bool:
-    """Whether a compressed file cannot be read, now and later."""
+    """Whether a compressed file can never be read."""
     return found.size == DAMAGED and now_ms - found.changed_ns // 1_000_000 >= DAMAGED_MS
 
 

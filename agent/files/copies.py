@@ -1,9 +1,9 @@
 """Copies of logs: what `copytruncate` or a person makes, under a name that rotation could give.
 
 A file with such a name is compared with those that were born at the path: by what was read of them,
-or, where it is shorter, by its first and last bytes. The copy of a file that is read where it lies
-is left alone, and so is one that has no more than was read. Of one whose original was truncated
-since, the rest is read.
+or, if it is shorter, by its first and last bytes. A copy is left alone if its original is read
+where it lies, or if it has no more than was read. If its original was truncated since, the rest is
+read from the copy.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from skidway.agent.values.found import FileKey, Found
 from skidway.agent.values.tracked import TrackedFile
 
 ORIGINALS_MAX = 16
-"""File ids that were born at a path, with which a copy is compared."""
+"""Most file ids born at a path that a copy is compared with."""
 
 _Content = tuple[int | None, int, int]
-"""What does not change while a file is left as it is: birth (ns), size, time of change (ns)."""
+"""What stays the same while nobody changes a file: birth (ns), size, time of change (ns)."""
 
 
 class Copies:
-    """Owns which files were born at each path, and which ones were left alone as copies."""
+    """Owns which files were born at each path, and which copies are left alone."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -33,21 +33,21 @@ class Copies:
         self._left_alone: dict[FileKey, _Content] = {}
 
     def remember(self, tracked: TrackedFile) -> None:
-        """A file id begins, or is known from before."""
+        """Adds a file id that begins, or that is known from before."""
         for path in origins(tracked):
             born_at = self._born_at.setdefault(path, [])
             born_at.append(tracked)
             del born_at[:-ORIGINALS_MAX]
 
     def forget(self, tracked: TrackedFile) -> None:
-        """A file id is no more."""
+        """Removes a file id that is no more."""
         for path in origins(tracked):
             others = [each for each in self._born_at.pop(path, ()) if each is not tracked]
             if others:
                 self._born_at[path] = others
 
     def forget_gone(self, there: set[FileKey]) -> None:
-        """Of the copies that were left alone only those are known any more."""
+        """Forgets the copies left alone that are not among these files."""
         self._left_alone = {key: x for key, x in self._left_alone.items() if key in there}
 
     def born_at(self, path: str) -> list[TrackedFile]:
@@ -55,7 +55,7 @@ class Copies:
         return self._born_at.get(path, [])
 
     def is_left_alone(self, found: Found, base: str) -> bool:
-        """Whether it is a copy of the file at a path, and has nothing that is not read there."""
+        """Whether it is a copy of the file at a path, without bytes that are not read there."""
         if self._is_known(found):
             return True
         original, answer = self.original_of(found, base)
@@ -67,21 +67,21 @@ class Copies:
         return True
 
     def _bytes_there(self, original: TrackedFile, base: str) -> int:
-        """How many bytes of it were read, or lie at the path to be read."""
+        """How many bytes of the original were read, or lie at the path to be read."""
         if original.length is not None:
             return original.length
         there = self._host.look(base)
         return 0 if there is None else there.size
 
     def is_rest(self, found: Found, base: str) -> bool:
-        """Whether it is a copy that has more of the bytes that were truncated at a path."""
+        """Whether it is a copy that has more of the bytes that a truncation at a path cut off."""
         if self._is_known(found):
             return False
         original, _ = self.original_of(found, base)
         return original is not None and found.size > (original.length or found.size)
 
     def original_of(self, found: Found, base: str) -> tuple[TrackedFile | None, Answer]:
-        """A file that was born at a path and whose bytes the found one has; how sure that is."""
+        """(a file born at a path whose bytes the found one has, how sure that is)."""
         originals = self._born_at.get(shown(base), []) if found.size else []
         if not originals:
             return None, Answer.OTHER
@@ -90,7 +90,7 @@ class Copies:
         try:
             handle = self._host.open(found.real_path)
         except OSError:
-            return None, Answer.OTHER  # it is named when it is opened to be read
+            return None, Answer.OTHER  # it is named when reading opens it
         try:
             return self._compare(handle, found, originals, place)
         except OSError:

@@ -1,7 +1,7 @@
 """Compressed generations, read as the plain files that they hold.
 
-Positions are those of the plain bytes. Reading goes forward; to go back means to begin again, but
-for the first bytes and for those that were read last, which are kept.
+Positions count plain bytes. Reading goes forward; going back means beginning again, except for the
+first bytes and those that were read last, which are kept.
 """
 
 from __future__ import annotations
@@ -68,8 +68,9 @@ class Decompressor:
         self._stream: Any = None
 
     def read(self, count: int) -> bytes:
-        """The next bytes; fewer than asked for only at the end. Raises OSError where they cannot
-        be decompressed."""
+        """The next bytes; fewer than asked for only at the end. Raises OSError if they cannot be
+        decompressed.
+        """
         try:
             if self._stream is None:
                 self.rewind()
@@ -82,7 +83,7 @@ class Decompressor:
             raise OSError(errno.EIO, f"it cannot be decompressed: {error}") from error
 
     def rewind(self) -> None:
-        """The next byte is the first one again."""
+        """Goes back: the next byte is the first one again."""
         os.lseek(self._descriptor, 0, os.SEEK_SET)
         self._stream = self._format.stream(io.FileIO(self._descriptor, closefd=False))
 
@@ -127,7 +128,7 @@ class Decompressed:
         return data[:count]
 
     def status(self) -> Status:
-        """The file now, with the size of what it holds."""
+        """The file now, with its plain size."""
         return self._handle.status()._replace(size=self._size)
 
     def where(self) -> str:
@@ -135,7 +136,7 @@ class Decompressed:
         return self._handle.where()
 
     def close(self) -> None:
-        """Gives the descriptor back."""
+        """Closes the descriptor."""
         self._handle.close()
 
     def _pass(self, part: bytes) -> None:

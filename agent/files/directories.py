@@ -18,7 +18,7 @@ class Directories:
         self._resolved: dict[str, str] = {}
 
     def forget(self) -> None:
-        """A look begins: everything may be elsewhere."""
+        """Forgets everything as a look begins: files may be elsewhere."""
         self._names.clear()
         self._by_inode.clear()
         self._resolved.clear()

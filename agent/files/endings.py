@@ -1,4 +1,4 @@
-"""How file ids end: read to the end, replaced, or gone; and what is known of them afterwards."""
+"""How file ids end: read to the end, replaced, or gone; and how long they are watched then."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from skidway.agent.values.tracked import FileState, TrackedFile
 
 STILL_S: Final = 60.0
 STILL_FACTOR: Final = 10
-"""A file that vanished unseen has lost nothing if all of it was acknowledged, and it had stood
-still for so long, and so many times longer than the time in which nobody looked."""
+"""A file that vanished unseen has lost nothing if all of it was promised, and it had stood still
+for at least STILL_S and for STILL_FACTOR times as long as nobody looked.
+"""
 
 CLOCK_SET_S: Final = 5.0
-"""The clock was set when it went by so much more or less than time did."""
+"""The clock was set if it differs by more than this from the time that has passed."""
 
 WATCH_ENDED_S: Final = 86_400.0
-"""How long a finished file that no pattern leads to is looked at in every look."""
+"""How long every look still looks at a finished file that no pattern leads to."""
 
 
 class Endings:
@@ -39,14 +40,14 @@ class Endings:
         self._since: Mapping[str, int] = {}
 
     def load(self, since: Mapping[str, int]) -> None:
-        """What had ended before the start. since: when each topic was sealed last, ms."""
+        """Takes over what had ended before the start. since: each topic's last seal, ms."""
         self._since = dict(since)
         for tracked in self._known.files.values():
             if tracked.state is FileState.ENDED:
                 self.ended[tracked.file] = tracked
 
     def begin_look(self, now: float, now_ms: int) -> None:
-        """At the first one all finished files are taken for finished lately."""
+        """Notes the time; at the first look all finished files count as finished lately."""
         if not self._now:
             closed = (x for x in self._known.files.values() if x.state is not FileState.OPEN)
             self._ended_lately = {each.file: now + WATCH_ENDED_S for each in closed}
@@ -56,7 +57,7 @@ class Endings:
         self._looked_ms, self._now_ms = self._now_ms or None, now_ms
 
     def end(self, tracked: TrackedFile) -> None:
-        """No more is read of it."""
+        """Ends a file id: no more of it is read."""
         tracked.end()
         self.ended[tracked.file] = tracked
         self._ended_lately[tracked.file] = self._now + WATCH_ENDED_S
@@ -67,20 +68,20 @@ class Endings:
         self._handles.drop(tracked.file)
 
     def lose(self, tracked: TrackedFile, reason: str) -> None:
-        """Ends a file id of which an unknown number of bytes was not read."""
+        """Ends a file id; an unknown number of its bytes was not read."""
         tracked.tally.lost += max(tracked.size - tracked.promised, 0)
         self._news.lose(tracked, reason)
         self.end(tracked)
 
     def vanish(self, tracked: TrackedFile, reason: str) -> None:
-        """It is gone: what it had unread is lost, if it can have had anything."""
+        """Ends a file that is gone; what it had unread is lost, if it can have had anything."""
         if self._stood_still(tracked):
             self.end(tracked)
         else:
             self.lose(tracked, reason)
 
     def ended_lately(self, found: set[FileKey]) -> Iterator[TrackedFile]:
-        """Those to which no pattern leads (keys): they may grow still."""
+        """Files finished lately that no pattern leads to (found: keys): they may still grow."""
         for file, until in list(self._ended_lately.items()):
             tracked = self._known.files.get(file)
             if tracked is None or tracked.is_deleted or self._now >= until:
@@ -89,16 +90,16 @@ class Endings:
                 yield tracked
 
     def may_forget(self, tracked: TrackedFile) -> bool:
-        """Whether no copy of it can come to light that has to be told from it."""
+        """Whether no copy can appear any more that would have to be compared with it."""
         return tracked.state is FileState.CLOSED and (
             self._known.is_newest(tracked) or tracked.file not in self._ended_lately
         )
 
     def _stood_still(self, tracked: TrackedFile) -> bool:
-        """Whether nothing can have come to it that was not seen: it was at rest for too long.
+        """Whether it was at rest for so long that no unseen bytes can have come to it.
 
-        Where rotation was at work since, others may have gone with it. By a clock that was set
-        nobody knows how long it was at rest before.
+        If rotation was at work since, other files may have gone with it. If the clock was set,
+        nobody knows how long it was at rest before that.
         """
         siblings = self._known.copies.born_at(tracked.birth.path)
         if sum(each.state is FileState.OPEN for each in siblings if each is not tracked) > 1:
@@ -112,7 +113,7 @@ class Endings:
         return unseen_s >= 0 and still_s >= max(STILL_S, STILL_FACTOR * unseen_s)
 
     def _seen_ms(self, tracked: TrackedFile) -> int | None:
-        """When it was looked at last; before the start that was at its topic's last seal."""
+        """When it was looked at last; if not since the start, its topic's last seal."""
         if tracked.is_seen:
             return self._looked_ms
         return self._since.get(tracked.birth.topic)

@@ -6,11 +6,11 @@
     app-11-20-2026-1.log  app (2).log                 several of them
     app.log.1.gz  app.log-20261120.zst                compressed
 
-Known so are the names of logrotate with any `dateformat`, `extension` or `addextension`, log4j2,
+This covers the names of logrotate with any `dateformat`, `extension` or `addextension`, log4j2,
 logback, log4net, NLog, Serilog, java.util.logging, Python, nginx, rotatelogs, cronolog, kubelet,
 Docker, savelog, newsyslog, and of copies that people and Windows make. Only such names are
-generations of a log: `mail.err` is none of `mail`. Whether a file under such a name is one, the
-times at which it was made and changed decide (rotations).
+generations of a log: `mail.err` is none of `mail`. The times at which a file under such a name was
+made and changed decide whether it is one (rotations).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _COMPRESSED: Final = re.compile(r"(?P<name>.+)\.(?:gz|bz2|xz|zst|lz4|lzma|Z|zip)
 _BREAKS: Final = frozenset("-_.+:,@#~ (")
 
 _CACHED: Final = 1 << 14
-"""Names whose meaning is kept: a directory that changes is listed again."""
+"""Names whose meaning is cached: a directory that changes is listed again."""
 
 
 class Generation(NamedTuple):
@@ -58,9 +58,9 @@ def generation(name: str) -> Generation | None:
 
 
 def copied_from(path: str) -> Iterator[str]:
-    """The paths of which a name says that it was copied from there: it begins with theirs.
+    """The paths that a file may be a copy of, by its name: it begins with theirs.
 
-    `app.log.1` of `app.log`; where a pattern means both, `app-1.log` is another worker's log.
+    `app.log.1` may be one of `app.log`; if a pattern means both, `app-1.log` is another worker's.
     """
     above, name = os.path.split(path)
     said = generation(name)
@@ -70,7 +70,7 @@ def copied_from(path: str) -> Iterator[str]:
 
 
 def _bases(plain: str) -> list[str]:
-    """The name without what stands behind it, then without what stands before its ending."""
+    """The name without a generation's parts at its end, then without those before its ending."""
     found = list(_stems(plain))
     ending = _ENDING.search(plain)
     if ending is not None:
@@ -79,7 +79,7 @@ def _bases(plain: str) -> list[str]:
 
 
 def _stems(name: str) -> Iterator[str]:
-    """Each beginning of a name behind which nothing but parts of a generation's name stand."""
+    """Each beginning of a name that only parts of a generation's name follow."""
     run = _PARTS.search(name)
     for at in range(max(run.start(), 1), len(name)) if run is not None else ():
         before, behind = name[at - 1], name[at]

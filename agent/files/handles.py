@@ -1,4 +1,4 @@
-"""Open files, bounded: the longest unused is closed when another one is needed."""
+"""Open files, bounded: the least recently used is closed when another one is needed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from skidway.agent.files.host import Handle, Host, Status
 from skidway.agent.values.tracked import TrackedFile
 
 OLDEST = 1_000
-"""Of so many files one is closed that can be opened again, if there is one."""
+"""How many of the oldest files are searched for one that can be opened again."""
 
 _NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
@@ -65,7 +65,7 @@ class Handles:
             handle.close()
 
     def close(self) -> None:
-        """Closes all."""
+        """Closes all handles."""
         while self._open:
             self._close_oldest()
 
@@ -89,7 +89,7 @@ class Handles:
                 self._close_oldest()
 
     def _close_oldest(self) -> None:
-        """Of the oldest ones the first that has a name: what was deleted cannot be opened again."""
+        """Closes the oldest that still has a name: a deleted file cannot be opened again."""
         oldest = list(islice(self._open, OLDEST))
         file = next((each for each in oldest if _has_name(self._open[each])), oldest[0])
         self._open.pop(file).close()

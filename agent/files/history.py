@@ -1,6 +1,6 @@
 """What became of the files that lay at a path: read, left alone, or declared.
 
-`rotations` says by which rules, and asks for each path of a directory that it looks into.
+`rotations` has the rules, and asks for each path of a directory that it looks into.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NUMBERED: Final = re.compile(r"(?P<stem>.+)\.(?P<number>\d{1,4})", re.DOTALL)
 
 
 class Known(Protocol):
-    """What the tracker knows of files."""
+    """What the tracker knows about files."""
 
     def knows(self, found: Found) -> bool:
         """Whether it is a known file that was not deleted."""
@@ -37,7 +37,8 @@ class Known(Protocol):
 
     def is_another(self, found: Found, beside: Sequence[str]) -> bool:
         """Whether what lies at a path is another file under the inode of a deleted one, and none of
-        the files beside it (paths) is a copy of that one."""
+        the files beside it (paths) is a copy of the deleted one.
+        """
         ...
 
     def changed_times(self, directory: str) -> set[int]:
@@ -49,34 +50,36 @@ class Known(Protocol):
         ...
 
     def is_rest(self, found: Found, base: str) -> bool:
-        """Whether it is a copy that has more of the bytes that were truncated at a path."""
+        """Whether it is a copy that has more of the bytes that a truncation at a path cut off."""
         ...
 
     def where(self, key: FileKey, born_ns: int | None) -> str:
-        """Where a known file lies, though that may be another directory; "" if nobody knows."""
+        """Where a known file lies, in whatever directory; "" if nobody knows."""
         ...
 
     def rotated_from(self, base: str) -> list[str]:
-        """Where the newest known files lie that were written at a path, and lie there no more."""
+        """Where the newest known files lie that were written at a path and have left it."""
         ...
 
     def first_born(self, base: str) -> int | None:
-        """When the first of the known files was born that were written at a path and lie anywhere;
-        None if there is none, or nobody knows."""
+        """When the oldest known file that was written at a path and still lies anywhere was born;
+        None if there is none, or nobody knows.
+        """
         ...
 
 
 class Adopts(Protocol):
-    """What finds out which known file a compressed one holds."""
+    """Finds out which known file a compressed one holds."""
 
     def __call__(self, found: Found, index: int, base: str, may_begin: bool) -> Answer:
-        """SAME: a known file lies there from now on. UNKNOWN: nobody knows yet; that is found out
-        at a later look. index: of the source; may_begin: as of `Sighting`."""
+        """SAME: a known file lies there from now on. UNKNOWN: nobody knows yet, a later look finds
+        out. index: of the source; may_begin: as in `Sighting`.
+        """
         ...
 
 
 class History:
-    """Owns nothing: what is known is in the look, and with the tracker."""
+    """Owns nothing: the look and the tracker have what is known."""
 
     def __init__(self, host: Host, directories: Directories, known: Known, adopt: Adopts) -> None:
         self._host = host
@@ -85,7 +88,7 @@ class History:
         self._adopt = adopt
 
     def judge_all(self, look: Look, anchors: dict[str, Found]) -> set[str]:
-        """Every path with generations beside it; gives the new names at which nobody looked."""
+        """Judges every path with generations beside it; returns new names that were not judged."""
         unjudged: set[str] = set()
         by_base = by_path(look.members)
         for base in sorted(by_base.keys() | look.elsewhere | look.place.anchors.keys()):
@@ -103,9 +106,9 @@ class History:
         return unjudged
 
     def _judge(self, look: Look, base: str, names: Mapping[str, Member]) -> Found | None:
-        """Another file lies at a meant path, or none: what became of those that lay there?
+        """What became of the files that lay at a meant path, where another or none lies now.
 
-        Gives the newest of them that is read from now on.
+        Returns the newest of them that is read from now on.
         """
         index = index_of(base, look.moment.sources)
         if index is None:
@@ -149,8 +152,9 @@ class History:
                 look.unknown.add(member.inode)
 
     def _came_lately(self, look: Look, name: str, member: Member) -> bool:
-        """Whether it was not there at the last look, was being compressed, or nobody knew then
-        whose it is."""
+        """Whether at the last look it was not there, was being compressed, or nobody knew which
+        file it holds.
+        """
         if member.plain is None or self._is_being_compressed(look, member.plain):
             return False
         if member.inode in look.place.unknown:
@@ -212,7 +216,7 @@ class History:
                 if int(found["number"]) < int(said["number"]):
                     there = self._host.look(os.path.join(look.directory, other))
                     if there is None or not self._is_born_after(there, before):
-                        return False  # by other rules
+                        return False  # numbered by other rules
         younger = range(1, int(said["number"]))
         return bool(numbers.intersection(younger)) and not numbers.issuperset(younger)
 
@@ -238,7 +242,7 @@ class History:
         return self._is_old(look, base, index, found) or self._known.is_copy(found, base)
 
     def _is_younger(self, look: Look, base: str, found: Found) -> bool:
-        """Whether it was made after what lies at the path: that was not rotated from there."""
+        """Whether it was made after what lies at the path: then it was not rotated from there."""
         here = None if base in look.moment.truncated else look.here.get(base)
         if here is None or here.born_ns is None or found.born_ns is None:
             return False
@@ -254,8 +258,9 @@ class History:
         return found.born_ns is not None and found.born_ns < since_ns and not is_before
 
     def _doubt_age(self, look: Look, base: str, index: int, member: Member, found: Found) -> None:
-        """Declares what was left alone for its age although nobody can know that: its time of
-        change was set back, or the clock was while nobody looked."""
+        """Declares what was left alone for its age if that age is uncertain: its time of change was
+        set back, or the clock was while nobody looked.
+        """
         born_ns, since_ms = found.born_ns, look.since_ms(index)
         is_aged = member.plain is None and born_ns is not None and born_ns >= since_ms * 1_000_000
         is_set_back = look.is_set_back(index)
@@ -285,8 +290,9 @@ class History:
         return strays
 
     def _others(self, look: Look, directory: str) -> list[Found]:
-        """What nobody knows in a directory, and no name says whose it is, if it changed since the
-        last look; looked at once a look."""
+        """Unknown files in a directory whose names do not say whose they are, if they changed since
+        the last look; listed once a look.
+        """
         known = look.others.get(directory)
         if known is not None:
             return known
@@ -317,14 +323,14 @@ class History:
         return not is_left and not self._is_younger(look, base, found)
 
     def _is_there(self, look: Look, before: Found, names: Mapping[str, Member]) -> bool:
-        """Whether the file that the last look found is still somewhere, in any shape."""
+        """Whether the file that the last look found is still somewhere, plain or compressed."""
         if self._name_of(look, before) is not None or self._known.where(before.key, before.born_ns):
             return True
         path = self._host.find(look.directory, before.key)  # renamed since it was listed
         found = None if path is None else self._host.look(path)
         if found is None or found.key != before.key:
             if path is not None:
-                return True  # and once more since
+                return True  # renamed once more since
         elif found.born_ns == before.born_ns:
             return True
         times = {before.changed_ns, *self._known.changed_times(look.directory)}
@@ -336,14 +342,14 @@ class History:
         return False
 
     def _name_of(self, look: Look, before: Found) -> str | None:
-        """The name in the directory of what lay at a path."""
+        """The name that a file which lay at a path has in the directory now."""
         name = self._directories.name_of(look.directory, before.key.inode)
         found = None if name is None else self._host.look(os.path.join(look.directory, name))
         births = (before.born_ns, None if found is None else found.born_ns)
         return name if None in births or births[0] == births[1] else None
 
     def _is_other_shape(self, look: Look, found: Found) -> bool:
-        """Whether a compressed file is what a known one became: it keeps its time."""
+        """Whether a compressed file is what a known one became: it keeps the time of change."""
         times = {each.changed_ns for each in look.before.values()}
         return is_time_of(found.changed_ns, times | self._known.changed_times(look.directory))
 

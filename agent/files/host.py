@@ -1,8 +1,8 @@
 """What the agent asks of the operating system about log files.
 
 `Host` is a protocol because there is a second one: the model tests run the real agent on a file
-system that rotates, truncates and loses power at random. A compressed file is to everything above
-it the plain file that it holds: it has its size, and its bytes are read.
+system that rotates, truncates and loses power at random. To everything above, a compressed file is
+the plain file that it holds: it has the plain size, and reading it gives the plain bytes.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ class Status(NamedTuple):
 
 @dataclass(slots=True)
 class Scan:
-    """found: by pattern. unreadable: (path, reason) of what could not be looked into; dead: links
-    that lead nowhere, which are among them."""
+    """What the patterns found. unreadable: (path, reason) of what could not be looked into; dead:
+    those of them that are links leading nowhere.
+    """
 
     found: list[Found] = field(default_factory=list)
     unreadable: list[tuple[str, str]] = field(default_factory=list)
@@ -55,7 +56,7 @@ class Handle(Protocol):
         ...
 
     def close(self) -> None:
-        """Gives the descriptor back."""
+        """Closes the descriptor."""
         ...
 
 
@@ -63,8 +64,9 @@ class Host(Protocol):
     """A machine with files."""
 
     def open(self, path: str) -> Handle:
-        """Opens a regular file for reading. Raises OSError; so does a compressed file, until it is
-        known how much it holds."""
+        """Opens a regular file for reading. Raises OSError, also for a compressed file until its
+        plain size is known.
+        """
         ...
 
     def scan(self, patterns: Sequence[Pattern]) -> Scan:
@@ -72,7 +74,7 @@ class Host(Protocol):
         ...
 
     def look(self, path: str) -> Found | None:
-        """The regular file at a path; None if there is none, or it cannot be asked."""
+        """The regular file at a path; None if there is none, or it cannot be looked at."""
         ...
 
     def find(self, directory: str, key: FileKey) -> str | None:
@@ -87,8 +89,9 @@ class Host(Protocol):
         ...
 
     def changed(self, directory: str) -> int:
-        """When a name last came to a directory or left it, ns. Raises OSError, also where no file
-        in it can be looked at."""
+        """When a directory last gained or lost a name, ns. Raises OSError, also if no file in it
+        can be looked at.
+        """
         ...
 
     def resolve(self, directory: str) -> str:
@@ -96,8 +99,9 @@ class Host(Protocol):
         ...
 
     def device_of(self, directory: str) -> int | None:
-        """Of the file system there, or above where there is no such directory; None if it cannot be
-        asked."""
+        """The device of a directory, or of the nearest one above it that exists; None if it cannot
+        be looked at.
+        """
         ...
 
 

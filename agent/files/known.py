@@ -17,7 +17,7 @@ from skidway.agent.values.tracked import TrackedFile
 
 # 26 methods: each question that is asked of what is known, answered from the same few indexes.
 class KnownFiles:
-    """Owns every TrackedFile. replaced: in this look, not held open: the old file of each path."""
+    """Owns every TrackedFile. replaced: by path, files that this look replaced, not held open."""
 
     def __init__(self, host: Host, handles: Handles, directories: Directories) -> None:
         self._host = host
@@ -35,7 +35,7 @@ class KnownFiles:
     # --- which there are ----------------------------------------------------------------------
 
     def add(self, tracked: TrackedFile) -> None:
-        """A file id begins, or is known from before; the newest of an inode comes last."""
+        """Adds a file id, new or known from before; the newest of an inode comes last."""
         self._serial = max(self._serial, tracked.birth.serial)
         self.files[tracked.file] = self._by_key[tracked.birth.key] = tracked
         self._moved_to.pop((tracked.birth.key, None), None)  # the inode was given to this one
@@ -46,7 +46,7 @@ class KnownFiles:
         return self._serial + 1
 
     def note(self, tracked: TrackedFile) -> None:
-        """What is durable of the file has changed."""
+        """Notes that the durable part of a file has changed."""
         self._changed[tracked.file] = tracked
 
     def take_changed(self) -> list[TrackedFile]:
@@ -63,19 +63,19 @@ class KnownFiles:
         return self._by_key.get(tracked.birth.key) is tracked
 
     def detach(self, tracked: TrackedFile) -> None:
-        """Another file has its inode."""
+        """Takes its inode from it: another file has it."""
         if self.is_newest(tracked):
             del self._by_key[tracked.birth.key]
 
     def renumber(self, tracked: TrackedFile, key: FileKey) -> None:
-        """Its file system has another number."""
+        """Gives it a new key: its file system's device has another number."""
         self.detach(tracked)
         tracked.birth = replace(tracked.birth, key=key)
         self._by_key[key] = tracked
         self.note(tracked)
 
     def forget(self, tracked: TrackedFile) -> None:
-        """Its bytes are gone from the host."""
+        """Removes a file whose bytes are gone from the host."""
         self.detach(tracked)
         for old in [old for old, key in self._moved_to.items() if key == tracked.birth.key]:
             del self._moved_to[old]
@@ -105,9 +105,9 @@ class KnownFiles:
             return None
 
     def find(self, tracked: TrackedFile, *, is_held: bool) -> str | None:
-        """Where it lies; before it is given up, its directory is read once more.
+        """Where it lies; reads its directory once more before giving it up.
 
-        Raises OSError where nobody knows.
+        Raises OSError if nobody knows.
         """
         directory = os.path.dirname(tracked.location)
         path = self._directories.find(directory, tracked.birth.key)
@@ -121,7 +121,7 @@ class KnownFiles:
         return path
 
     def is_there(self, tracked: TrackedFile) -> bool:
-        """Whether it lies somewhere; where nobody knows, it does."""
+        """Whether it lies somewhere; True if nobody knows."""
         try:
             return self.find(tracked, is_held=False) is not None
         except OSError:
@@ -132,7 +132,7 @@ class KnownFiles:
         return [each for each in self.copies.born_at(shown(base)) if not self.lies_at(each)]
 
     def move(self, tracked: TrackedFile, found: Found) -> None:
-        """The file's bytes lie in another file from now on."""
+        """Notes that the file's bytes lie in another file from now on."""
         old = tracked.birth.key
         if self._by_key.get(old) is tracked:
             del self._by_key[old]
@@ -167,9 +167,9 @@ class KnownFiles:
         return tracked.birth.born_ns == found.born_ns
 
     def where(self, key: FileKey, born_ns: int | None) -> str:
-        """Where a known file lies, though that may be another directory; "" if nobody knows.
+        """Where a known file lies, in whatever directory; "" if nobody knows.
 
-        Of one that was compressed since also by what it was before.
+        A file that was compressed since is also found by its former key and birth.
         """
         is_moved = (key, born_ns) in self._moved_to
         key = self._moved_to.get((key, born_ns), key)
@@ -187,21 +187,23 @@ class KnownFiles:
         return path
 
     def rotated_from(self, base: str) -> list[str]:
-        """Where the newest known files lie that were written at a path, and lie there no more."""
+        """Where the newest known files lie that were written at a path and have left it."""
         places = {self.lies_at(each) for each in self.copies.born_at(shown(base))}
         return sorted(places - {"", base})
 
     def first_born(self, base: str) -> int | None:
-        """When the first of the known files was born that were written at a path and lie anywhere;
-        None if there is none, or nobody knows."""
+        """When the oldest known file that was written at a path and still lies anywhere was born;
+        None if there is none, or nobody knows.
+        """
         there = [each for each in self.copies.born_at(shown(base)) if self.lies_at(each)]
         return there[0].birth.born_ns if there else None
 
     def is_another(self, found: Found, beside: Sequence[str]) -> bool:
-        """Whether another file lies there under the inode of a deleted one: no truncation.
+        """Whether another file lies there under a deleted one's inode, so it is no truncation.
 
-        The kernel gives a deleted file's inode to the next one. A file that is held open cannot be
-        deleted so; a truncated one differs too, but then a copy of it may lie beside it.
+        The kernel gives a deleted file's inode to the next one. The inode of a file that is held
+        open is not given away. A truncated file differs too, but then a copy of it may lie beside
+        it.
         """
         old = self.replaced.get(found.path)
         if old is None:
@@ -229,11 +231,11 @@ class KnownFiles:
         return not self.knows(found) and self.copies.is_left_alone(found, base)
 
     def is_rest(self, found: Found, base: str) -> bool:
-        """Whether it is a copy that has more of the bytes that were truncated at a path."""
+        """Whether it is a copy that has more of the bytes that a truncation at a path cut off."""
         return not self.knows(found) and self.copies.is_rest(found, base)
 
     def has_copy(self, original: TrackedFile) -> bool:
-        """Whether a copy of it was found before: another one may be of what came behind it."""
+        """Whether a copy of it was found before: another copy may hold what came after that one."""
         return any(
             each.birth.predecessor == original.file and each.birth.key != original.birth.key
             for each in self.files.values()

@@ -1,4 +1,4 @@
-"""Looks at what lies at a path now: whether it is a file that is known, or begins like one."""
+"""Looks at what lies at a path now: whether it is a known file, or begins like one."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def open_at(host: Host, path: str, key: FileKey) -> Handle | None:
 def compare(
     host: Host, found: Found, old: TrackedFile, *, is_held: bool, same_place: bool
 ) -> Answer:
-    """Whether what was found is the known file; its bytes are looked at where they decide.
+    """Whether what was found is the known file; reads its bytes where they decide.
 
-    Raises OSError where they cannot be had.
+    Raises OSError if they cannot be read.
     """
     evidence = Evidence(
         (old.birth.key, found.key),
@@ -45,7 +45,7 @@ def compare(
 
 
 def has_bytes_of(host: Host, path: str, old: TrackedFile) -> bool:
-    """Whether a file has the bytes that were read of another, or its first bytes where none were.
+    """Whether a file has the bytes that were read of another, or its first bytes if none were.
 
     Raises OSError; FileNotFoundError if there is no such file.
     """
@@ -59,10 +59,10 @@ def has_bytes_of(host: Host, path: str, old: TrackedFile) -> bool:
 
 
 def is_beginning_of(host: Host, found: Found, old: TrackedFile) -> bool:
-    """Whether a file has no more than the first bytes of another one.
+    """Whether a file holds nothing but the first bytes of another one.
 
-    Its first bytes are looked at, and its last ones, too, unless the other one has gone elsewhere.
-    Raises OSError.
+    Compares its first bytes, and its last ones unless the other file has gone elsewhere. Raises
+    OSError.
     """
     print_ = old.birth.fingerprint
     is_short = found.size < print_.length
@@ -86,7 +86,7 @@ def is_beginning_of(host: Host, found: Found, old: TrackedFile) -> bool:
 
 
 def begins_like(host: Host, path: str, old: TrackedFile) -> bool:
-    """The same; if nobody can know, it does, and where there is no file, it does not."""
+    """As `has_bytes_of`; True if nobody can know, False if there is no file."""
     try:
         return has_bytes_of(host, path, old)
     except FileNotFoundError:
@@ -96,10 +96,10 @@ def begins_like(host: Host, path: str, old: TrackedFile) -> bool:
 
 
 def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
-    """The file's key now, where it lies as it lay and its file system has another device number.
+    """The file's new key, if it is still there and only its file system's device number changed.
 
     Disks are numbered as they are found, and some file systems at each mount: a restart of the
-    machine may renumber every file. With nothing read of it its birth is all that proves it.
+    machine may renumber every file. If nothing was read of the file, only its birth proves it.
     """
     known = old.birth.key
     found = None if old.is_deleted else _with_inode_of(host, old)
@@ -117,7 +117,7 @@ def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
 
 
 def _with_inode_of(host: Host, old: TrackedFile) -> Found | None:
-    """What lies where the file lay, or was born as it was and was renamed in that directory."""
+    """The file of that inode where it lay, or renamed in that directory with the same birth."""
     inode, found = old.birth.key.inode, host.look(old.location)
     if found is not None and found.key.inode == inode:
         return found

@@ -1,9 +1,9 @@
-"""Links that lead into another directory than at the last look, as deploys and days change.
+"""Links that lead into another directory than at the last look, as after a deploy or a new day.
 
-Others may have lain there in between: `latest.log` led to `2026-11-19/app.log`, leads to
-`2026-11-21/app.log`, and nobody looked on the 20th. They are looked for in the directories beside,
-under names that are made as both of these are, rotated ones included; where there is no such order,
-nobody knows, and that is declared.
+A link may have led to other files in between: `latest.log` led to `2026-11-19/app.log`, now leads
+to `2026-11-21/app.log`, and nobody looked on the 20th. Such files are looked for in the directories
+beside, under names of the shape that both have, rotated ones included. If both do not share a
+shape, nobody knows where to look, and that is declared.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from skidway.agent.values.found import Found
 
 LEVELS: Final = 3
 PLACES_MAX: Final = 5_000
-"""So deep, and so many directories, are looked through."""
+"""Most levels and directories that are looked through."""
 
 ID_LENGTH_MIN: Final = 8
-"""Shorter names of directories may be part of a name by chance."""
+"""A shorter name of a directory may be part of a file's name by chance."""
 
 
 class Links:
@@ -37,8 +37,9 @@ class Links:
         self._led = dict(found)
 
     def moved(self, lay: Mapping[str, Found]) -> Iterator[tuple[Found, list[str] | None]]:
-        """Each one that leads into another directory now, with the places where others may lie;
-        None where nobody knows them."""
+        """Each link that leads into another directory now, with the paths where files of the time
+        between may lie; None if nobody knows them.
+        """
         led = {}
         for path, found in lay.items():
             if not found.is_linked:
@@ -50,7 +51,7 @@ class Links:
         self._led.update(led)
 
     def lost(self, lay: Mapping[str, Found]) -> Iterator[tuple[str, str]]:
-        """Paths that lead nowhere now, with where they led; forgotten with the directory there."""
+        """Links that lead nowhere now, and where they led; forgotten with that directory."""
         for path, real_path in list(self._led.items()):
             if path in lay or path == real_path:
                 continue
@@ -102,7 +103,8 @@ def _bases(name: str) -> list[str]:
 
 
 def _shape(directory: str, name: str) -> str:
-    """A name without what it has from its directory, as docker's `<id>/<id>-json.log`, and without
-    numbers."""
+    """A name without numbers, and without its directory's name, as in Docker's
+    `<id>/<id>-json.log`.
+    """
     id_ = os.path.basename(directory)
     return shape(name.replace(id_, "/") if len(id_) >= ID_LENGTH_MIN else name)

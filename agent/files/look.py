@@ -1,4 +1,4 @@
-"""One look of `rotations`: the moment, one directory as it is now, and what was found in all."""
+"""One look of `rotations`: its moment, each directory as it is now, and all that it found."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from skidway.agent.values.found import Found
 from skidway.agent.values.set_apart import Unseen
 
 SLACK_MS: Final = 5_000
-"""How much earlier than the look before it a generation's last change may seem to be."""
+"""How much earlier than the last look a generation's last change may seem to be."""
 
 
 @dataclass(slots=True)
 class Findings:
-    """generations: each with its source and the path it was rotated from; unreadable, passing:
-    (topic, directory, reason), the latter of what will be known at a later look."""
+    """What a look found. generations: each with its source and the path it was rotated from.
+    unreadable, passing: (topic, directory, reason); passing: what a later look will know.
+    """
 
     generations: list[tuple[Found, int, str]] = field(default_factory=list)
     unseen: list[Unseen] = field(default_factory=list)
@@ -31,9 +32,9 @@ class Findings:
 class Place:
     """A directory as the last look left it. changed_ns None: it must be listed again.
 
-    lay: what lay at the meant paths; anchors: of paths where nothing lay. seen: what a
-    rotation would change; restless: the looks since, in which names came and went. unknown: inodes
-    of compressed files of which nobody could say yet whose they are.
+    lay: what lay at the meant paths; anchors: of paths where nothing lay. seen: what a rotation
+    would change; restless: the looks since then in which names came and went. unknown: inodes of
+    compressed files of which nobody knew yet which file they hold.
     """
 
     changed_ns: int | None = None
@@ -51,8 +52,8 @@ class Place:
 class Moment:
     """This look, through all directories.
 
-    reborn: paths at which another file lies under the same inode; truncated: at which the same file
-    has lost its bytes, so that copies of them may lie beside it.
+    reborn: paths at which another file lies under the same inode; truncated: paths at which the
+    same file has lost its bytes, so that copies of them may lie beside it.
     """
 
     sources: Sequence[TailedSource]
@@ -65,10 +66,13 @@ class Moment:
 
 @dataclass(slots=True)
 class Look:
-    """This look into one directory. before: what lay at each path, or its anchor; names_here: of
-    what the patterns found; others: by directory, what nobody knows; unresolved: paths of which
-    known files may lie in compressed ones that nobody could look into yet. since: of the start, by
-    topic (ms); before_ms: the last look, where nothing of the directory was known at the start."""
+    """This look into one directory.
+
+    since: by topic, what counts as the last look at the start (ms); before_ms: the last look, if
+    the directory is new to it. before: what lay at each path, or its anchor. names_here: the names
+    that the patterns found. others: files that nobody knows, by directory. unresolved: paths whose
+    known files may lie in compressed ones that nobody could look into yet.
+    """
 
     directory: str
     place: Place
@@ -92,8 +96,9 @@ class Look:
         return frozenset([*names, *here])
 
     def is_judged(self, base: str) -> bool:
-        """Whether what lies at a path is not what lay there, or others may have waited before the
-        start."""
+        """Whether another file or none lies at a path now, or files may have waited there since
+        before the start.
+        """
         is_first = self.place.looked_ms < 0
         return is_first or base in self.elsewhere or base not in self.here
 
@@ -103,8 +108,9 @@ class Look:
         return plain in self.place.members or plain in lay
 
     def is_made_since(self, found: Found) -> bool:
-        """Whether the inode is younger than the last look: the kernel gives a deleted file's to the
-        next one, and rotation may give that the same name."""
+        """Whether the inode is younger than the last look: the kernel gives a deleted file's inode
+        to the next one, and rotation may give that one the same name.
+        """
         place, moment = self.place, self.moment
         if found.born_ns is None or place.looked_ms < 0:
             return False
@@ -137,7 +143,7 @@ class Look:
         return directory != self.directory or name not in self.members
 
     def miss(self, index: int, path: str, reason: str) -> None:
-        """Generations of a path were not read, or may not have been."""
+        """Notes that generations of a path were not read, or may not have been."""
         source = self.moment.sources[index]
         unseen = Unseen(source.topic, source.topic_id, path, reason)
         if unseen not in self.moment.findings.unseen:

@@ -1,9 +1,9 @@
 """Known files whose file system is not there: an agent may start before it is mounted.
 
-They are not gone, and nobody knows what lies beside them. So their directories are taken for ones
-that cannot be looked into, for an hour; then what is missing is missing, and declared. What was
-read of them is remembered for longer, also where the file system goes away while the agent runs: it
-comes back with the same files, and they are not to be read again.
+They are not gone, and nobody knows what lies beside them. So for an hour their directories count as
+unreadable; after that, what is missing is missing, and declared. What was read of them is
+remembered for longer, also if the file system goes away while the agent runs: it comes back with
+the same files, which must not be read again.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ MOUNT_WAIT_S: Final = 3_600.0
 """How long a start waits for a file system: it may be checked before it is mounted."""
 
 REMEMBERED_S: Final = 30 * 86_400.0
-"""How long finished files are remembered that lay on a file system that is not there."""
+"""How long finished files of a missing file system are remembered."""
 
 UNMOUNTED: Final = "the file system on which its files lay is not mounted"
 
 
 class Mounts:
-    """Owns which known files are waited for."""
+    """Owns the known files that are waited for."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -35,7 +35,7 @@ class Mounts:
         self._elsewhere: dict[str, float] = {}  # directory, and when another device was seen there
 
     def load(self, files: Iterable[TrackedFile]) -> None:
-        """Before the first look: what was known before the start."""
+        """Takes over, before the first look, the files known before the start."""
         by_directory: dict[str, list[TrackedFile]] = {}
         for tracked in files:
             if not tracked.is_deleted:
@@ -52,7 +52,7 @@ class Mounts:
         return any(each is tracked for each in waiting)
 
     def may_come_back(self, tracked: TrackedFile, now: float) -> bool:
-        """Whether another file system lies where it lay, so that it may be there still."""
+        """Whether its file system is not mounted where it lay, so that it may come back."""
         if tracked.is_deleted:
             return False
         directory = os.path.dirname(tracked.location)

@@ -13,8 +13,9 @@ from skidway.audit.topic.messages import Certainty
 
 @dataclass(slots=True)
 class News:
-    """What has changed since it was last taken; doubts, by topic: how often its files were not what
-    was read, ever."""
+    """What has changed since it was last taken. doubts: by topic, how often its files were not what
+    was read, since the start.
+    """
 
     born: list[TrackedFile] = field(default_factory=list)
     set_apart: list[SetApart] = field(default_factory=list)
@@ -29,24 +30,24 @@ class News:
         return taken
 
     def lose(self, tracked: TrackedFile, reason: str) -> None:
-        """An unknown number of bytes of a file was not read."""
+        """Notes that an unknown number of bytes of a file was not read."""
         self.doubts[tracked.birth.topic] += 1
         apart = SetApart(tracked, tracked.promised, None, Certainty.LOST, reason)
         self.set_apart.append(apart)
 
     def may_double(self, new: TrackedFile, first: int, end: int, old: TrackedFile) -> None:
-        """These bytes of a file may have been delivered as those of another one."""
+        """Notes that bytes of a file may have been delivered as those of another one."""
         reason = f"these bytes may have been delivered as those of file {old.file} too"
         self.set_apart.append(SetApart(new, first, end, Certainty.UNCERTAIN, reason))
 
     def miss(self, unseen: Unseen) -> None:
-        """A generation was not read, or may not have been."""
+        """Notes that a generation was not read, or may not have been."""
         self.doubts[unseen.topic] += 1
         self.unseen.append(unseen)
 
 
 def _together(ranges: Sequence[SetApart]) -> list[SetApart]:
-    """Files of a topic that went at the same time for the same reason are one loss."""
+    """Makes one loss of files of a topic that went at the same time for the same reason."""
     alike: dict[tuple[str, str, str], list[SetApart]] = {}
     found = []
     for each in ranges:

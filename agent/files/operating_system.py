@@ -42,7 +42,7 @@ class OpenFile:
         return Status(_key(found), found.st_size, found.st_nlink, found.st_mtime_ns, born_ns)
 
     def where(self) -> str:
-        """Where it lies now, by the kernel's word; "" if it has no name any more."""
+        """Where it lies now, as the kernel says; "" if it has no name any more."""
         try:
             path = os.readlink(f"/proc/self/fd/{self.descriptor}")
         except OSError:
@@ -52,7 +52,7 @@ class OpenFile:
         return path
 
     def close(self) -> None:
-        """Gives the descriptor back."""
+        """Closes the descriptor."""
         os.close(self.descriptor)
 
 
@@ -61,7 +61,7 @@ _FIND_TRIES: Final = 10
 
 
 class OperatingSystem:
-    """This machine. Owns the times of birth that it was told, as long as nothing changes."""
+    """This machine. Owns a cache of birth times, each valid until its inode changes."""
 
     def __init__(self) -> None:
         self._births: dict[FileKey, tuple[int, int | None]] = {}
@@ -99,7 +99,7 @@ class OperatingSystem:
         return self._found(path, os.path.islink(path), {}, Scan())
 
     def find(self, directory: str, key: FileKey) -> str | None:
-        """Looks for the inode among the entries, again where one is renamed meanwhile."""
+        """Looks for the inode among the entries; looks again if one is renamed meanwhile."""
         for _ in range(_FIND_TRIES):
             try:
                 with os.scandir(directory) as entries:
@@ -125,8 +125,7 @@ class OperatingSystem:
             return [(entry.name, _signed(entry.inode())) for entry in entries]
 
     def changed(self, directory: str) -> int:
-        """The directory's time of modification; where its files cannot be looked at, it cannot be
-        had."""
+        """The directory's time of modification; an error if its files cannot be looked at."""
         return os.stat(os.path.join(directory, ".")).st_mtime_ns
 
     def resolve(self, directory: str) -> str:
@@ -134,7 +133,7 @@ class OperatingSystem:
         return os.path.realpath(directory)
 
     def device_of(self, directory: str) -> int | None:
-        """Of the directory, or of the nearest one above that there is."""
+        """The device of the directory, or of the nearest one above that exists."""
         for above in [directory, *map(str, PurePosixPath(directory).parents)]:
             try:
                 return _key(os.stat(above)).device
@@ -147,7 +146,7 @@ class OperatingSystem:
     def _found(
         self, path: str, is_link: bool, resolved: dict[str, str], scan: Scan
     ) -> Found | None:
-        """resolved: directories, by the names under which they were found."""
+        """The file at a path. resolved: real directories, by the names that led there."""
         try:
             status = os.stat(path)
             if not stat.S_ISREG(status.st_mode):
@@ -167,7 +166,7 @@ class OperatingSystem:
         return Found(path, key, size, status.st_mtime_ns, born_ns, real_path)
 
     def _plain_size(self, file: OpenFile, path: str) -> int | None:
-        """How much a compressed file holds; None if it is none but for its name."""
+        """The plain size of a compressed file; None if only its name looks compressed."""
         status = os.fstat(file.descriptor)
         if not begins_compressed(path, file.read(_MAGIC_BYTES, 0)):
             self._plain_sizes.learn(Content.of(status), status.st_size)
@@ -189,7 +188,7 @@ class OperatingSystem:
         return DAMAGED if isinstance(size, OSError) else size
 
     def _born_ns(self, path: str, key: FileKey, status: os.stat_result) -> int | None:
-        """Asked again when the inode has changed: a new file's inode has."""
+        """The time of birth; asked again when the inode has changed, as a new file's has."""
         known = self._births.get(key)
         if known is not None and known[0] == status.st_ctime_ns:
             return known[1]
@@ -201,7 +200,7 @@ class OperatingSystem:
 
 
 def _is_at(path: str, status: os.stat_result) -> bool:
-    """Whether a file lies at a path: its name may say that it was deleted, as the kernel does."""
+    """Whether a file lies at a path: its own name may end as the kernel marks deleted files."""
     try:
         return os.path.samestat(os.stat(path), status)
     except OSError:

@@ -19,7 +19,7 @@ Unreadable = list[tuple[str, str]]
 
 _MAGIC = re.compile(r"[*?\[]")
 DEPTH_MAX = 64
-"""Directories below each other that ** follows."""
+"""How many levels of directories ** follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Pattern:
         unreadable += [each for each in closed if not self._excludes_all(each[0])]
 
     def _excludes_all(self, path: str) -> bool:
-        """Whether a path, or whatever may lie below it, is left out."""
+        """Whether a path, or everything that may lie below it, is left out."""
         return self.excludes(path) or self.excludes(os.path.join(path, "\n"))
 
 
@@ -138,7 +138,7 @@ def _is_directory(entry: os.DirEntry[str], unreadable: Unreadable) -> bool:
     try:
         return entry.is_dir()
     except OSError as error:
-        if error.errno != errno.ELOOP:  # by links in a circle nobody reaches a file
+        if error.errno != errno.ELOOP:  # a circle of links leads to no file
             unreadable.append((entry.path, error.strerror or str(error)))
         return False
 

@@ -1,4 +1,4 @@
-"""How many bytes compressed files hold. A thread finds out, since it has to read them whole."""
+"""How many plain bytes compressed files hold. A thread measures it by reading them whole."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ASKED_MAX: Final = 1_000
 
 
 class Content(NamedTuple):
-    """What a compressed file is recognised by; it is not changed once it is whole."""
+    """What identifies a compressed file, which does not change once it is whole."""
 
     device: int
     inode: int
@@ -25,12 +25,12 @@ class Content(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> Content:
-        """Of what the operating system says."""
+        """Taken from the operating system's answer."""
         return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 class PlainSizes:
-    """Owns the sizes, or why there is none; the thread only hands them over."""
+    """Owns each size, or the reason why there is none; the thread only hands them over."""
 
     def __init__(self) -> None:
         self._found: dict[Content, int | OSError] = {}
@@ -39,17 +39,17 @@ class PlainSizes:
         self._thread: threading.Thread | None = None
 
     def known(self, content: Content) -> int | OSError | None:
-        """The size in bytes, or why it cannot be had; None if nobody has looked yet."""
+        """The size in bytes, or why it cannot be measured; None if nobody has looked yet."""
         return self._found.get(content)
 
     def learn(self, content: Content, size: int | OSError) -> None:
-        """It was found out."""
+        """Notes a size, or why there is none."""
         if len(self._found) >= _KNOWN_MAX:
             self._found.clear()
         self._found[content] = size
 
     def ask(self, path: str, content: Content) -> None:
-        """Has somebody look; asked again later, where too many are asked for now."""
+        """Asks the thread to measure a file; the caller asks again later if too many wait now."""
         if content in self._asked:
             return
         if self._thread is None or not self._thread.is_alive():
@@ -74,7 +74,7 @@ class PlainSizes:
 
 
 def _measure(path: str, content: Content) -> int | None:
-    """None if something else lies there by now."""
+    """The plain size; None if something else lies there by now."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     except FileNotFoundError:

@@ -4,9 +4,9 @@ Each turn gives every file that may have something at most READ_BYTES, so that a
 keep the others waiting. Every read begins a little before the read position: if those bytes are not
 the ones that were read last time, the file is another one now (rewritten, or cut and grown again).
 
-What is read ends at the end of the last whole record. A last line without its end waits until the
-file stood still for `idle.flush.ms`; a line that does not end within READ_BYTES is looked through
-piece by piece, and only its head is kept.
+A reading ends with the last whole record. A last line without its end waits until the file stood
+still for `idle.flush.ms`. A line that does not end within READ_BYTES is scanned piece by piece, and
+only its head is kept.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ TURN_FILES = 1000
 """Files looked at in one turn."""
 
 LONG_LINE_BYTES_MAX = 1 << 30
-"""An endless line is cut here; the length of an origin has 32 bits."""
+"""Where an endless line is cut; the length in an origin has 32 bits."""
 
 ACTIVE_S = 2.0
-"""A file that was read is looked at again without being told, for so long."""
+"""How long a file that was read is looked at again without an event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Reader:
         tracker.when_grown(self.wake)
 
     def wake(self, tracked: TrackedFile) -> None:
-        """Something may have happened to the file."""
+        """Has the next turn look at a file: something may have happened to it."""
         self._ready[tracked.file] = tracked
 
     @property
@@ -81,7 +81,7 @@ class Reader:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing is to be looked at, now or later."""
+        """Whether there is nothing to look at, now or later."""
         return not (self._ready or self._active or self._due)
 
     @property
@@ -157,7 +157,7 @@ class Reader:
         return Taken(tracked, Reading(intent, data, tracked.birth.host, tracked.birth.path), flight)
 
     def _verify(self, tracked: TrackedFile, handle: Handle, now: float) -> bool:
-        """Looks at the evidence before the file is read on; replaces it if there is doubt."""
+        """Checks the evidence before the file is read on; ends the file id if there is doubt."""
         status = handle.status()
         point = tracked.last_point
         reason = doubt(
@@ -216,8 +216,9 @@ class Reader:
         return data[len(tail) :] if self._note(tracked, status, now) else None
 
     def _note(self, tracked: TrackedFile, status: Status, now: float) -> bool:
-        """Whether the file is as long as it was. A time of change without growth is left for the
-        next look: a write sets the time before the size."""
+        """Notes size and time of change; False if the file was cut. A time of change without growth
+        is left for the next look: a write sets the time before the size.
+        """
         if status.size < tracked.size:
             reason = f"it was cut to {status.size} bytes, {tracked.size} were there"
             self._tracker.replace(tracked, reason, now)
@@ -241,7 +242,7 @@ class Reader:
     def _go_through(
         self, tracked: TrackedFile, handle: Handle, line: LongLine, now: float
     ) -> tuple[bytes, int, int, int, bytes] | None:
-        """One more piece of a line that is longer than can be read at once."""
+        """Scans one more piece of a line that is longer than can be read at once."""
         at = tracked.read_position + line.scanned
         piece = self._piece(tracked, handle.read(READ_BYTES, at), at)
         if not self._note(tracked, handle.status(), now):
@@ -281,7 +282,7 @@ class Reader:
         return at_limit or now - tracked.grown_at >= self._idle_flush_s
 
     def _wait(self, tracked: TrackedFile, has_partial_line: bool, now: float) -> None:
-        """Nothing to read now: a last line or a closure may become due by time alone."""
+        """With nothing to read, notes when a last line or a closure becomes due by time alone."""
         if has_partial_line:
             self._due[tracked.file] = tracked.grown_at + self._idle_flush_s
         elif tracked.rotated and tracked.size <= tracked.read_position:
@@ -298,7 +299,7 @@ class Reader:
 
 
 def _begins_still(tracked: TrackedFile, handle: Handle) -> bool:
-    """Whether the first bytes are those of before; what was decompressed is not written to."""
+    """Whether the first bytes are as before; nobody writes to a decompressed file."""
     if isinstance(handle, Decompressed):
         return True
     print_ = tracked.birth.fingerprint
@@ -306,7 +307,7 @@ def _begins_still(tracked: TrackedFile, handle: Handle) -> bool:
 
 
 def _begins_as_announced(tracked: TrackedFile, data: bytes) -> bool:
-    """Whether the first bytes that are read are those with which the file id was announced."""
+    """Whether the first bytes that are read are those that the file id was announced with."""
     print_ = tracked.birth.fingerprint
     if tracked.read_position:
         return True

@@ -10,23 +10,23 @@ in the directory that the link leads to. A generation that nobody knows is
     left alone  if it is older (the history before the agent came), if a source excludes it, if it
                 lay under the same name before, if it is a copy of what was read (tracking), or if
                 the path still leads to the same file
-    declared    as a loss without an end if it is compressed, no known file's other shape, and
-                cannot be decompressed
+    declared    as a loss without an end if it is compressed, holds no known file, and cannot be
+                decompressed
 
 A rotation deletes its oldest generation first. So as long as the newest file of a path that is
 known (its anchor: what the last look found there, or beside it) is still there under any name,
-nothing younger is gone. Where it is gone although generations lie there, or where no anchor was
+nothing younger is gone. If the anchor is gone although generations lie there, or if no anchor was
 known and this look finds new generations, some may have been deleted unread: that is declared too,
 because nobody can know it.
 
-Where a known file of the path lies under a name that rotation is not known to give, or in another
-directory (strays), what was made since the last look is read if its name holds the path's, or is
-like that one but for digits. Beside an anchor of such a name anything else that was made since may
-be a generation too: that is declared.
+If a known file of the path lies under a name that rotation is not known to give, or in another
+directory (strays), a file made since the last look is read if its name contains the path's, or
+differs from the known file's only in digits. Beside an anchor with such a name, any other file made
+since may be a generation too: that is declared.
 
-Names that change while they are read say nothing (stillness). After a start the last look is the
-last seal, or the topic's first start. What is listed: a directory whose time of change is another
-than at the last look, or in which a meant path leads elsewhere.
+Names that change while they are read say nothing (stillness). After a start, the last seal counts
+as the last look, or else the topic's first start. A directory is listed if its time of change is
+another than at the last look, or if a meant path in it leads elsewhere.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ from skidway.agent.values.found import FileKey, Found
 from skidway.agent.values.set_apart import Unseen
 
 CLEAN_AFTER_MS: Final = 2_000
-"""A directory that changed so lately may change again without another time of change."""
+"""A directory that changed this recently may change again without a new time of change."""
 
 EMPTY_WAIT_S: Final = 3_600.0
-"""How long a rotated file without a byte is looked at for what its program may still write."""
+"""How long an empty rotated file is looked at, since its program may still write to it."""
 
 REPOINTED: Final = "the link leads elsewhere: what it led to in between may be unread"
 
@@ -86,10 +86,10 @@ class Rotations:
         rotated: Iterable[tuple[str, str, Found]],
         since: Mapping[str, int],
     ) -> None:
-        """What lay at the meant paths before the start, and since when, by topic (ms).
+        """What lay at the meant paths before the start; since: the last look, by topic (ms).
 
-        rotated: known files that had lain at a meant path before, with that path and the directory
-        where it lies; the newest last.
+        rotated: (meant path, directory now, file) of known files that had lain at a meant path; the
+        newest last.
         """
         self._since = dict(since)
         led = {}
@@ -116,14 +116,14 @@ class Rotations:
         }
 
     def wait_for(self, found: Found, index: int, base: str, now: float) -> None:
-        """A generation that has no byte yet: it is looked at again."""
+        """Remembers a generation that has no byte yet, to look at it again."""
         self._waiting.setdefault(found.key, (found, index, base, now + EMPTY_WAIT_S))
 
     def look(self, lay: Mapping[str, Found], hidden: set[str], moment: Moment) -> Findings:
         """Goes through what the patterns found (by path), directory by directory.
 
-        hidden: of what lies at or below these paths nobody knows anything now. It stays as the last
-        look left it, and so does everything in the directory of a file that cannot be looked at.
+        hidden: nobody knows now what lies at or below these paths. It stays as the last look left
+        it, and so does everything in the directory of a file that cannot be looked at.
         """
         moment = replace(moment, reborn=moment.reborn | self._again)
         self._again = set()
@@ -201,7 +201,7 @@ class Rotations:
     def _name(
         self, directory: str, here: Mapping[str, Found], moment: Moment, error: OSError
     ) -> None:
-        """A directory that cannot be listed holds back those of whom something has changed."""
+        """Names a directory that cannot be listed, for each topic with changed paths in it."""
         place = self._places.get(directory)
         if place is None:
             looked_ms = -1 if self._looked_ms is None else self._looked_ms
@@ -240,7 +240,7 @@ class Rotations:
         if is_restless:
             self._again |= moment.reborn.intersection(here)
             del moment.findings.unseen[said:]
-            return  # what was read is half of the truth
+            return  # it was read while names changed
         members = look.members
         if place.restless is not None:
             members = {name: each for name, each in members.items() if name not in unjudged}
@@ -265,7 +265,7 @@ class Rotations:
     def _is_restless(self, look: Look, changed_ns: int) -> bool:
         """Whether names were changing while they were read: the next look will know better.
 
-        What the patterns found and what the directory said are then of different moments. What the
+        What the patterns found and what the listing said then come from different moments. What the
         last look left stays as it is, so nothing is passed over.
         """
         moment, place = look.moment, look.place
@@ -300,7 +300,7 @@ class Rotations:
         return members
 
     def _look_at_links(self, lay: Mapping[str, Found], moment: Moment) -> None:
-        """What lay in other directories, while links led there that nobody looked at."""
+        """Finds what links led to in other directories while nobody looked."""
         for found, places in self._links.moved(lay):
             index = index_of(found.path, moment.sources)
             if index is None:
@@ -325,7 +325,7 @@ class Rotations:
         return since_ns <= there.born_ns <= now.born_ns
 
     def _look_at_waiting(self, moment: Moment) -> None:
-        """Their programs may still have them open."""
+        """Looks at empty generations again: their programs may still have them open."""
         for key, (found, index, base, until) in list(self._waiting.items()):
             there = self._found_again(found, moment.sources)
             if there is None or moment.now >= until:
@@ -335,8 +335,9 @@ class Rotations:
                 moment.findings.generations.append((there, index, base))
 
     def _found_again(self, found: Found, sources: Sequence[TailedSource]) -> Found | None:
-        """The file where it lies now. Its inode may be another one's by now, as of a log that a
-        pattern means: that one is no generation."""
+        """The file where it lies now; None if it is gone. Its inode may be another file's by now,
+        such as a log that a pattern means: that is no generation.
+        """
         there = self._host.look(found.real_path)
         if there is None or there.key != found.key:
             moved = self._directories.find(os.path.dirname(found.real_path), found.key)
@@ -347,7 +348,7 @@ class Rotations:
 
 
 def _moved(before: Mapping[str, Found], here: Mapping[str, Found]) -> set[str]:
-    """Paths that lead to another file now, or only now, or no more."""
+    """Paths that lead to another file now, are new, or are gone."""
     paths = {path for path, found in before.items() if path not in here}
     for path, found in here.items():
         old = before.get(path)

@@ -1,6 +1,6 @@
 """Whether what lies at a path is a file that is known. Pure.
 
-An inode's number proves little: the kernel gives that of a deleted file to the next one. Evidence,
+An inode's number proves little: the kernel gives a deleted file's number to the next one. Evidence,
 the strongest first:
 
     another inode, or the known file was seen to lose its last name       other
@@ -13,9 +13,9 @@ the strongest first:
     it lies where it lay, or where rotation puts it                       same
     else                                                                  unknown
 
-`same` says nothing of the bytes: the same file may have been truncated or rewritten. Unknown is an
-answer of its own: what was read before may be read again, and that is declared; nothing is passed
-over.
+`same` says nothing about the bytes: the same file may have been truncated or rewritten. Unknown is
+an answer of its own: what was read before may be read again, and that is declared; nothing is
+passed over.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ class Answer(Enum):
 
 
 class Evidence(NamedTuple):
-    """keys, births (ns): of the known file, of what was found. same_bytes: whether it has the bytes
-    that were read of the known one, None where nobody looked."""
+    """keys, births (ns): of the known file, then of the found one. same_bytes: whether the found
+    one has the bytes that were read of the known one; None if nobody looked.
+    """
 
     keys: tuple[FileKey, FileKey]
     births: tuple[int | None, int | None]
@@ -69,8 +70,8 @@ def same_file(evidence: Evidence) -> Answer:
 def compressed(*, is_same_time: bool, is_only: bool, count: int) -> Answer:
     """Whether a compressed file that begins with `count` bytes of a file that is gone holds it.
 
-    is_same_time: it has that one's time of change, which programs copy. is_only: no other file that
-    is gone has these bytes. Logs of a few bytes may be alike.
+    is_same_time: both have the same time of change, which compressing programs copy. is_only: no
+    other file that is gone has these bytes. Logs of a few bytes may be alike.
     """
     if is_same_time or (is_only and count >= FINGERPRINT_BYTES):
         return Answer.SAME
@@ -80,10 +81,10 @@ def compressed(*, is_same_time: bool, is_only: bool, count: int) -> Answer:
 def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: int) -> Answer:
     """Whether a file that has `count` bytes of another one is a copy of it.
 
-    births: of the original, of the other. is_in_place: the original lies where it was born, whole
-    or truncated; so what was made later under a name of rotation was not rotated from there. Where
-    it does not, the other may be the next log of a program whose logs are alike: that is read, and
-    if it has many bytes of the original, it is said that they may be double.
+    births: of the original, then of the other. is_in_place: the original lies where it was born,
+    whole or truncated; so a younger file under a name of rotation was not rotated from there. If
+    not in place, the other may be the next log of a program whose logs are alike: then it is read,
+    and many bytes shared with the original are declared as possibly double.
     """
     original, other = births
     if original is None or other is None:
@@ -96,6 +97,6 @@ def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: i
 
 
 def is_time_of(changed_ns: int, times: Iterable[int]) -> bool:
-    """Whether a time of change is one of the times (ns), as exact as programs copy them."""
+    """Whether a time of change is one of the times (ns), in the precision that programs copy."""
     units = [unit for unit in (1, 1_000, 1_000_000_000) if changed_ns % unit == 0]
     return any(changed_ns == each - each % unit for each in times for unit in units)

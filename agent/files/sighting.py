@@ -10,9 +10,10 @@ from skidway.agent.values.found import Found
 
 
 class Sighting(NamedTuple):
-    """A file that a look found. number: of the source whose pattern leads to it; base: the meant
-    path that it was rotated from, if no pattern leads to it; now: s. may_begin: whether a file id
-    may begin with it; otherwise it matters only if it is what became of a known file."""
+    """A file that a look found. number: index of its source; base: the meant path that it was
+    rotated from, if no pattern leads to it; now: s. may_begin: whether a file id may begin with it;
+    otherwise it matters only if it is what became of a known file.
+    """
 
     found: Found
     number: int
@@ -23,7 +24,7 @@ class Sighting(NamedTuple):
 
     @property
     def meant(self) -> str:
-        """The path by which a pattern leads to it, or that it was rotated from."""
+        """The path by which a pattern leads to it, or from which it was rotated."""
         return self.base or self.found.path
 
     @property

@@ -26,8 +26,9 @@ class TailedSource:
 
 
 class Member(NamedTuple):
-    """A name in a directory that is a generation's. base: the meant path it was rotated from;
-    plain: the name before it was compressed, None if it is not."""
+    """A generation's name in a directory. base: the meant path it was rotated from; plain: the name
+    before it was compressed, None if it is not.
+    """
 
     inode: int
     base: str
@@ -39,9 +40,9 @@ class Member(NamedTuple):
 class Views:
     """How patterns lead into a real directory.
 
-    directories: the names by which patterns know it. links: names in it to which links lead, or to
-    which their generations go back, with the path of the link; numbered: those with numbers, which
-    other names may have in their place (kubelet's `0.log`, `1.log`).
+    directories: the names by which patterns know it. links: names in it that links lead to, or that
+    those were rotated from, each with the link's path. numbered: the same for names with numbers,
+    by `shape`, since a later log has another number (kubelet's `0.log`, `1.log`).
     """
 
     directories: list[str] = field(default_factory=list)
@@ -49,7 +50,7 @@ class Views:
     numbered: dict[str, str] = field(default_factory=dict)
 
     def add_link(self, path: str, real_path: str) -> None:
-        """A link leads, or led, to a file in it."""
+        """Adds a link that leads, or led, to a file in it."""
         name = os.path.basename(real_path)
         said = generation(name)
         for base in (name, *(said.bases if said is not None else ())):
@@ -58,7 +59,7 @@ class Views:
             self.numbered.setdefault(shape(name), path)
 
     def add_directory(self, directory: str) -> None:
-        """A pattern knows it by this name."""
+        """Adds a name by which a pattern knows it."""
         if directory not in self.directories:
             self.directories.append(directory)
 
@@ -87,7 +88,7 @@ class Views:
 
 
 def shape(name: str) -> str:
-    """A name without its numbers: how a program names its logs one after the other."""
+    """A name without its numbers: what the names of a program's successive logs share."""
     return _DIGITS.sub("#", name)
 
 
@@ -127,7 +128,7 @@ def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
 def topics_of(
     members: Mapping[str, Member], left: Iterable[str], sources: Sequence[TailedSource]
 ) -> set[str]:
-    """Of the generations in a directory, and of meant paths that lead elsewhere by now."""
+    """The topics of a directory's generations, and of meant paths that lead elsewhere by now."""
     topics = {sources[each.source].topic for each in members.values()}
     return topics | {each.topic for each in sources for path in left if means(each, path)}
 

@@ -1,6 +1,6 @@
 """Whether generations were being renamed while a directory was looked at. Pure.
 
-What the patterns found and what the directory said are then of different moments: a listing may
+What the patterns found and what the listing said then come from different moments: a listing may
 have a renamed file twice, or not at all. Such a look is repeated, and nothing is sealed. Names that
 no rotation gives may come and go: a log's neighbours never keep it waiting.
 """
@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from typing import Final
 
 STILL_MS: Final = 50
-"""A directory that changed so shortly before a look, or in it, may have been seen half renamed."""
+"""A directory that changed this shortly before a look, or during it, may be seen half renamed."""
 
 RESTLESS_S: Final = 30.0
-"""After so long a directory in which generations are always renamed is taken as it is seen."""
+"""After this long, a directory whose generations are always being renamed is taken as seen."""
 
 Seen = frozenset[tuple[str, object]]
-"""Names, each with what has it."""
+"""Names, each with the file that has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restless:
     """Looks at a directory in which names change.
 
-    since: when they began, s; seen: what a rotation would change, since when (ms).
+    since: when they began, s; seen, seen_ms: what a rotation would change, and since when.
     """
 
     since: float
@@ -33,9 +33,9 @@ class Restless:
 
 
 def look_again(before: Restless, seen: Seen, now: float, now_ms: int) -> Restless | None:
-    """Of a directory that changed just now; None: what was seen can be taken for what is there.
+    """What to wait for in a directory that changed just now; None: what was seen is what is there.
 
-    before: what the look before this one saw; now: s, of a clock that is never set.
+    before: what the last look saw; now: s, of a clock that is never set.
     """
     if now - before.since >= RESTLESS_S:
         return None

@@ -1,8 +1,8 @@
 """Generations under names that rotation is not known to give. Pure.
 
-Where a known file lies under such a name, the program that rotates it has a way of its own. Files
-made since whose names hold the path's, or are alike but for digits, are taken for generations; of
-others nobody can say.
+If a known file lies under such a name, its program has its own way of rotating. Files made since
+are taken for generations if their names contain the path's, or differ from the known one's only in
+digits; about others nobody can say.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _UNFINISHED: Final = (".swp", ".swx", ".tmp", ".part", ".lck", ".lock", ".pid", 
 
 
 def is_stray(path: str, base: str, source: TailedSource) -> bool:
-    """Whether what lies at a path may be a generation of another: nothing speaks against it."""
+    """Whether a file at a path may be a generation of `base`: nothing rules it out."""
     name = os.path.basename(path)
     if path == base or name.endswith(_UNFINISHED) or means(source, path):
         return False
@@ -26,5 +26,5 @@ def is_stray(path: str, base: str, source: TailedSource) -> bool:
 
 
 def shares_name(name: str, path: str, known: Iterable[str]) -> bool:
-    """Whether a name holds that of a path, or is that of a known generation with other digits."""
+    """Whether a name contains a path's, or differs from a known generation's only in digits."""
     return os.path.basename(path) in name or shape(name) in map(shape, known)

@@ -1,6 +1,6 @@
 """From what was found on the host to file ids: new, renamed, rotated, replaced, gone.
 
-    found, unknown key                        a new id from byte 0
+    found, unknown key                        a new id begins at byte 0
     found, known key, nothing doubtful        the same id, whatever its path is now
     shorter, or other bytes than were read    the id ends; another begins where the bytes are new
     other topic (settings, made again)        the id ends; another one begins where it ended
@@ -51,21 +51,23 @@ VANISHED = "it vanished while it was not held open"
 CHANGED = "the bytes before the position are others than were read"
 
 WRITE_S = 10.0
-"""How long a write may wait for its disk after it has set the file's time, before its size."""
+"""How long a write may wait for its disk between setting the file's time and its size."""
 
 FORGET_AFTER_S = 3600.0
-"""How often closed files are looked for; those that are gone are forgotten."""
+"""Seconds between looks for closed files; those that are gone are forgotten."""
 
 LEDGER_MS = 7 * 86_400_000
-"""How long after its announcement a file that is gone, and of which something was lost, is kept for
-those who ask what that was."""
+"""How long after its announcement a file that is gone stays known if it lost something, so that
+people can ask what that was.
+"""
 
 
 # 51 methods: one for each thing that a look can find (the table above). They call each other, as a
 # file that is found leads to the next, and all of them change the same few sets of one look.
 class Tracker:
-    """Looks at the host's files, and says what each one is. No method waits; I/O is that of `Host`
-    and short."""
+    """Looks at the host's files, and says what each one is. No method waits; all I/O is short and
+    goes through `Host`.
+    """
 
     def __init__(
         self, host: Host, handles: Handles, sources: Sequence[TailedSource], host_name: str
@@ -91,7 +93,7 @@ class Tracker:
         self._truncated: set[str] = set()
         self._linked: dict[str, str] = {}  # in this look: real path: path of the link
         self.linked_directories: frozenset[str] = frozenset()
-        """Where files lie to which links lead: nothing tells of them but a watch there."""
+        """Where files lie that links lead to: only a watch there reports their events."""
         self._forget_at = 0.0
         self.flying: dict[int, TrackedFile] = {}  # with flights
         self.has_lost: Callable[[int], bool] = lambda _file: False  # whether something was lost
@@ -115,7 +117,7 @@ class Tracker:
 
     @property
     def passing(self) -> Set[tuple[str, str]]:
-        """Those of them, (topic, path), of which a later look will know more."""
+        """Those of them, (topic, path), about which a later look will know more."""
         return self._unreadable.passing
 
     @property
@@ -136,8 +138,8 @@ class Tracker:
     ) -> None:
         """Takes over the durable files.
 
-        promised: where the last intent of each ends; since: by topic, until when (ms) nothing
-        can have lain on the host that is not among them.
+        promised: where the last intent of each ends; since: by topic, the time (ms) up to which
+        these are all files that lay on the host.
         """
         self._unopened.load(unopened)
         for tracked in files:
@@ -157,7 +159,7 @@ class Tracker:
             self._known.renumber(tracked, key)
 
     def note(self, tracked: TrackedFile) -> None:
-        """What is durable of the file has changed."""
+        """Notes that the durable part of a file has changed."""
         self._known.note(tracked)
 
     def take_changed(self) -> list[TrackedFile]:
@@ -169,22 +171,22 @@ class Tracker:
         return self._unopened.take_changed()
 
     def launch(self, tracked: TrackedFile, flight: Flight) -> None:
-        """Bytes of the file are on their way, or set apart in their place in the order."""
+        """Adds a flight: its bytes are on their way, or set apart in their place in the order."""
         tracked.flights.append(flight)
         self.flying[tracked.file] = tracked
 
     def finish(self, tracked: TrackedFile) -> None:
-        """It was read to its end and nothing more is expected of it."""
+        """Ends a file that was read to its end and from which nothing more is expected."""
         self._endings.end(tracked)
 
     def cannot_read(self, tracked: TrackedFile, error: OSError) -> None:
-        """Names a file whose bytes could not be had; it holds back its topic's seal."""
+        """Names a file whose bytes could not be read; it holds back its topic's seal."""
         self._unreadable.add(tracked.birth.topic, tracked.meant or tracked.location, error)
 
     def find_again(self, tracked: TrackedFile) -> bool:
         """Whether it lies somewhere, though it is not where it was at the last look.
 
-        Notes where. OSError: nobody knows.
+        Notes where. Raises OSError if nobody knows.
         """
         if self._mounts.is_away(tracked):
             raise OSError(errno.ENODEV, UNMOUNTED)
@@ -222,7 +224,7 @@ class Tracker:
             self._forget(keys, now)
 
     def look(self, path: str, now: float) -> bool:
-        """Looks at one path; whether everything should be looked through: a file left it."""
+        """Looks at one path. True: a file left it, so everything should be looked through."""
         path = self._linked.get(path, path)
         for index, source in enumerate(self.sources):
             if any(pattern.means(path) for pattern in source.patterns):
@@ -239,7 +241,7 @@ class Tracker:
             self._unreadable.add(topic, directory, UNMOUNTED)
 
     def _scan(self, now: float) -> tuple[dict[str, Found], set[FileKey]]:
-        """What the patterns lead to, by path, and the keys of it."""
+        """The files that the patterns lead to, by path, and their keys."""
         keys: set[FileKey] = set()
         lay: dict[str, Found] = {}
         linked: dict[str, str] = {}
@@ -258,7 +260,7 @@ class Tracker:
         return lay, keys
 
     def _look_for_generations(self, lay: Mapping[str, Found], now: float, now_ms: int) -> None:
-        """What was rotated away since the last look, before anybody knew it."""
+        """Looks for what was rotated away since the last look, before anybody knew it."""
         moment = Moment(self.sources, self._reborn, self._truncated, now, now_ms)
         self._reborn, self._truncated = set(), set()
         findings = self._rotations.look(lay, self._unreadable.hidden(), moment)
@@ -273,8 +275,9 @@ class Tracker:
             self.news.miss(unseen)
 
     def _known_places(self) -> tuple[list[Found], list[tuple[str, str, Found]]]:
-        """Files at meant paths; and those that were rotated from there, with the path, and its
-        directory."""
+        """Known files at meant paths; and those that were rotated from there, each with that path
+        and a directory.
+        """
         lay: list[Found] = []
         rotated: list[tuple[str, str, Found]] = []
         for tracked in sorted(self.files.values(), key=_by_birth):
@@ -326,14 +329,14 @@ class Tracker:
             self._see_same(tracked, sighting)
 
     def _find_out_size(self, tracked: TrackedFile, sighting: Sighting) -> None:
-        """Of a known file that lies in a compressed one: opening that has somebody measure it."""
+        """Opens a compressed file that a known file lies in: that has its plain size measured."""
         if tracked.state is FileState.OPEN:
             self._known.on_growth(tracked)
         elif (handle := self._births.open(sighting)) is not None:
             handle.close()
 
     def _see_new(self, sighting: Sighting, old: TrackedFile | None = None) -> None:
-        """old: the file that had its inode before."""
+        """Begins a new file unless it is a copy. old: the file that had its inode before."""
         new = self._whole(sighting) if sighting.found.size else None
         if new is not None and not any(self._see_copy(new, base) for base in new.bases):
             self._births.begin(new, old)
@@ -341,7 +344,7 @@ class Tracker:
     def _see_same(self, tracked: TrackedFile, sighting: Sighting) -> None:
         found, source = sighting.found, sighting.source
         if tracked.is_replaying:
-            # What was promised is looked at first: it proves bytes that the marks do not yet.
+            # Promised bytes are looked at first: they prove more than the marks do yet.
             tracked.location, tracked.source = found.real_path, sighting.number
             tracked.size = max(tracked.size, found.size)
         elif tracked.state is not FileState.OPEN:
@@ -353,7 +356,7 @@ class Tracker:
             self._see_open(tracked, sighting)
 
     def _see_generation(self, sighting: Sighting) -> None:
-        """One that no pattern leads to; it may be a copy."""
+        """Sees a file that no pattern leads to; it may be a copy."""
         found, base = sighting.found, sighting.meant
         old = self._known.at(found.key)
         is_told = old is None or None not in (found.born_ns, old.birth.born_ns)
@@ -363,7 +366,7 @@ class Tracker:
             self._rotations.wait_for(found, sighting.number, base, sighting.now)
 
     def _whole(self, sighting: Sighting) -> Sighting | None:
-        """A new file; of a compressed one with its size. None: it is no new one, or is not yet."""
+        """A new file, if compressed with its plain size; None: it is not new, or not yet."""
         found = sighting.found
         if not is_decompressed(found.real_path):
             return sighting
@@ -387,7 +390,7 @@ class Tracker:
         return self._compression.adopt(sighting, self._now_ms)
 
     def _see_copy(self, sighting: Sighting, base: str) -> bool:
-        """Whether it is a copy, of which only what the original had unread is read."""
+        """Whether it is a copy; of it only what the original had unread is read."""
         found = sighting.found
         if self._known.is_copy(found, base):
             return True
@@ -402,8 +405,10 @@ class Tracker:
         return self._births.begin(sighting, original, may_double=found.size) is not None
 
     def _is_put_off(self, sighting: Sighting, original: TrackedFile) -> bool:
-        """A copy with more bytes than its original has now: that was cut, which is to be seen
-        first, since what was read of it says where the copy's unread bytes begin."""
+        """Whether a copy has to wait: it has more bytes than its original has now, so that one was
+        cut. The cut must be seen first: what was read of the original says where the copy's unread
+        bytes begin.
+        """
         found, source = sighting.found, sighting.source
         is_undecided = original.is_replaying or original.is_unproven
         if self._unopened.has(found.key) and not is_undecided:
@@ -415,7 +420,7 @@ class Tracker:
         return True
 
     def _look_at_unopened(self, file: UnopenedFile, now: float) -> None:
-        """No pattern leads to it: it was rotated, or is gone."""
+        """Looks for an unopened file that no pattern leads to: it was rotated, or is gone."""
         index = index_of(file.meant, self.sources)
         if index is None:
             self._unopened.remove(file.found.key)
@@ -444,7 +449,7 @@ class Tracker:
             self.news.miss(Unseen(file.topic, file.topic_id, file.found.path, reason))
 
     def _mind_unopened(self, sighting: Sighting) -> None:
-        """Bytes that nobody could read may be gone before they can be."""
+        """Declares bytes that were cut off before anybody could read them."""
         found, source = sighting.found, sighting.source
         if self._unopened.was_cut(found):
             self._truncated.add(found.path)
@@ -452,7 +457,7 @@ class Tracker:
             self.news.miss(Unseen(source.topic, source.topic_id, found.path, reason))
 
     def _compare(self, tracked: TrackedFile, sighting: Sighting) -> Answer | None:
-        """Whether what has its inode is the known file; None where it cannot be read now."""
+        """Whether the file with its inode is the known one; None if it cannot be read now."""
         found = sighting.found
         same_place = tracked.location == found.real_path or _is_generation(tracked, sighting)
         is_held = self._handles.held(tracked.file) is not None
@@ -470,7 +475,7 @@ class Tracker:
         return answer
 
     def _see_another(self, old: TrackedFile, sighting: Sighting, answer: Answer) -> None:
-        """Its inode is another file's now, or nobody knows: that one is read from its start."""
+        """Another file has its inode now, or nobody knows: that file is read from its start."""
         found = sighting.found
         self._reborn.add(found.path)
         if answer is Answer.OTHER:
@@ -503,7 +508,7 @@ class Tracker:
             self._known.grew(tracked, found.size, found.changed_ns, now)
 
     def _has_its_bytes(self, tracked: TrackedFile, found: Found) -> bool:
-        """A file that is held open is looked at when it is read."""
+        """Whether it has the known bytes; a file that is held open is checked when it is read."""
         if self._handles.held(tracked.file) is not None:
             return True
         return begins_like(self._host, found.real_path, tracked)
@@ -530,11 +535,10 @@ class Tracker:
             handle.close()
 
     def _is_being_written(self, tracked: TrackedFile, sighting: Sighting, size: int) -> bool:
-        """Whether it was written to since its last look, and has not grown (yet).
+        """Whether it was written to since the last look, and has not grown (yet).
 
-        A write sets the time before the size. Where the size stays, it was perhaps cut, and the
-        same bytes were written again, as a job does that says the same at each run: that is
-        declared.
+        A write sets the time before the size. If the size stays, the file may have been cut and the
+        same bytes written again, as by a job that says the same at each run: that is declared.
         """
         found, before = sighting.found, tracked.changed_ns
         is_same = found.size == size == tracked.promised and found.born_ns == tracked.birth.born_ns
@@ -556,7 +560,7 @@ class Tracker:
         return False
 
     def _note_rewritten(self, found: Found, sighting: Sighting) -> None:
-        """A finished file has other bytes: it was cut, or, where no birth is known, is another."""
+        """A finished file has other bytes: it was cut, or, if no birth is known, is another."""
         if found.born_ns is None:
             self._reborn.add(found.path)
             return
@@ -566,7 +570,9 @@ class Tracker:
         self.news.miss(Unseen(source.topic, source.topic_id, found.path, reason))
 
     def replace(self, tracked: TrackedFile, reason: str, now: float) -> None:
-        """The file is another one now: its id ends, what it had unread is lost, its end unseen."""
+        """Ends the id of a file that is another one now: what it had unread is lost, its end
+        unseen.
+        """
         if self._handles.held(tracked.file) is None:
             self._known.replaced[tracked.meant or tracked.location] = tracked
         if not tracked.rotated:
@@ -627,7 +633,7 @@ class Tracker:
             self.note(tracked)
 
     def _set_rotated(self, tracked: TrackedFile, is_rotated: bool) -> None:
-        """The reader has to look at it once more: from now on its closure may become due."""
+        """Notes whether it is rotated; the reader looks once more: its closure may become due."""
         if is_rotated and not tracked.rotated:
             self._known.on_growth(tracked)
         tracked.rotated = is_rotated
@@ -641,7 +647,7 @@ class Tracker:
             if found is None or found.key != tracked.birth.key:
                 return
             if found.size < 0:
-                self._known.on_growth(tracked)  # opening it has somebody find out its size
+                self._known.on_growth(tracked)  # opening it has its size measured
                 return
             status = Status(found.key, found.size, 1, found.changed_ns, found.born_ns)
         if status is None or (status.size, status.changed_ns) == (tracked.size, tracked.changed_ns):
@@ -653,7 +659,7 @@ class Tracker:
             self._known.grew(tracked, status.size, status.changed_ns, now)
 
     def _disown(self, tracked: TrackedFile, path: str | None) -> None:
-        """It lies where it lay, but no source means it any more."""
+        """Ends a file that is there, but that no source means any more."""
         found = None if path is None else self._host.look(path)
         if found is not None:
             tracked.size = max(tracked.size, found.size)
@@ -664,7 +670,7 @@ class Tracker:
             self._endings.lose(tracked, reason)
 
     def _look_at_ended(self, tracked: TrackedFile, now: float) -> None:
-        """It may grow still."""
+        """Looks at a finished file, which may still grow."""
         if tracked.source is None:
             return
         there = self._host.look(tracked.location)
@@ -682,7 +688,7 @@ class Tracker:
             self._see(Sighting(there, tracked.source, source, now, tracked.meant))
 
     def _forget(self, found: set[FileKey], now: float) -> None:
-        """Closed file ids whose bytes are gone from the host."""
+        """Forgets closed file ids whose bytes are gone from the host."""
         self._known.copies.forget_gone(found)
         for tracked in list(self.files.values()):
             if not self._endings.may_forget(tracked) or self._unreadable.hides(tracked.location):
@@ -703,7 +709,7 @@ class Tracker:
 
 
 def _is_unchanged(tracked: TrackedFile, found: Found) -> bool:
-    """A finished file as it was left."""
+    """Whether a finished file is as it was left."""
     return (
         found.size in (tracked.length, UNMEASURED)
         and found.changed_ns == tracked.changed_ns
@@ -713,7 +719,7 @@ def _is_unchanged(tracked: TrackedFile, found: Found) -> bool:
 
 
 def _is_generation(tracked: TrackedFile, sighting: Sighting) -> bool:
-    """Whether rotation renames a file so."""
+    """Whether the found path is a name that rotation may have given the file."""
     if sighting.base is not None:
         return sighting.base == tracked.meant
     above, name = os.path.split(tracked.meant)
@@ -735,6 +741,6 @@ def _cut(tracked: TrackedFile, size: int) -> str:
 
 
 def _by_age(generation_: tuple[Found, int, str]) -> int:
-    """The original comes before its copy."""
+    """Sorts originals before their copies."""
     found = generation_[0]
     return found.changed_ns if found.born_ns is None else found.born_ns

@@ -16,13 +16,13 @@ class Unreadable:
         self._dead: set[str] = set()
 
     def begin_look(self) -> None:
-        """What was named before is looked at again."""
+        """Forgets what was named: it is looked at again."""
         self.by_topic = {}
         self.passing = set()
         self._dead = set()
 
     def add_scan(self, topic: str, scan: Scan) -> None:
-        """What the patterns of a topic's source could not look into."""
+        """Names what the patterns of a topic's source could not look into."""
         self._dead.update(scan.dead)
         for path, reason in scan.unreadable:
             self.add(topic, path, reason)
@@ -38,13 +38,13 @@ class Unreadable:
         self.passing.discard((topic, path))
 
     def wait(self, topic: str, path: str, reason: str) -> None:
-        """Names a path of which a later look will know more; nothing is wrong there."""
+        """Names a path about which a later look will know more; nothing is wrong there."""
         if path not in self.by_topic.get(topic, {}):
             self.by_topic.setdefault(topic, {})[path] = reason
             self.passing.add((topic, path))
 
     def go_on(self, topic: str, path: str) -> None:
-        """What it waited for has come."""
+        """Takes back what `wait` named: it waits no longer."""
         if (topic, path) in self.passing:
             self.passing.discard((topic, path))
             del self.by_topic[topic][path]

@@ -1,11 +1,11 @@
 """Events of the operating system about log files: they only make the agent faster.
 
 watchdog's thread hands over paths through a bounded set and a descriptor; the agent's loop takes
-them. Whatever is lost here (too many events, no watches left, a file system without events) the
-next look through the patterns finds.
+them. The next look through the patterns finds whatever is lost here (too many events, no watches
+left, a file system without events).
 
 Each event costs more than reading the line that caused it. So the watch rests when there are many:
-files that are written all the time are looked at all the time anyway.
+files that are always being written are looked at all the time anyway.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from skidway import log
 from skidway.agent.files.patterns import Pattern
 
 PATHS_MAX = 10_000
-"""Paths handed over at a time; more of them mean: look through everything."""
+"""Most paths handed over at a time; with more of them everything is looked through."""
 
 RATE_MAX = 400.0
 """Events a second above which the watch rests."""
@@ -66,7 +66,7 @@ class Inbox(FileSystemEventHandler):
         return self._reader
 
     def dispatch(self, event: FileSystemEvent) -> None:
-        """On watchdog's thread."""
+        """Takes an event, on watchdog's thread."""
         names = [os.fsdecode(event.src_path)]
         if event.dest_path:
             names.insert(0, os.fsdecode(event.dest_path))
@@ -92,7 +92,7 @@ class Inbox(FileSystemEventHandler):
         return taken
 
     def close(self) -> None:
-        """Gives the descriptors back; no event may come any more."""
+        """Closes the descriptors; no event may come any more."""
         os.close(self._reader)
         os.close(self._writer)
 
@@ -126,7 +126,7 @@ class Watch:
         self.inbox.close()
 
     def follow(self, directories: frozenset[str]) -> None:
-        """Links lead to files in these directories now; the same object means: as before."""
+        """Watches the directories that links lead to now; the same object means no change."""
         if directories is self._asked:
             return
         self._asked = directories

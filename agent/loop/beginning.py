@@ -18,13 +18,13 @@ from skidway.kafka.types import TopicPartition
 def check_cluster(
     state: State, cluster: Cluster, destinations: Sequence[Destination], open_topics: set[str]
 ) -> None:
-    """Raises StateRefused where something unacknowledged belongs to another cluster or topic."""
+    """Raises StateRefused if something unacknowledged belongs to another cluster or topic."""
     if not open_topics:
         return
     if state.cluster_id and cluster.id and state.cluster_id != cluster.id:
         raise StateRefused(
             f"the state has lines on their way to cluster {state.cluster_id}, and "
-            f"bootstrap.servers leads to cluster {cluster.id}; let them arrive there first"
+            f"bootstrap.servers leads to cluster {cluster.id}; deliver them to the former first"
         )
     known = state.topics()
     for destination in destinations:
@@ -35,8 +35,8 @@ def check_cluster(
             if before.topic_id and source.topic_id and before.topic_id != source.topic_id:
                 raise StateRefused(
                     f"topic {source.topic} was made again (its id was {before.topic_id}, is "
-                    f"{source.topic_id}) while lines were on their way to it; what became of them "
-                    "an operator has to decide (skidway agent state give-up "
+                    f"{source.topic_id}) while lines were on their way to it; an operator has to "
+                    "decide what became of them (skidway agent state give-up "
                     f"{destination.data.topic})"
                 )
 
@@ -63,10 +63,10 @@ def first_changes(
 
 
 def without_floor(state: State, destinations: Iterable[Destination]) -> list[TopicPartition]:
-    """Partitions of which it is to be asked where they end, before anything is sent to them.
+    """Partitions without a floor; the cluster is asked for their ends before anything is sent.
 
-    None while something is on its way: its records may lie below that end, so such partitions are
-    read back from the beginning of their logs.
+    Empty while something is on its way: its records may lie below such an end, so these partitions
+    are read back from the beginning of their logs.
     """
     if state.intents():
         return []
@@ -93,7 +93,7 @@ def floors(
 
 
 def _floors(state: State, destinations: Iterable[Destination]) -> dict[TopicPartition, int]:
-    """Those kept, but of topics that were made again."""
+    """The floors that were kept, without those of topics that were made again."""
     ids = _topic_ids(destinations)
     return {
         tp: floor

@@ -38,13 +38,13 @@ from skidway.kafka.client import Delivery
 from skidway.kafka.types import TopicPartition
 
 LOOK_AGAIN_S = 0.05
-"""How often files that were read lately are looked at without being told."""
+"""Seconds between looks at files that were read lately, without an event."""
 
 PATIENCE_S = 0.2
 """The longest sleep of a turn."""
 
 PATIENCE_QUIET_S = 1.0
-"""The same while nothing is read, sent or due: what happens wakes the loop, or comes with time."""
+"""The same while nothing is read, sent or due; an event wakes the loop earlier."""
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class _Turn:
 
 
 class Loop:
-    """Owns everything of a running agent but sockets, watches and the clock."""
+    """Owns everything of a running agent except sockets, watches and the clock."""
 
     def __init__(
         self,
@@ -96,14 +96,14 @@ class Loop:
     # --- what the program calls -----------------------------------------------------------------
 
     def update(self, destinations: Sequence[Destination]) -> None:
-        """Topics may have more partitions now: new recipes for what is read from here on."""
+        """Takes new recipes for what is read from here on: topics may have more partitions now."""
         self.tracker.sources = [destination.tailed() for destination in destinations]
         self._sealed = self._topics.sealed(destinations)
         for destination in destinations:
             self._presses.learn(destination.recipe)
 
     def touch(self, paths: Iterable[str], *, everything: bool = False) -> None:
-        """Something happened to these paths; `everything`: nobody knows to which."""
+        """Looks at paths to which something happened; `everything`: nobody knows to which."""
         now = self._clock.monotonic()
         for path in paths:
             everything |= self.tracker.look(path, now)
@@ -111,7 +111,7 @@ class Loop:
             self._looks.ask(now)
 
     def limit(self, limits: Mapping[FileKey, int]) -> None:
-        """Files are read up to these positions, all others not at all."""
+        """Has files read up to these positions, and all others not at all."""
         self.reader.limits = limits
 
     def leave(self) -> None:
@@ -125,12 +125,12 @@ class Loop:
 
     @property
     def last_words(self) -> int:
-        """On how many topics the last word was said since the start, and holds."""
+        """How many topics have a last word that was said since the start and holds."""
         return len(self._accounts.leaving.kept)
 
     @property
     def unsaid(self) -> set[str]:
-        """The topics whose last word was not said since the start, durably, or holds no more."""
+        """The topics without a last word that was said since the start, is durable, and holds."""
         return self._sealed.keys() - self._accounts.leaving.kept
 
     def obstacles(self) -> list[str]:
@@ -176,7 +176,7 @@ class Loop:
 
     @property
     def not_read_back(self) -> dict[TopicPartition, float]:
-        """The partitions that are to be read back and do not come, and for how long (s)."""
+        """The partitions to be read back that send nothing, and for how long (s)."""
         now = self._clock.monotonic()
         return {**self._refused.silent_s(now), **self._inquiry.silent_s(now)}
 
@@ -199,14 +199,14 @@ class Loop:
 
     @property
     def pending_bytes(self) -> int:
-        """Bytes of all files that are not settled, as it is now. Any thread may ask.
+        """Bytes of all files that are not settled now. Any thread may ask.
 
-        Nothing is locked: of a file in the middle of a step it may be off by one reading.
+        Nothing is locked: for a file in the middle of a step it may be off by one reading.
         """
         return sum(tracked.pending for tracked in list(self.tracker.files.values()))
 
     def close(self) -> None:
-        """Gives descriptors back."""
+        """Closes the log files."""
         self._handles.close()
 
     # --- a turn ---------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ class Loop:
         return turn
 
     def _write(self, turn: _Turn) -> bool:
-        """Whether the turn is durable now."""
+        """Writes the turn's transaction; whether it is durable now."""
         if turn.changes:
             begin = self._clock.monotonic()
             try:
@@ -265,7 +265,7 @@ class Loop:
         return True
 
     def _take(self, now: float, now_ms: int) -> list[Taken]:
-        """Readings: promises of before the start first, then what is new."""
+        """Readings: promises from before the start first, then what is new."""
         if not self.outbound.has_room or self._refused.is_full:
             return []
         taken = [*self._replay.take(now), *self._inquiry.take(now)]
@@ -285,7 +285,7 @@ class Loop:
         return taken
 
     def _pass_flights(self, changes: Changes, now_ms: int) -> None:
-        """The checkpoint: positions, what they passed, and which files are at their end."""
+        """Moves the checkpoint: positions, what they passed, and which files are at their end."""
         passed = self._progress.pass_flights(self.tracker, changes)
         for tracked, before in passed.moved:
             if before < FINGERPRINT_BYTES <= tracked.position:
@@ -317,7 +317,7 @@ class Loop:
         self._looks.took(now, self._clock.monotonic())
 
     def _mind_news(self, changes: Changes, now_ms: int) -> None:
-        """What the tracker found becomes announcements and losses."""
+        """Makes announcements and losses of what the tracker found."""
         news = self.tracker.news.take()
         for tracked in news.born:
             birth = tracked.birth

@@ -1,4 +1,4 @@
-"""What the loop is made of: every part is made of the state and knows the parts that it needs."""
+"""The parts of the loop: each is made from the state and knows the parts that it needs."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ from skidway.kafka.types import TopicPartition
 class Surroundings:
     """Where an agent runs, and what it reaches.
 
-    sink: takes batches. logs: new ones at each call. ends: where partitions end, of which
-    `beginning.without_floor` did not know a floor.
+    sink: takes batches. logs: makes new ones at each call. ends: where the partitions end that
+    `beginning.without_floor` named.
     """
 
     host: Host
@@ -55,7 +55,7 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """All of them. first: what the first transaction writes besides."""
+    """All parts of a loop. first: what the first transaction writes besides."""
 
     mail: Mail
     topics: Topics
@@ -81,12 +81,12 @@ def make_parts(
     surroundings: Surroundings,
     destinations: Sequence[Destination],
 ) -> Parts:
-    """Raises StateRefused where the state is another cluster's, or another topic's."""
+    """Makes all parts. Raises StateRefused if the state is another cluster's or topic's."""
     return _Maker(settings, state, surroundings, destinations).parts()
 
 
 class _Maker:
-    """Used once. What it holds is what most of the parts want."""
+    """Makes the parts, once; holds what most of them need."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class _Maker:
         self._handles = Handles(surroundings.host, settings.max_open_files)
 
     def parts(self) -> Parts:
-        """In the order in which they need each other."""
+        """Makes the parts in the order in which they need each other."""
         settings, state, clock = self._settings, self._state, self._around.clock
         cluster, destinations = self._around.cluster, self._destinations
         waiting = beginning.open_topics(self._intents, self._recipes)

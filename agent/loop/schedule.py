@@ -1,18 +1,18 @@
-"""When everything is looked through: often with few files, seldom with many, soon when asked."""
+"""When all patterns are looked through: often with few files, seldom with many, soon if asked."""
 
 from __future__ import annotations
 
 from typing import Final
 
 SHARE: Final = 400
-"""Looking through the patterns may take one part of so many of the time."""
+"""Looking through the patterns may take 1/SHARE of the time."""
 
 SHARE_ASKED: Final = 20
-"""The same, where events ask for it."""
+"""The same if events ask for it."""
 
 INTERVAL_MIN_S: Final = 1.0
 ASKED_AFTER_S: Final = 0.1
-"""Events come in swarms: one look is for all of a swarm."""
+"""Events come in bursts: one look serves a whole burst."""
 
 
 class Schedule:
@@ -32,11 +32,11 @@ class Schedule:
         return self._at - now
 
     def ask(self, now: float) -> None:
-        """A look would be good soon."""
+        """Asks for a look soon."""
         self._at = min(self._at, max(now + ASKED_AFTER_S, self._not_before))
 
     def took(self, begin: float, end: float) -> None:
-        """A look began and ended: the next one is the later the longer it took."""
+        """Notes when a look began and ended: the longer it took, the later is the next one."""
         took_s = end - begin
         self._at = begin + min(max(took_s * SHARE, INTERVAL_MIN_S), self._longest_s)
         self._not_before = begin + took_s * SHARE_ASKED

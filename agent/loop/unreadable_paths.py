@@ -7,13 +7,13 @@ from skidway.agent.files.tracking import Tracker
 
 
 class UnreadablePaths:
-    """Owns which were named."""
+    """Owns the paths that were named."""
 
     def __init__(self) -> None:
         self._named: set[tuple[str, str]] = set()
 
     def name(self, tracker: Tracker) -> None:
-        """Those that the last look found, and no look before it."""
+        """Names the paths that the last look found and the look before it did not."""
         found = {
             (topic, path): reason
             for topic, reasons in tracker.unreadable.items()

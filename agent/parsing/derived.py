@@ -4,8 +4,8 @@ raw     one string field `line`
 regex   each named group a string field, and with `timestamp` configured the parsed time as
         timestamp-millis in a field `timestamp` (`event_time` where a group has that name)
 
-Where what is not UTF-8 is replaced, both have the mark of it, a boolean that is false by default:
-so the schema may follow the one without it, and that one the other.
+With `on_error: replace` both also have the mark, a boolean that is false by default: so schemas
+with and without it are compatible in both directions.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ _TIMESTAMP = {"type": "long", "logicalType": "timestamp-millis"}
 
 
 def record_name(topic: str) -> str:
-    """The topic as an Avro name: other characters than a name's become `_`."""
+    """The topic as an Avro name: characters that a name cannot have become `_`."""
     name = _NOT_OF_A_NAME.sub("_", topic)
     return f"_{name}" if name[:1].isdigit() else name
 
 
 def raw_schema(topic: str, *, with_mark: bool = False) -> str:
-    """Of a raw source."""
+    """The schema of a raw source."""
     return _schema(topic, [(LINE_FIELD, _STRING)], with_mark=with_mark)
 
 
 def regex_schema(
     topic: str, groups: Sequence[str], *, with_time: bool, with_mark: bool = False
 ) -> str:
-    """Of a regex source."""
+    """The schema of a regex source."""
     if with_mark:
         check_groups(groups)
     fields: list[tuple[str, object]] = [(group, _STRING) for group in groups]

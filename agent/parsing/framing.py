@@ -6,11 +6,11 @@
 
 LF and CRLF both end a line and are no part of its value; a blank line is a record. The last line of
 a range may lack its terminator (the file stood still for `idle.flush.ms`): the range ends there, so
-the record does too. Such a record is marked by itself: its length is that of its value. Nothing of
+the record does too. Such a record needs no mark: its length is the length of its value. Nothing of
 one range is needed to frame the next, so a range is framed the same way whenever it is read again.
 
-Positions here count from the start of the buffer. A change of what this module does to the same
-bytes is a new FRAMING_VERSION: ranges promised under another one are not replayed.
+Positions here count from the start of the buffer. A change to what this module makes of the same
+bytes needs a new FRAMING_VERSION: ranges promised under another version are not replayed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Frames:
 
 
 def frame(data: bytes, range_ends: Int64s) -> Frames:
-    """The records of one or more ranges that lie in `data` behind each other.
+    """The records of one or more ranges that lie one after the other in `data`.
 
     range_ends: where each range ends, rising; the last one is len(data). No record crosses an end.
     """

@@ -5,7 +5,7 @@ where it may be null. Values must be of the field's type: no number is made of a
 of a fraction. Times (timestamp fields) are numbers as Avro has them, or RFC 3339 strings. Numbers
 beyond JSON (NaN, Infinity) are refused.
 
-Each line is decoded for itself, so that what becomes of it never depends on its neighbours.
+Each line is decoded by itself, so that what becomes of it never depends on its neighbours.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused
 
 DEPTH_MAX = 200
-"""Nesting of objects and arrays that is followed."""
+"""How deep objects and arrays may be nested."""
 
 _MISSING = object()
 _UNFIT = object()
@@ -44,7 +44,7 @@ _UNIT_PER_MS = {"ms": 1, "us": 1000, "ns": 1_000_000}
 
 
 class JsonParser:
-    """`defaults`: those of the schema's fields that have one."""
+    """Fills the schema's fields. defaults: the default of each field that has one."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class JsonParser:
         now_ms: int,
         rejects: list[Reject],
     ) -> Int64s:
-        """Event times; a time that is there but none of the format rejects its line."""
+        """Event times. A line whose time is there but does not fit the format is rejected."""
         if self._time_format is None:
             return np.full(len(objects), NO_TIME)
         texts = [_joined([o.get(name) for name in self._time_fields]) for o in objects]
@@ -112,7 +112,7 @@ class JsonParser:
 def _objects(
     texts: Sequence[str | None], rejects: list[Reject]
 ) -> tuple[list[int], list[dict[str, Any]]]:
-    """Rows and values of those that are JSON objects; None was set apart before."""
+    """Rows and values of the texts that are JSON objects; None was rejected before."""
     rows: list[int] = []
     objects: list[dict[str, Any]] = []
     decode = _DECODER.decode
@@ -133,11 +133,11 @@ def _objects(
 
 
 def _is_shallow(text: str) -> bool:
-    """Whether the decoder can go down as far as the line says, wherever it is called from."""
+    """Whether the line is nested no deeper than the decoder can follow from any caller."""
     if text.count("[") + text.count("{") <= DEPTH_MAX:
         return True
     depth = deepest = 0
-    for char in text:  # brackets inside strings count too: refusing a freak is better than falling
+    for char in text:  # brackets in strings count too: better to refuse an odd line than to crash
         if char in "[{":
             depth += 1
             deepest = max(deepest, depth)

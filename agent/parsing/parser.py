@@ -12,7 +12,7 @@ import pyarrow as pa
 Int64s = npt.NDArray[np.int64]
 
 NO_TIME: Final = np.int64(-(1 << 63))
-"""In `Parsed.event_ms`: the line says no time; the time at which it was read stands for it."""
+"""In `Parsed.event_ms`: the line has no time; its read time is used."""
 
 NO_MATCH: Final = "no-match"
 NOT_JSON: Final = "not-json"

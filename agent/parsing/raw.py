@@ -10,7 +10,7 @@ from skidway.errors import ConfigurationRefused
 
 
 class RawParser:
-    """Raises ConfigurationRefused for a schema with other required fields than one string."""
+    """Fills the one string field. Raises ConfigurationRefused if the schema requires another."""
 
     def __init__(self, schema: pa.Schema, has_default: frozenset[str]) -> None:
         texts = [field.name for field in schema if pa.types.is_string(field.type)]
@@ -24,7 +24,7 @@ class RawParser:
         self._field = named[0]
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
-        """All lines are rows; whether they are UTF-8 the codec finds out."""
+        """All lines are rows; the codec finds those that are not UTF-8."""
         count = len(lines)
         batch = pa.RecordBatch.from_arrays([lines.view(pa.string())], names=[self._field])
         return Parsed(np.arange(count), batch, np.full(count, NO_TIME), [])

@@ -38,7 +38,7 @@ def groups_of(pattern: str) -> list[str]:
     """The named groups, in order. Raises ConfigurationRefused for a pattern that RE2 refuses."""
     nothing = pa.array([], pa.string())
     try:
-        pc.extract_regex(nothing, pattern)  # alone: anchored, RE2 complains of the anchors
+        pc.extract_regex(nothing, pattern)  # not anchored: RE2 would complain of the anchors
         extracted = pc.extract_regex(nothing, anchored(pattern))
     except pa.ArrowInvalid as error:
         raise ConfigurationRefused(f"parser.pattern {pattern!r}: {_sentence(error)}") from error
@@ -174,7 +174,7 @@ def _converted(column: pa.StringArray, field: pa.Field) -> tuple[pa.Array, np.nd
 
 
 def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: np.ndarray) -> None:
-    """Marks what does not convert, halving: few of many are found with few casts."""
+    """Marks values that do not convert, by halving: it finds a few among many with few casts."""
     try:
         column.cast(target)
     except pa.ArrowInvalid:

@@ -1,7 +1,7 @@
-"""A parser of lines that need not be UTF-8: what is not is replaced, and the record says so.
+"""A parser for lines that may not be UTF-8: it replaces what is not, and marks the record.
 
-The mark is a boolean field of the schema, because fields come as far as HDFS, and headers do not.
-It is true where bytes were replaced, and false for a line that has U+FFFD by itself.
+The mark is a boolean field of the schema, because fields reach HDFS and headers do not. It is true
+where bytes were replaced, and false for a line that has U+FFFD by itself.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from skidway.agent.parsing.parser import Parsed, Parser
 from skidway.errors import ConfigurationRefused
 
 MARK: Final = "encoding_replaced"
-"""The field that says of each record whether bytes of its line were replaced."""
+"""The field of a record that says whether bytes of its line were replaced."""
 
 
 class ReplacingParser:
-    """Hands another parser lines that are UTF-8; that one's schema is without the mark."""
+    """Hands lines that are UTF-8 to another parser, whose schema lacks the mark."""
 
     def __init__(self, inner: Parser) -> None:
         self._inner = inner

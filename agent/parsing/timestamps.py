@@ -2,19 +2,20 @@
 
 Formats are Python's strptime directives: %Y %y %m %d %j %H %I %M %S %f %p %z %a %A %b %B and %%,
 with Python's rules (white space stands for one or more blanks, numbers may lack their leading zero,
-letters match in both cases, names are English; a leap second, :60, is the second after :59), but
-one: each number takes all the digits that it may, so numbers side by side (%y%m%d) need their
+letters match in both cases, names are English; a leap second, :60, is the second after :59), with
+one exception: each number takes all the digits that it may, so adjacent numbers (%y%m%d) need their
 leading zeros, where Python would guess which of them lacks one. Three names stand for formats that
 have no directive: `rfc3339` (fraction and zone may be missing), `epoch` (seconds, with or without a
 fraction) and `epoch_ms`.
 
 A format without a year means the latest year in which the time is at most a day after `now_ms`, the
 moment at which the line was read; so the same line read again with the same `now_ms` gives the same
-time. Without %z times are local to the configured zone; of a time that a clock change makes happen
-twice the first is taken.
+time. Without %z, times are local to the configured zone; a time that a clock change makes happen
+twice is taken as the first one.
 
 The column becomes a matrix of characters, a row per value; every directive is read in all rows at
-once from its place, which is one number as long as all rows agree on it, else one for each row.
+once, from a place that is one number as long as all rows agree on it, and one number per row
+otherwise.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 WIDTH_MAX = 80
-"""Characters of a time; a longer value is none."""
+"""Most characters that a time may have; a longer value is no time."""
 
 DAY_MS = 86_400_000
 YEAR_GUESS_AHEAD_MS = DAY_MS
@@ -59,7 +60,7 @@ class TimeFormat:
         self._epoch_unit_ms = {"epoch": 1000, "epoch_ms": 1}.get(format, 0)
 
     def parse(self, values: pa.StringArray, now_ms: int) -> tuple[Int64s, Bools]:
-        """(ms since 1970 UTC, which rows have one); nulls have none. Undefined where not."""
+        """(ms since 1970 UTC, which rows have a time); nulls have none. Undefined in other rows."""
         matrix, width = _matrix(values)
         scan = _Scan(matrix, width)
         if values.null_count:
@@ -127,7 +128,7 @@ class _Scan:
         return self.at
 
     def move(self, used: int | Int64s) -> None:
-        """Goes on; stays one number for all rows while all used the same."""
+        """Moves on; `at` stays one number while all rows used the same count."""
         if not isinstance(used, int) and isinstance(self.at, int):
             first = int(used[0])
             if (used == first).all():
@@ -213,7 +214,7 @@ def _zone(name: str) -> tzinfo:
 
 
 def _number(name: str, digits: int, least: int, most: int, *, exact: bool = False) -> _Step:
-    """One to `digits` digits; a digit that would pass `most` is left to what follows."""
+    """One to `digits` digits; a digit that would exceed `most` is left to the next directive."""
 
     def step(scan: _Scan) -> None:
         value = np.zeros(scan.rows, np.int64)
@@ -488,5 +489,5 @@ def _matrix(values: pa.StringArray) -> tuple[npt.NDArray[np.uint8], Int64s]:
         inside = np.arange(columns) < np.minimum(width, columns)[:, None]
         at = bounds[:-1, None].astype(np.int64) + np.arange(columns)
         matrix[:, :columns][inside] = data[at[inside]]
-    # Too long is no time: never equal to a place that reading can reach.
+    # A value that is too long is no time: no place that reading can reach equals its width.
     return matrix, np.where(width > WIDTH_MAX, WIDTH_MAX + _MARGIN + 1, width)

@@ -1,4 +1,4 @@
-"""What one transaction writes, gathered before it begins, so that it can be tried again whole."""
+"""What one transaction writes: gathered before it begins, so that it can be tried again whole."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from skidway.kafka.types import TopicPartition
 Row = tuple[Any, ...]
 
 SINCE: Final = "since "
-"""What the keys of `meta` begin with that say when a topic was started with first."""
+"""Prefix of the keys of `meta` that say when the agent first started with a topic."""
 
 LEFT: Final = "last_words"
-"""The key of `meta` that says of which topics the last word is said."""
+"""The key of `meta` for the topics whose last word is said."""
 
 ADOPTED: Final = "adopted"
-"""The key of `meta` that says which message was the last one when the state was adopted."""
+"""The key of `meta` for the last message before the state was adopted."""
 
 _MARK = struct.Struct("<qI")
 
@@ -54,7 +54,7 @@ checksum = excluded.checksum
 
 
 class LastWord(NamedTuple):
-    """A topic's seal that is its last word: of which epoch, its W (ms), and its `at`."""
+    """A topic's seal that is its last word: its epoch, W (ms) and `at`."""
 
     epoch: int
     wall_ms: int
@@ -76,11 +76,11 @@ class Changes:
         self._do("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def put_topic(self, topic: str, topic_id: str, sealed_until: int | None) -> None:
-        """The id that a topic has, and until when it is sealed (ms)."""
+        """A topic's id, and until when it is sealed (ms)."""
         self._do("INSERT OR REPLACE INTO topics VALUES (?, ?, ?)", (topic, topic_id, sealed_until))
 
     def put_since(self, topic: str, now_ms: int) -> None:
-        """When a topic was started with first."""
+        """When the agent first started with a topic."""
         self.put_meta(SINCE + topic, now_ms)
 
     def put_left(self, words: Mapping[str, LastWord]) -> None:
@@ -88,12 +88,13 @@ class Changes:
         self.put_meta(LEFT, json.dumps(words, sort_keys=True))
 
     def put_adopted(self, last: tuple[int, int] | None) -> None:
-        """(epoch, number) of the last message that the state knew of when it was adopted; None:
-        since then it was started."""
+        """(epoch, number) of the last message that the state knew when it was adopted; None once
+        the agent was started since then.
+        """
         self.put_meta(ADOPTED, json.dumps(last))
 
     def forget_offsets(self, topic: str) -> None:
-        """Of a topic that was made again."""
+        """Offsets and floors of a topic that was made again."""
         self._do("DELETE FROM offsets WHERE topic = ?", (topic,))
         self._do("DELETE FROM floors WHERE topic = ?", (topic,))
 
@@ -103,12 +104,12 @@ class Changes:
         self._do("INSERT OR REPLACE INTO offsets VALUES (?, ?, ?)", *rows)
 
     def put_floors(self, floors: Iterable[tuple[TopicPartition, str, int]]) -> None:
-        """By partition, with its topic's id: the offset below which no intent has a record."""
+        """(partition, its topic's id, the offset below which no intent has a record)."""
         rows = [(tp.topic, tp.partition, topic_id, floor) for tp, topic_id, floor in floors]
         self._do("INSERT OR REPLACE INTO floors VALUES (?, ?, ?, ?)", *rows)
 
     def put_files(self, files: Iterable[TrackedFile]) -> None:
-        """All that is durable of files."""
+        """The durable part of files."""
         self._do(_PUT_FILE, *[file_row(file) for file in files])
 
     def forget_files(self, files: Iterable[int]) -> None:
@@ -127,19 +128,19 @@ class Changes:
         self._do("INSERT OR IGNORE INTO recipes VALUES (?, ?)", row)
 
     def forget_recipes(self) -> None:
-        """Those that no intent names."""
+        """Recipes that no intent names."""
         self._do("DELETE FROM recipes WHERE fingerprint NOT IN (SELECT recipe FROM intents)", ())
 
     def put_intents(self, intents: Iterable[Intent]) -> None:
-        """Promises."""
+        """Intents that are promised with this transaction."""
         self._do(_PUT_INTENT, *[intent_row(intent) for intent in intents])
 
     def forget_intents(self, sequences: Iterable[int]) -> None:
-        """Those that the checkpoint passed."""
+        """Intents that the checkpoint passed."""
         self._do("DELETE FROM intents WHERE sequence = ?", *[(each,) for each in sequences])
 
     def put_sums(self, sums: Iterable[tuple[BucketKey, Sums]]) -> None:
-        """What was counted of buckets since their last delta, in whole."""
+        """Everything that was counted in these buckets since the last delta."""
         self._do(
             _PUT_SUM,
             *[
@@ -149,7 +150,7 @@ class Changes:
         )
 
     def clear_sums(self) -> None:
-        """They are in deltas now."""
+        """All sums: they are in deltas now."""
         self._do("DELETE FROM sums", ())
 
     def forget_touched(self) -> None:
@@ -182,11 +183,11 @@ class Changes:
         )
 
     def number_losses(self, number: int) -> None:
-        """Those without a number are in that delta."""
+        """Losses without a number are in the delta of this number."""
         self._do("UPDATE losses SET number = ? WHERE number IS NULL", (number,))
 
     def forget_losses(self) -> None:
-        """Those in a delta whose file id is forgotten: nothing can declare them again."""
+        """Losses in a delta whose file id is forgotten: nothing can declare them again."""
         self._do(
             "DELETE FROM losses WHERE number IS NOT NULL AND file NOT IN (SELECT file FROM files)",
             (),
@@ -199,7 +200,7 @@ class Changes:
         self._do("INSERT INTO outbox VALUES (?, ?, ?, ?)", (id, number, file, value))
 
     def forget_messages(self, ids: Iterable[int]) -> None:
-        """Those that were acknowledged."""
+        """Messages that were acknowledged."""
         self._do("DELETE FROM outbox WHERE id = ?", *[(each,) for each in ids])
 
     def _do(self, statement: str, *rows: Row) -> None:

@@ -1,4 +1,4 @@
-"""Opening, refusing, reading at start, and one transaction a turn."""
+"""The database: opened or refused, read at start, changed by one transaction a turn."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ _DAMAGED_HINT = (
 
 
 class StateFull(SkidwayError):
-    """The database could not grow (a full disk); the transaction was taken back whole."""
+    """The database could not grow (a full disk); the whole transaction was rolled back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A row of the outbox. number: of a delta or seal; file: whose announcement it is."""
+    """A row of the outbox. number: of a delta or seal; file: the file id that it announces."""
 
     id: int
     number: int | None
@@ -66,7 +66,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class TopicState:
-    """What is remembered of a topic."""
+    """What the state remembers about a topic."""
 
     topic_id: str
     sealed_until: int | None
@@ -97,7 +97,7 @@ class State:
         self._connection.close()
 
     def commit(self, changes: Changes) -> None:
-        """All of it or nothing, durably. Raises StateFull when the disk has no room for it."""
+        """Writes all changes or none, durably. Raises StateFull if the disk has no room."""
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             for statement, rows in changes.statements:
@@ -112,7 +112,7 @@ class State:
     # --- what is read at start ----------------------------------------------------------------
 
     def files(self) -> list[TrackedFile]:
-        """Every file id, with what is durable of it, in the order of their birth."""
+        """Every file id with its durable part, in the order of birth."""
         return [self._file(row) for row in self._rows("SELECT * FROM files ORDER BY serial")]
 
     def unopened(self) -> list[UnopenedFile]:
@@ -120,10 +120,11 @@ class State:
         return [_unopened(row) for row in self._rows("SELECT * FROM unopened")]
 
     def intents(self) -> list[Intent]:
-        """What was promised and is not passed yet, in the order of the promises.
+        """The intents that the checkpoint has not passed, in the order in which they were made.
 
         An intent that was divided after it was read back has parts with higher sequences than the
-        intents behind it: a file's intents stand in the order of its bytes, in the file's places.
+        intents behind it. So each file's intents are put in the order of its bytes, at the places
+        that the sequences gave that file.
         """
         found = [self._intent(row) for row in self._rows("SELECT * FROM intents ORDER BY sequence")]
         of_file: dict[int, list[Intent]] = {}
@@ -136,11 +137,11 @@ class State:
         return [next(rising[intent.file]) for intent in found]
 
     def last_sequence(self) -> int:
-        """The highest sequence of an intent that is kept; 0 for none."""
+        """The highest sequence among the kept intents; 0 if there is none."""
         return int(self._rows("SELECT coalesce(max(sequence), 0) FROM intents")[0][0])
 
     def recipes(self) -> dict[bytes, Recipe]:
-        """By fingerprint."""
+        """The recipes, by fingerprint."""
         found = {}
         for fingerprint, content in self._rows("SELECT fingerprint, content FROM recipes"):
             recipe = from_json(content)
@@ -150,12 +151,12 @@ class State:
         return found
 
     def topics(self) -> dict[str, TopicState]:
-        """By name."""
+        """The topics, by name."""
         rows = self._rows("SELECT topic, topic_id, sealed_until FROM topics")
         return {topic: TopicState(topic_id, sealed) for topic, topic_id, sealed in rows}
 
     def since(self) -> dict[str, int]:
-        """When each topic was started with first (ms)."""
+        """When the agent first started with each topic (ms)."""
         rows = self._rows("SELECT key, value FROM meta")
         return {key[len(SINCE) :]: value for key, value in rows if key.startswith(SINCE)}
 
@@ -170,7 +171,7 @@ class State:
         return [(TopicPartition(topic, part), id_, floor) for topic, part, id_, floor in rows]
 
     def sums(self) -> list[tuple[BucketKey, Sums]]:
-        """What was counted and is in no delta yet."""
+        """Counts that are in no delta yet."""
         rows = self._rows("SELECT * FROM sums")
         return [
             ((Source(*row[:4]), self.agent, row[4]), Sums(row[5], row[6], row[7])) for row in rows
@@ -261,7 +262,7 @@ def open_state(directory: Path, *, create: bool = True) -> State:
     if not path.exists():
         if Path(f"{path}-wal").exists():
             raise StateRefused(
-                f"the state {path} is gone, its log {path}-wal is there; {_DAMAGED_HINT}"
+                f"the state {path} is gone, but its log {path}-wal is there; {_DAMAGED_HINT}"
             )
         if not create:
             raise StateRefused(f"there is no state {path}; the agent has not run with it yet")
@@ -281,7 +282,7 @@ def open_state(directory: Path, *, create: bool = True) -> State:
 
 
 def create_tables(connection: sqlite3.Connection, machine: str) -> None:
-    """A new state: an agent id of its own, bound to a machine."""
+    """Makes a new state: an agent id of its own, bound to a machine."""
     connection.executescript(TABLES)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {FORMAT}")
@@ -290,7 +291,7 @@ def create_tables(connection: sqlite3.Connection, machine: str) -> None:
 
 
 def check_machine(state: State, machine: str) -> None:
-    """Raises StateRefused on another machine than the state was made on."""
+    """Raises StateRefused on a machine other than the one the state was made on."""
     if state.machine != machine:
         raise StateRefused(
             f"this state belongs to another machine ({state.machine}, here is {machine}); if it "
@@ -299,7 +300,7 @@ def check_machine(state: State, machine: str) -> None:
 
 
 def _create_file(path: Path) -> None:
-    """Makes it whole under another name: what carries the right name is never half a database."""
+    """Makes it whole under another name, so that half a database never has the right name."""
     new = path.with_name(f"{path.name}.new")
     try:
         for leftover in (new, Path(f"{new}-wal"), Path(f"{new}-shm"), Path(f"{new}-journal")):

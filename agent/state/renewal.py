@@ -1,14 +1,15 @@
-"""What an adopted state goes on with that had been an older copy of itself.
+"""New file ids for an adopted state that was an older copy.
 
-The newer state may have sent what lies behind the copy's positions, under the same file ids; and
-where the logs were restored as well other bytes may lie there now. So each file that is read on
-gets a new id, which begins where the copy's checkpoint stands: what is read again is a line of its
+The newer state may have sent what lies behind the copy's positions, under the same file ids. If the
+logs were restored as well, other bytes may lie there now. So each file that is still read gets a
+new id, which begins at the copy's checkpoint: lines that are read again count as lines of their
 own, and the audit calls every bucket unknown that the new epoch touches before its first seal. What
-the copy had promised of it is read again, and what it had counted is not said again: the newer
-state has said it.
+the copy had promised of such a file is read again. What the copy had counted is not said again: the
+newer state has said it.
 
 A file that had ended keeps its id, since its inode may go on under another one. What was promised
-of it is sent again as ever: the same bytes, by their CRC, or what the brokers have of them.
+of it is handled as after any crash: the same bytes, checked by CRC, are sent again, or read back
+from the brokers.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ _log = log.get(__name__)
 
 
 def renew(state: State, newest: Newest | None) -> None:
-    """At the first start behind an adoption: gives new ids where the copy was older.
+    """Gives new ids at the first start after an adoption, if the state was an older copy.
 
-    newest: the newest message that this agent has published, None where none is left.
+    newest: the newest message that this agent has published; None if none is left.
     """
     known = state.adopted
     if known is None:
@@ -58,7 +59,7 @@ def _new_ids(state: State) -> Changes:
 
 
 def _successor(file: TrackedFile, serial: int) -> TrackedFile:
-    """The same bytes under a new id, from the checkpoint on."""
+    """The same file under a new id, from the checkpoint on."""
     birth = replace(
         file.birth, file=identity.new_id(), serial=serial, begin=file.position,
         predecessor=file.file, predecessor_position=file.position,

@@ -1,6 +1,6 @@
-"""`skidway agent validate`: what can be said of a configuration before it runs.
+"""`skidway agent validate`: what can be said about a configuration before it runs.
 
-`check_settings` needs neither broker nor registry; `agent run` begins with it, too. `try_sources`
+`check_settings` needs neither broker nor registry; `agent run` begins with it too. `try_sources`
 adds what the files on this host show, and asks the registry for a schema that only it has.
 """
 
@@ -21,7 +21,7 @@ from skidway.schemas.client import RegistryClient, RegistryRefused
 
 
 def check_settings(settings: AgentSettings) -> None:
-    """Raises ConfigurationRefused. A schema that only the registry knows is not looked at."""
+    """Raises ConfigurationRefused. A schema that only the registry has is not checked."""
     for source in settings.sources:
         try:
             _check_source(source, settings.batch_size)
@@ -32,7 +32,7 @@ def check_settings(settings: AgentSettings) -> None:
 def try_sources(
     settings: AgentSettings, host: Host, registry: RegistryClient, lines_max: int
 ) -> list[Trial]:
-    """What each source's parser makes of first and last lines. Raises ConfigurationRefused."""
+    """What each source's parser makes of its files' lines. Raises ConfigurationRefused."""
     found = []
     for source in settings.sources:
         try:

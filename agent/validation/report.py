@@ -1,4 +1,4 @@
-"""What `skidway agent validate` prints of the lines that it tried."""
+"""What `skidway agent validate` prints about the lines that it tried."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNREADABLE_MAX: Final = 5
 
 
 def document(trials: Sequence[Trial], share_max: float) -> dict[str, Any]:
-    """For programs. ok: whether no source rejects more than `share_max` of its lines."""
+    """The result for programs. ok: whether no source rejects more than `share_max` of its lines."""
     sources = [
         {**asdict(each), "rejected": each.rejected, "share": round(each.share, 4)}
         for each in trials
@@ -22,12 +22,12 @@ def document(trials: Sequence[Trial], share_max: float) -> dict[str, Any]:
 
 
 def render(trials: Sequence[Trial]) -> str:
-    """For people: each source, and examples of what does not fit."""
+    """The result for people: each source, and examples of what does not fit."""
     return "".join(f"{line}\n" for each in trials for line in _of_source(each))
 
 
 def refusal(trials: Sequence[Trial], share_max: float) -> str | None:
-    """Why the configuration had better not run; None where nothing speaks against it."""
+    """Why the configuration should not run; None if nothing speaks against it."""
     refused = [each.topic for each in trials if each.share > share_max]
     if not refused:
         return None

@@ -1,6 +1,6 @@
 """What a source's parser makes of the first and last lines of its files, for `agent validate`.
 
-Nothing is sent and nothing is kept: the lines go through the press that a running agent has. The
+Nothing is sent and nothing is kept: the lines go through the press that a running agent uses. The
 last lines are tried because a format may change in the middle of a file.
 """
 
@@ -29,8 +29,9 @@ BUCKET_MS: Final = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A line that does not fit. line: its number in the file, from 1, where it is one of the first
-    lines; first: the byte where it begins; text: its beginning."""
+    """A line that does not fit. line: its number in the file, from 1, if it is one of the first
+    lines; first: the byte where it begins; text: its beginning.
+    """
 
     path: str
     line: int | None
@@ -42,11 +43,11 @@ class Misfit:
 
 @dataclass(slots=True)
 class Trial:
-    """What was found of a source.
+    """What was found out about a source.
 
-    files: how many its paths lead to; tried: of how many lines were read, the newest of them.
-    replaced: lines that fit once what is not UTF-8 was replaced in them.
-    untried: why lines were not looked at; None if they were.
+    files: how many its paths lead to; tried: how many of these, the newest, had lines tried.
+    replaced: lines that fit once what is not UTF-8 was replaced in them. untried: why lines were
+    not looked at; None if they were.
     """
 
     topic: str
@@ -66,7 +67,7 @@ class Trial:
 
     @property
     def share(self) -> float:
-        """Of the lines tried, from 0 to 1."""
+        """Rejected lines among those tried, from 0 to 1."""
         return self.rejected / self.lines if self.lines else 0.0
 
 

@@ -1,8 +1,8 @@
-"""What the rooms of the agent hand to each other: values, and what is known of one file.
+"""What the agent's packages hand to each other: values, and what is known about one file.
 
 identity   what makes a host this host and a file this file: fingerprint, guard, marks
 intents    which bytes of a file are promised to be sent, and as what
 found      a file as a look at its path finds it
 tracked    one file id and everything known about it; the loop owns it
-set_apart  what will not be delivered, or not surely once
+set_apart  bytes that will not be delivered, or not surely once
 """

@@ -1,11 +1,11 @@
-"""A file as a look at its path finds it, before anything is known of it."""
+"""A file as a look at its path finds it, before anything is known about it."""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
 UNMEASURED: Final = -1
-"""The size of a compressed file, as long as nobody knows how much it holds."""
+"""The size of a compressed file while nobody knows how many plain bytes it holds."""
 
 DAMAGED: Final = -2
 """The size of a compressed file that cannot be decompressed."""
@@ -21,9 +21,9 @@ class FileKey(NamedTuple):
 class Found(NamedTuple):
     """A file that a path leads to.
 
-    real_path: where it lies, which is another place where the path is one of a link. changed_ns,
-    born_ns: as of `Status`. size: of a compressed file UNMEASURED, until it was opened and its size
-    is known, or DAMAGED.
+    real_path: where it lies, which differs from `path` behind a link. changed_ns, born_ns: as in
+    `Status`. size: for a compressed file UNMEASURED, until it was opened and its size is known, or
+    DAMAGED.
     """
 
     path: str
@@ -40,8 +40,9 @@ class Found(NamedTuple):
 
 
 class UnopenedFile(NamedTuple):
-    """As it was last seen. base: the meant path that it was rotated from, if it was; may_begin: as
-    of `Sighting`."""
+    """A file that could not be opened yet, as it was last seen. base: the meant path that it was
+    rotated from, if it was; may_begin: as in `Sighting`.
+    """
 
     topic: str
     topic_id: str
@@ -51,5 +52,5 @@ class UnopenedFile(NamedTuple):
 
     @property
     def meant(self) -> str:
-        """The path by which a pattern leads to it, or that it was rotated from."""
+        """The path by which a pattern leads to it, or from which it was rotated."""
         return self.base or self.found.path

@@ -1,14 +1,14 @@
 """What makes a host this host and a file this file.
 
-A file is known by device and inode as long as they stay with the bytes that were read, and the
+A file is known by device and inode as long as they still lead to the bytes that were read; the
 bytes are the proof. Three pieces of evidence are kept, all made of bytes that were read:
 
     fingerprint   SHA-256 of the first bytes (up to FINGERPRINT_BYTES)
     guard         CRC-32C of the last bytes before the position (up to GUARD_BYTES)
     marks         (position, CRC-32C of everything before it), denser towards the end
 
-The fingerprint and the guard are looked at before anything is read. If they do not hold, the file
-is another one: it gets a new id, and the marks tell from which position on its bytes are new.
+The fingerprint and the guard are checked before anything is read. If they do not hold, the file is
+another one: it gets a new id, and the marks tell from which position on its bytes are new.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def new_id() -> int:
 
 
 def machine_id() -> str:
-    """What stays the same on this machine and differs on every other; the host name at worst."""
+    """What stays the same on this machine and differs on every other; at worst the host name."""
     for path in _MACHINE_IDS:
         try:
             text = path.read_text().strip()
@@ -84,13 +84,13 @@ class Proven:
 
 
 def fingerprint_of(read: Read, length: int) -> Fingerprint:
-    """Of the first bytes of a file that has at least `length`."""
+    """The fingerprint of a file that has at least `length` bytes."""
     data = read(min(length, FINGERPRINT_BYTES), 0)
     return Fingerprint(len(data), hashlib.sha256(data).digest())
 
 
 def guard_of(tail: bytes) -> Guard:
-    """Of the bytes before a position, of which `tail` has the last ones."""
+    """The guard at a position; `tail` holds the last bytes before it."""
     data = tail[-GUARD_BYTES:]
     return Guard(len(data), crc_of(data))
 
@@ -98,7 +98,7 @@ def guard_of(tail: bytes) -> Guard:
 def doubt(
     read: Read, size: int, position: int, fingerprint: Fingerprint, guard: Guard
 ) -> str | None:
-    """Why the file is not the one that was read up to `position`; None if nothing speaks for it."""
+    """Why the file is not the one that was read up to `position`; None if nothing shows that."""
     if size < position:
         return f"it was cut to {size} bytes, {position} were read"
     if position and not guard.length:
@@ -113,8 +113,9 @@ def doubt(
 
 
 def doubt_beginning(read: Read, marks: tuple[Mark, ...]) -> str | None:
-    """Why the bytes before a mark are not those that were read; of the highest mark up to which
-    PROOF_BYTES or less have to be read. None if nothing speaks for it."""
+    """Why the first bytes are not those that were read; None if nothing shows that. Checks the
+    highest mark that lies within PROOF_BYTES.
+    """
     near = [mark for mark in marks if mark.position <= PROOF_BYTES]
     if near and crc_of(read(near[-1].position, 0)) != near[-1].crc:
         return f"of its first {near[-1].position} bytes some are others than were read"
@@ -141,7 +142,7 @@ def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ..
 
 
 def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Proven:
-    """Whether anything behind the mark may be old bytes too."""
+    """The mark, and whether bytes behind it may be old ones too."""
     if size < fingerprint.length:
         same = size > 0
     else:
@@ -152,8 +153,8 @@ def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Prov
 def with_mark(marks: tuple[Mark, ...], mark: Mark) -> tuple[Mark, ...]:
     """The marks and one more at the end; where there are too many, gaps double towards the start.
 
-    Pure and bounded: of MARKS_MAX marks the one goes whose neighbours lie closest together in
-    proportion to their distance from the end.
+    Pure and bounded: beyond MARKS_MAX it drops the mark whose neighbours lie closest together in
+    proportion to its distance from the end.
     """
     if marks and marks[-1].position >= mark.position:
         marks = tuple(each for each in marks if each.position < mark.position)

@@ -53,7 +53,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """An intent and its bytes; of an over-long line (longer than READ_BYTES) only the head.
+    """An intent and its bytes; only the head of a line that is over-long (above READ_BYTES).
 
     host and path are what the file was announced with; rejected lines carry them.
     """
@@ -65,11 +65,11 @@ class Reading:
 
     @property
     def is_overlong(self) -> bool:
-        """Whether this is one line of which only the head is here."""
+        """Whether `data` is only the head of one line."""
         return len(self.data) < self.intent.length
 
 
 def crc_of(data: bytes, before: int = 0) -> int:
-    """CRC-32C of bytes, or of more bytes behind those that have the CRC `before`."""
+    """CRC-32C of `data`, or of `data` behind bytes whose CRC is `before`."""
     crc: int = google_crc32c.extend(before, data)
     return crc

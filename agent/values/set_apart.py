@@ -1,4 +1,4 @@
-"""What will not be delivered, or not surely once: it is declared with a reason."""
+"""Bytes that will not be delivered, or not surely once: they are declared with a reason."""
 
 from __future__ import annotations
 

@@ -29,11 +29,11 @@ class FileState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Birth:
-    """What a file id was announced with; never changes, but for the device's number in `key`.
+    """What a file id was announced with; never changes, except for the device's number in `key`.
 
-    path: as text for people (a name that is no UTF-8 is escaped). topic_id: of the topic then.
-    serial: rises with every file id of this state. born_ns: when its inode was made, None where
-    nobody knows.
+    path: as text for people (a name that is no UTF-8 is escaped). topic_id: the topic's id at that
+    time. serial: rises with every file id of this state. born_ns: when its inode was made, None if
+    unknown.
     """
 
     file: int
@@ -90,7 +90,7 @@ class Flight:
     """An intent whose records are on their way.
 
     outcome is None until it is pressed; waiting: batches not yet acknowledged. uncertain_bytes,
-    lost_bytes: of it, set apart instead of acknowledged.
+    lost_bytes: how many of its bytes were set apart instead of acknowledged.
     """
 
     intent: Intent
@@ -118,7 +118,7 @@ class LongLine:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A file's time of change is another than `changed_ns`, and its size is not; since when (s)."""
+    """A file whose time of change moved from `changed_ns` while its size stayed; since when (s)."""
 
     changed_ns: int
     since: float
@@ -126,7 +126,7 @@ class Written:
 
 @dataclass(slots=True)
 class TrackedFile:
-    """See the module."""
+    """One file id and what is known about it; the module's docstring explains its positions."""
 
     birth: Birth
     checkpoint: Checkpoint
@@ -179,7 +179,7 @@ class TrackedFile:
 
     @property
     def lost_promised(self) -> int:
-        """Bytes below the position that were lost after they were read; the others never were."""
+        """Bytes below the position that were lost after they were read; others were never read."""
         tally = self.tally
         return self.position - self.birth.begin - (tally.total - tally.lost)
 
@@ -192,22 +192,22 @@ class TrackedFile:
     def is_unproven(self) -> bool:
         """Whether bytes before the read position were settled that nobody could prove any more.
 
-        The brokers may have them, and the host, too.
+        The brokers may have them, and so may the host.
         """
         return self.read_position > 0 and not self.last_point.guard.length
 
     @property
     def is_deleted(self) -> bool:
-        """Whether it was seen to lose its last name: its inode may be that of any other file."""
+        """Whether it was seen to lose its last name: any other file may have its inode now."""
         return not self.location
 
     @property
     def is_replaying(self) -> bool:
-        """Whether promises of before the start wait to be sent again."""
+        """Whether promises from before the start wait to be sent again."""
         return self.promised > self.read_position
 
     def read_on(self, prefix_crc: int, tail: bytes, end: int) -> Checkpoint:
-        """Moves the read position; gives the checkpoint that holds once all before is settled."""
+        """Moves the read position; returns the checkpoint for when all before it is settled."""
         self.read_position, self.read_crc = end, prefix_crc
         self.promised = max(self.promised, end)
         self.tail = tail[-GUARD_BYTES:]

@@ -173,7 +173,7 @@ def test_without_brokers_nothing_is_decided(
     eventually(lambda: is_reading_back(process), what="reading back")
     own_broker.program.kill()
     said = eventually(lambda: process.health().get("troubles"), what="it says what it waits for")
-    assert any("cannot be read back since" in each for each in dict(said).values())  # type: ignore[call-overload]
+    assert any("could not be read back for" in each for each in dict(said).values())  # type: ignore[call-overload]
     assert process.health()["ok"] is False
     assert (apart(process, "lost"), apart(process, "uncertain")) == (0, 0)
     assert apart(process, "pending") > 0

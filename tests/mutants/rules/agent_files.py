@@ -916,7 +916,7 @@ MUTANTS = (
         "a look into the middle of a rotation is one since which a generation is old",
         "agent/files/rotations.py",
         """            del moment.findings.unseen[said:]
-            return  # what was read is half of the truth
+            return  # it was read while names changed
 """,
         "            del moment.findings.unseen[said:]\n",
         (
