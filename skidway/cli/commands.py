@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run_to_end(arguments)
     except SkidwayError as error:
         noun = next((a for a in arguments if not a.startswith("-")), "")
-        _flush_output()  # where both go to one place, the sentence stands behind what it is about
+        _flush_output()  # if both go to one place, the sentence follows what it is about
         sys.stderr.write(f"{f'skidway {noun}'.strip()}: {error}\n")
         return error.exit_code
     except KeyboardInterrupt:
@@ -89,14 +89,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _open_closed_outputs() -> None:
-    """Who closed an output (`>&-`) does not want to read it: no news for a command."""
+    """Sends an output that the caller has closed (`>&-`) to /dev/null: that is no error."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open as long as we run
 
 
 def _run_to_end(arguments: list[str]) -> int:
-    """What it printed is out when it has ended well."""
+    """Runs the command; flushes its output before it counts as successful."""
     status = _run(arguments)
     sys.stdout.flush()
     return status
@@ -117,7 +117,7 @@ def _flush_output() -> None:
 
 
 def _forget_output() -> None:
-    """The reader (head, less) has gone: no news, but Python's flush at exit must not meet it."""
+    """The reader (head, less) has gone: no error, but Python's flush at exit would fail on it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

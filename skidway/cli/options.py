@@ -43,7 +43,7 @@ def load_settings(cls: type[T], args: argparse.Namespace, program: str) -> T:
 
 
 def add_bootstrap_option(parser: argparse.ArgumentParser) -> None:
-    """Adds --bootstrap-server HOST:PORT[,HOST:PORT...]; `bootstrap_server` says what it means."""
+    """Adds --bootstrap-server HOST:PORT[,HOST:PORT...]; `bootstrap_server` reads it."""
     parser.add_argument(
         "--bootstrap-server",
         metavar="HOST:PORT",
@@ -59,7 +59,7 @@ def bootstrap_server(args: argparse.Namespace) -> str:
 
 
 def add_zookeeper_option(parser: argparse.ArgumentParser) -> None:
-    """Adds --zookeeper HOST:PORT[,HOST:PORT...][/CHROOT]; `zookeeper` says what it means."""
+    """Adds --zookeeper HOST:PORT[,HOST:PORT...][/CHROOT]; `zookeeper` reads it."""
     parser.add_argument(
         "--zookeeper",
         metavar="HOST:PORT[/CHROOT]",
@@ -69,7 +69,7 @@ def add_zookeeper_option(parser: argparse.ArgumentParser) -> None:
 
 
 def zookeeper(args: argparse.Namespace) -> str | None:
-    """The ZooKeeper that is named; None: the brokers are to be asked."""
+    """The ZooKeeper that option, environment or profile name; None: ask the brokers."""
     named: str | None = args.zookeeper
     return named or profile.read().zookeeper_connect
 

@@ -1,7 +1,7 @@
 """`skidway produce --topic T`: lines from standard input, each one record.
 
-Every line that was taken is acknowledged by the broker when the command ends with 0. A line that
-the broker refuses (too large) is counted and makes it end with 1; the others are sent all the same.
+When the command ends with 0, the broker has acknowledged every line that was read. A line that the
+broker refuses (too large) is counted and makes it end with 1; the others are sent all the same.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class _Sent:
 
 
 class Sender:
-    """Makes batches of lines, sends them, and keeps count of what became of them."""
+    """Makes batches of lines, sends them, and counts what was acknowledged or refused."""
 
     def __init__(
         self,

@@ -34,7 +34,7 @@ SOURCES = {
     "DYNAMIC_DEFAULT_BROKER_CONFIG": "cluster, dynamic",
     "DEFAULT_CONFIG": "default",
 }
-"""Who says so, in words."""
+"""The source of a setting, in words."""
 
 
 def register(subparsers: Any) -> None:
@@ -82,7 +82,7 @@ def _register_alter(alter: argparse.ArgumentParser) -> None:
 
 
 def _count(text: str) -> int:
-    """As the protocol can carry it."""
+    """A count that the protocol can carry."""
     count = int(text)
     if not -1 <= count < 1 << 31:
         raise argparse.ArgumentTypeError(f"{text} is no count")
@@ -139,7 +139,7 @@ def _delete(args: argparse.Namespace) -> int:
 
 
 def _doomed(client: Client, names: list[str]) -> list[dict[str, Any]]:
-    """What goes with topics. offsets: from log start to log end, None where nobody tells."""
+    """What is deleted with topics. offsets: from log start to log end, None if unknown."""
     found = client.metadata(names).topics
     rows = []
     for name in names:
@@ -265,7 +265,7 @@ def _document(
     sizes: dict[tuple[int, TopicPartition], tuple[int, str]] | None,
     errors: dict[TopicPartition, KafkaError],
 ) -> dict[str, Any]:
-    """errors: is given why a partition's offsets are not known."""
+    """A topic as a JSON document; adds to `errors` why a partition's offsets are unknown."""
     partitions = [TopicPartition(topic.name, each.index) for each in topic.partitions]
     first, refused = client.list_offsets_now(dict.fromkeys(partitions, EARLIEST))
     end, ends_refused = client.list_offsets_now(dict.fromkeys(partitions, LATEST))

@@ -1,7 +1,7 @@
 """Where the brokers keep consumer groups: the ZooKeeper that they name themselves.
 
-A broker tells its settings (DescribeConfigs, KIP-133), `zookeeper.connect` with its chroot among
-them: ours always, Apache Kafka before 4.0 where it runs on ZooKeeper.
+A broker lists its settings (DescribeConfigs, KIP-133), including `zookeeper.connect` with its
+chroot: ours always, Apache Kafka before 4.0 if it runs on ZooKeeper.
 """
 
 from __future__ import annotations

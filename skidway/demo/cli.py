@@ -70,9 +70,10 @@ def _folder(*, is_quick: bool) -> Path:
 
 
 def keep_kind(folder: Path, kind: str) -> None:
-    """Holds a folder to one kind of demo. Raises UsageError where it is of the other one.
+    """Keeps a folder to one kind of demo. Raises UsageError if it holds the other one.
 
-    An agent that is no longer told of a file which has grown declares its end lost, rightly.
+    Otherwise the agent would no longer tail a file that has grown, and rightly declare its end
+    lost.
     """
     note = folder / "kind"
     if not note.exists():
