@@ -280,7 +280,7 @@ def check_connect(connect: str) -> tuple[str, str]:
             )
     if slash and (not chroot or "//" in connect or connect.endswith("/")):
         raise ConfigurationRefused(
-            f"zookeeper.connect: {connect!r} has no good chroot behind the /"
+            f"zookeeper.connect: {connect!r} has no valid chroot behind the /"
         )
     return addresses, slash + chroot
 

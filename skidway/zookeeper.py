@@ -82,7 +82,7 @@ class ZookeeperSettings:
         "clientPort", 2181, help="Port for clients.", at_least=1, at_most=65535
     )
     client_port_address: str = setting(
-        "clientPortAddress", "127.0.0.1", help="Address to listen on; 0.0.0.0 is every one."
+        "clientPortAddress", "127.0.0.1", help="Address to listen on; 0.0.0.0 is all of them."
     )
     tick_time_ms: int = setting(
         "tickTime",
@@ -115,13 +115,13 @@ class ZookeeperSettings:
     servers: dict[str, str] = setting(
         "server",
         {},
-        help="Ensemble: server.N: host:port:port, alike on every member; none: a single server.",
+        help="Ensemble: server.N: host:port:port, the same on every member; none: a single server.",
     )
     my_id: int | None = setting(
         "myid", None, help="This server's N in an ensemble.", at_least=1, at_most=255
     )
     heap_mb: int = setting(
-        "jvm.heap.mb", 128, help="Most heap of the JVM in MiB.", at_least=64, at_most=65_536
+        "jvm.heap.mb", 128, help="Largest heap of the JVM in MiB.", at_least=64, at_most=65_536
     )
     log_file: Path | None = setting(
         "log.file",

@@ -24,7 +24,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "agent": ("agent", "tail log files of this host and publish them"),
     "audit": ("audit", "count, compare and report completeness"),
     "broker": ("broker", "take, keep and hand out record batches"),
-    "completion": ("broker", "print the completion of a shell, bash or zsh"),
+    "completion": ("broker", "print the completion script for bash or zsh"),
     "consume": ("registry", "print records of a topic, Avro by the schemas of a registry"),
     "demo": ("demo", "run the whole pipeline on this machine"),
     "doctor": ("broker", "say what this machine lacks, and what to do about it"),
@@ -33,7 +33,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "mirror": ("broker", "show how the mirrors of a broker follow their sources"),
     "produce": ("columns", "send lines from standard input to a topic"),
     "registry": ("registry", "serve schemas by subject, version and id"),
-    "rejected": ("registry", "show lines that did not fit, why, and where they stand"),
+    "rejected": ("registry", "show rejected lines, the reasons, and where the lines are"),
     "schemas": ("registry", "define, evolve and retire schemas; dump and restore a registry"),
     "topics": ("broker", "list, create, describe, alter and delete topics"),
     "unit": ("broker", "print the systemd units of this version"),
@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UnicodeEncodeError as error:
         if not _SURROGATES.search(error.object):
             return _our_mistake()
-        sys.stderr.write("skidway: an argument is not UTF-8, and what it names has to be\n")
+        sys.stderr.write("skidway: an argument is not UTF-8, but what it names must be\n")
         return UsageError.exit_code
     except OSError as error:
         if error.errno not in _NO_ROOM:

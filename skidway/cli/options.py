@@ -23,10 +23,10 @@ def add_config_options(parser: argparse.ArgumentParser, cls: type[Any] | None = 
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="one setting, over that of the file; may be repeated",
+        help="one setting, which overrides the file's; may be repeated",
     )
     parser.add_argument(
-        "--log-level", choices=log.LEVELS, default="info", help="least level written (info)"
+        "--log-level", choices=log.LEVELS, default="info", help="lowest level to write (info)"
     )
     if cls is not None:
         parser.add_argument(
@@ -63,7 +63,7 @@ def add_zookeeper_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--zookeeper",
         metavar="HOST:PORT[/CHROOT]",
-        help="where consumer groups lie, if not where the brokers say "
+        help="ZooKeeper of the consumer groups, if not the one that the brokers name "
         "(SKIDWAY_ZOOKEEPER, the profile's, the brokers')",
     )
 

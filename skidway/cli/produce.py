@@ -43,9 +43,9 @@ def register(subparsers: Any) -> None:
         "--partition", type=int, metavar="N", help="else by key as Kafka does, or in turn"
     )
     parser.add_argument(
-        "--key-separator", metavar="TEXT", help="what stands before its first occurrence is the key"
+        "--key-separator", metavar="TEXT", help="the key is what precedes its first occurrence"
     )
-    words = "give up when nothing was acknowledged for so many seconds (60)"
+    words = "give up after so many seconds without an acknowledgement (60)"
     add_timeout_option(parser, words, 60.0)
     parser.set_defaults(run=_run)
 

@@ -40,7 +40,7 @@ class Profile:
     zookeeper_connect: str | None = setting(
         "zookeeper.connect",
         None,
-        help="ZooKeeper of consumer groups, with its chroot; the brokers tell it otherwise.",
+        help="ZooKeeper of consumer groups, with its chroot; by default the brokers' own.",
     )
     schema_registry_url: str | None = setting(
         "schema.registry.url", None, help="The registry's URLs, comma-separated."

@@ -78,7 +78,7 @@ class Consumer:
         only if it was given no topics. Source: the paper, section 3.2.
         """
         if self._streams:
-            raise UsageError("a consumer makes its streams once")
+            raise UsageError("a consumer can make its streams only once")
         if not 1 <= streams <= STREAMS_MAX:
             raise UsageError(f"1 to {STREAMS_MAX} streams")
         names = _topic_names(topics)

@@ -33,7 +33,7 @@ def check_group(group: str) -> str:
     """A name for a group of our own consumers. UsageError for one that would need encoding."""
     if not _NAME.match(group) or group in (".", ".."):
         raise UsageError(
-            f"{group!r} is no name of a group: letters, digits, '.', '_' and '-', at most 249"
+            f"{group!r} cannot name a group: letters, digits, '.', '_' and '-', at most 249"
         )
     return group
 

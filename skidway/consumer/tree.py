@@ -19,7 +19,7 @@ def zookeeper_of(client: Client) -> str:
     found = client.broker_configs().get(ZOOKEEPER_CONNECT)
     if not found:
         raise UsageError(
-            f"the brokers of {client.bootstrap} name no ZooKeeper (zookeeper.connect); say where "
-            "consumer groups are to lie"
+            f"the brokers of {client.bootstrap} name no ZooKeeper (zookeeper.connect); name "
+            "the one for consumer groups"
         )
     return found

@@ -35,7 +35,7 @@ def register(subparsers: Any) -> None:
         "--quick", action="store_true", help="tail the programs' own logs; no writer, no kills"
     )
     kind.add_argument(
-        "--lines", type=int, default=LINES, help="lines to write at least (default: %(default)s)"
+        "--lines", type=int, default=LINES, help="least number of lines (default: %(default)s)"
     )
     parser.add_argument(
         "--logs", metavar="GLOB", nargs="+", default=[], help="further files to tail, line by line"

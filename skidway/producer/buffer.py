@@ -176,8 +176,8 @@ class Buffer:
 
         if not has_room() and not self._wait_for(has_room):
             raise BufferFull(
-                f"{most} bytes of messages wait to be acknowledged, for "
-                f"{self._settings.max_block_ms} ms now"
+                f"{most} bytes of messages wait to be acknowledged; no room came free "
+                f"within {self._settings.max_block_ms} ms"
             )
         self.require_open()
 

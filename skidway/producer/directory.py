@@ -68,7 +68,7 @@ class Directory:
     def _learn(self, name: str, before: KnownTopic | None, until: float) -> KnownTopic:
         """Asks, or returns what another thread has learned meanwhile."""
         if not self._lock.acquire(timeout=max(until - self._clock.monotonic(), 0.0)):
-            raise Unreachable(f"no broker has told anything of topic {name} in time")
+            raise Unreachable(f"no broker has answered about topic {name} in time")
         try:
             known = self._topics.get(name)
             return self._ask(name, until) if known is None or known is before else known
