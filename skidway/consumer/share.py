@@ -139,7 +139,7 @@ class Share:
             self._membership.vacated(tp, now)
 
     def _take_part(self, now: float) -> bool:
-        """Whether we are registered and ZooKeeper answers; asks if our lease is over."""
+        """Whether we are registered and ZooKeeper answers; once our lease is over, asks."""
         registration = self._registration
         if not registration.is_connected:
             return False

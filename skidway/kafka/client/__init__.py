@@ -11,7 +11,7 @@
 
 The decisions know no socket and no clock: bytes and times come in as values, requests, deliveries
 and deadlines go out as values. There are no threads, no asyncio, no callbacks: answers are put into
-inboxes, and whoever owns the state takes them out. Neither NumPy nor Arrow is imported; records are
+inboxes, and the owner of the state takes them out. Neither NumPy nor Arrow is imported; records are
 made and read by `skidway.kafka.columns`.
 
 Its producer takes finished batches, for our own programs. Applications use `skidway.producer`,

@@ -203,7 +203,7 @@ class Client:
     # for producers and fetchers of this package
 
     def wait(self, timeout_s: float, wake: Sequence[int] = ()) -> bool:
-        """Moves bytes until something happens or time is over; True if a `wake` is readable."""
+        """Moves bytes until something happens, or time is up; True if a `wake` is readable."""
         now = self.clock.monotonic()
         delivered_count = self.session.delivered_count
         self._network.turn(now)
