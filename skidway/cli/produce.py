@@ -45,7 +45,7 @@ def register(subparsers: Any) -> None:
     parser.add_argument(
         "--key-separator", metavar="TEXT", help="the key is what precedes its first occurrence"
     )
-    words = "give up after so many seconds without an acknowledgement (60)"
+    words = "give up after N seconds without an acknowledgement (60)"
     add_timeout_option(parser, words, 60.0)
     parser.set_defaults(run=_run)
 
