@@ -1,13 +1,13 @@
 """ZooKeeper, as far as our programs need it: a session, its state, and versioned nodes.
 
-States: after SUSPENDED stop acting as a leader or owner (the session may be lost already, without
-our knowing); after LOST you are none: ephemeral nodes are gone; CONNECTED again after SUSPENDED
-means that nothing was lost. Callbacks run on kazoo's threads and must only hand the value over to
-the loop that owns the state.
+States: after SUSPENDED stop acting as a leader or owner, because the session may already be lost;
+after LOST you are neither, and your ephemeral nodes are gone; CONNECTED after SUSPENDED means that
+nothing was lost. Callbacks run on kazoo's threads and must only hand the value over to the loop
+that owns the state.
 
-Every wait is bounded: what ZooKeeper does not answer in `session_timeout_s` raises Unreachable. Its
-outcome is then unknown: the request may still be carried out once the connection is back. That
-holds for kazoo's own calls on `client` as well (they raise what `UNANSWERED` names), and `close`
+Every wait is bounded: a request that ZooKeeper does not answer in `session_timeout_s` raises
+Unreachable. Its outcome is then unknown: it may still be carried out once the connection is back.
+The same holds for kazoo's own calls on `client` (they raise what `UNANSWERED` names), and `close`
 takes `CLOSE_WITHIN_S` at most, whatever ZooKeeper does.
 """
 
@@ -55,12 +55,12 @@ UNANSWERED = (
 _log = log.get(__name__)
 
 Watch = Callable[[Any], None]
-"""Called once with kazoo's event, on a thread of kazoo's, when what was asked for has changed or
-the connection broke off. Must only hand it over."""
+"""Called once with kazoo's event, on a thread of kazoo's, when the watched node has changed or the
+connection was lost. It must only hand the event over."""
 
 
 class State(Enum):
-    """What may be believed about our session."""
+    """The state of our session."""
 
     CONNECTED = "connected"
     SUSPENDED = "suspended"
@@ -77,8 +77,8 @@ class Versioned(NamedTuple):
 class Coordinator:
     """A session with ZooKeeper. The chroot of the connect string ("host:2181/dc1") is created.
 
-    `client` is kazoo's, for recipes and watches. Raises ConfigurationRefused for a connect string
-    that is none, Unreachable if nobody answers within `connect_timeout_s`.
+    `client` is kazoo's, for recipes and watches. Raises ConfigurationRefused for a malformed
+    connect string, Unreachable if nobody answers within `connect_timeout_s`.
     """
 
     def __init__(
@@ -124,10 +124,10 @@ class Coordinator:
         return 0 if identity is None else int(identity[0])
 
     def restart(self) -> None:
-        """Ends the session with all its ephemeral nodes, and begins another; does not wait for it.
+        """Ends the session and its ephemeral nodes, and begins another without waiting for it.
 
-        LOST is told, and CONNECTED once it is there. Raises Unreachable where the old session does
-        not end; to be called again.
+        Callbacks get LOST, and CONNECTED once the new session is there. Raises Unreachable if the
+        old session does not end; then call it again.
         """
         try:
             self.client.stop()
@@ -136,7 +136,7 @@ class Coordinator:
             raise Unreachable(f"ZooKeeper at {self.connect} does not end our session") from error
 
     def on_state(self, callback: Callable[[State], None]) -> None:
-        """Calls back with each change from now on, on a thread of kazoo's."""
+        """Calls `callback` with each change from now on, on a thread of kazoo's."""
 
         def listener(state: str) -> None:
             callback(State(state.lower()))
@@ -152,8 +152,8 @@ class Coordinator:
     def create_if_absent(self, path: str, data: bytes = b"", *, ephemeral: bool = False) -> bool:
         """Creates a node and its parents; False if it is there already.
 
-        False may also mean that our own creation's answer was lost: where that matters, look at the
-        content.
+        False may also mean that the answer to our own creation was lost: where that matters, look
+        at the content.
         """
         create = self.client.create_async
         try:
@@ -173,7 +173,7 @@ class Coordinator:
     def set_versioned(self, path: str, data: bytes, version: int) -> bool:
         """Writes only over the version that was read; False if somebody else was faster.
 
-        False may also mean that our own write's answer was lost: read again and compare.
+        False may also mean that the answer to our own write was lost: read again and compare.
         """
         try:
             self._answer(path, lambda: self.client.set_async(path, data, version))
@@ -189,14 +189,14 @@ class Coordinator:
             return []
 
     def watch_node(self, path: str, watch: Watch) -> bool:
-        """Watches a node that may be missing yet: its making, changes and end. Whether it is."""
+        """Watches a node for creation, change and deletion. Returns whether it exists."""
         found = self._answer(path, lambda: self.client.exists_async(path, watch))
         return found is not None
 
     def ask(self, path: str, tell: Callable[[bool | None], None]) -> None:
-        """Asks without waiting whether a node is there; `tell` is called on a thread of kazoo's.
+        """Asks without waiting whether a node exists; calls `tell` on a thread of kazoo's.
 
-        None: no answer came.
+        None means that no answer came.
         """
 
         def answered(result: Any) -> None:
@@ -207,7 +207,7 @@ class Coordinator:
     def transact(self, path: str, build: Callable[[Any], None]) -> list[Any]:
         """Does all that `build` adds to kazoo's transaction, or nothing; `path` names it in errors.
 
-        Returns the result of each operation; where nothing was done, an exception for each. Asked
+        Returns the result of each operation; if nothing was done, an exception for each. Sent only
         once: after Unreachable it may have been done.
         """
         transaction = self.client.transaction()
@@ -226,9 +226,9 @@ class Coordinator:
         return True
 
     def close(self) -> None:
-        """Ends the session, so that ephemeral nodes go at once; harmless when closed already.
+        """Ends the session, so that its ephemeral nodes go at once; harmless when closed already.
 
-        Where ZooKeeper does not answer they go when the session is over.
+        If ZooKeeper does not answer, they go when the session expires.
         """
         self._closing = True
         if not _end(self.client):
@@ -247,10 +247,10 @@ class Coordinator:
             ) from error
 
     def _answer(self, path: str, request: Callable[[], Any]) -> Any:
-        """Asks until answered or until the session's time is over; kazoo itself would wait on.
+        """Asks until answered, at most for the session timeout; kazoo itself would go on waiting.
 
-        While there is no connection kazoo queues the request, so this sleeps in get(); only a lost
-        session answers at once, until kazoo has made the next one.
+        Without a connection kazoo queues the request, so this sleeps in get(); only a lost session
+        fails at once, until kazoo has made the next one.
         """
         deadline = time.monotonic() + self._session_timeout_s
         while True:
@@ -280,20 +280,20 @@ def check_connect(connect: str) -> tuple[str, str]:
             )
     if slash and (not chroot or "//" in connect or connect.endswith("/")):
         raise ConfigurationRefused(
-            f"zookeeper.connect: {connect!r} has no good chroot behind the /"
+            f"zookeeper.connect: {connect!r} has no valid chroot behind the /"
         )
     return addresses, slash + chroot
 
 
 class _BoundedResult(AsyncResult):  # type: ignore[misc]
-    """What a request brings; nobody waits for it for ever, as kazoo's own calls would."""
+    """A request's result, with a bound on every wait; kazoo's own calls would wait for ever."""
 
     def __init__(self, handler: Any, within_s: float) -> None:
         super().__init__(handler)
         self._within_s = within_s
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        """KazooTimeoutError when it is not there in time."""
+        """Raises KazooTimeoutError when the result is not there in time."""
         return super().get(block, self._within_s if timeout is None else timeout)
 
 
@@ -305,12 +305,12 @@ class _BoundedHandler(SequentialThreadingHandler):  # type: ignore[misc]
         self._within_s = within_s
 
     def async_result(self) -> _BoundedResult:
-        """For one request."""
+        """The result of one request."""
         return _BoundedResult(self, self._within_s)
 
 
 def _end(client: Any) -> bool:
-    """Ends a session; whether that was done in time. kazoo waits for ZooKeeper's farewell."""
+    """Ends a session; returns whether it ended in time. kazoo waits for ZooKeeper's answer."""
     ending = threading.Thread(target=_stop, args=(client,), name="zookeeper-close", daemon=True)
     ending.start()
     ending.join(CLOSE_WITHIN_S)

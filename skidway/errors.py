@@ -1,4 +1,4 @@
-"""The errors that people see, and the exit status that each of them means.
+"""The errors that people see, and the exit status of each.
 
 `str(error)` is one clear sentence: what is wrong, with which thing, and what to do about it where
 that is known. A program's outermost loop prints that sentence and ends with `exit_code`; nothing
@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 UNEXPECTED_EXIT_CODE = 70
-"""Exit status of a program that met its own mistake (sysexits.h: EX_SOFTWARE)."""
+"""Exit status of a program that failed by its own mistake (sysexits.h: EX_SOFTWARE)."""
 
 
 class SkidwayError(Exception):
-    """Something a person has to know; unhealthy, incomplete or incompatible unless narrower."""
+    """Something a person has to know. Status 1: unhealthy, incomplete or incompatible."""
 
     exit_code: ClassVar[int] = 1
 
@@ -41,8 +41,8 @@ class ConfigurationRefused(SkidwayError):
 class StateRefused(SkidwayError):
     """State on disk that must not be used: corrupt, another machine's, an older copy, in use.
 
-    Its status (sysexits.h: EX_DATAERR) is one of its own: nothing but a person makes it good, so
-    units do not start such a program again.
+    It has its own status (sysexits.h: EX_DATAERR): only a person can repair it, so units do not
+    restart such a program.
     """
 
     exit_code: ClassVar[int] = 65

@@ -1,7 +1,7 @@
-"""What each program needs beside the kernel, and how it comes here: by the names of its packages.
+"""What each program needs beside the kernel, and the pip command that installs it.
 
-`pip install 'skidway[agent]'` finds nothing where this project is not in the package index that pip
-asks, so what is missing is named itself. Source: the installed distribution's metadata (PEP 508).
+`pip install 'skidway[agent]'` finds nothing where pip's package index lacks this project, so our
+command names the missing packages. Source: the installed distribution's metadata (PEP 508).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(.*?); *extra == ['\"]([^'\"]+)['\"
 
 
 def needed(extra: str) -> list[str]:
-    """The requirements of an extra, as pip takes them; those of the kernel are not among them."""
+    """The requirements of an extra, as pip takes them, without those of the kernel."""
     found = []
     for text in requires("skidway") or ():
         match = _REQUIREMENT.fullmatch(text)
@@ -26,12 +26,12 @@ def needed(extra: str) -> list[str]:
 
 
 def lacking(extra: str) -> list[str]:
-    """Those of them of which nothing is installed here."""
+    """The requirements of an extra that are not installed here, in any version."""
     return [each for each in needed(extra) if not _is_installed(each)]
 
 
 def how(extra: str) -> str:
-    """The command that installs what is lacking (all of the extra, where nothing is)."""
+    """The command that installs what is lacking, or the whole extra if nothing is."""
     wanted = lacking(extra) or needed(extra) or [f"skidway[{extra}]"]
     return f"{sys.executable} -m pip install {' '.join(map(shlex.quote, wanted))}"
 

@@ -63,15 +63,15 @@ def find(environ: Mapping[str, str] = os.environ) -> Java:
 
 
 def environment(java: Java) -> dict[str, str]:
-    """What pyspark's launcher must find in the environment to use this Java."""
+    """The environment variables that make pyspark's launcher use this Java."""
     return {"JAVA_HOME": str(java.home)}
 
 
 def probe(command: Path, home: Path | None = None) -> Java | None:
     """Starts a java command to ask for its version; None if it does not start.
 
-    home: the directory that it was named by; without one it is what Java itself says. The two
-    differ where bin/java is a script around another Java, such as ours.
+    home: the directory that named it; by default the home that Java itself reports. The two differ
+    where bin/java is a script around another Java, such as ours.
     """
     try:
         answer = subprocess.run(
@@ -182,7 +182,7 @@ def script_home(real: Path, environ: Mapping[str, str]) -> Path:
 
 
 def _caches(environ: Mapping[str, str]) -> Iterator[Path]:
-    """The user's cache; for a user without a home a directory that is that user's alone."""
+    """The user's cache directory, then a temporary directory that is the user's alone."""
     if chosen := environ.get("XDG_CACHE_HOME"):
         yield Path(chosen) / "skidway"
     elif (home := environ.get("HOME")) and home != "/":

@@ -6,8 +6,8 @@
 debug is per request, info a change of state, warning something handled that somebody should watch,
 error data at risk. Payloads are never logged. The same error (same logger, event and fields) is
 written at most once in `REPEAT_AFTER_S`; the next line that is written says how many were
-suppressed. Lines of libraries pass through the same handler from warning on, as event "library",
-and are held back alike.
+suppressed. Lines of libraries, from level warning on, pass through the same handler as event
+"library", and their repeats are suppressed too.
 
 A log that cannot be written (a full disk behind standard output, a closed pipe) must not take the
 program with it: such lines are dropped, and the next one that succeeds carries their number.
@@ -78,7 +78,7 @@ def get(name: str) -> Log:
 
 
 def configure(program: str, level: str = "info", stream: TextIO | None = None) -> None:
-    """Sends everything to `stream` (standard output) as JSON lines, in place of what was before."""
+    """Sends everything to `stream` (standard output) as JSON lines; removes all other handlers."""
     handler = JsonLines(program, stream if stream is not None else sys.stdout)
     root = logging.getLogger()
     for old in root.handlers[:]:
@@ -88,7 +88,7 @@ def configure(program: str, level: str = "info", stream: TextIO | None = None) -
 
 
 def flush() -> None:
-    """Writes the numbers of suppressed errors that are still held back; before a program ends."""
+    """Writes the counts of suppressed errors that are not yet written; before a program ends."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, JsonLines):
             handler.flush_suppressed(everything=True)
@@ -106,7 +106,7 @@ class JsonLines(logging.Handler):
         self.addFilter(_lets_through)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes one record, preceded by the numbers of errors whose silence is over."""
+        """Writes one record, after the counts of errors that are no longer suppressed."""
         now = time.monotonic()
         line = self._line(record)
         suppressed: int | None = 0
@@ -158,7 +158,7 @@ class Repeats:
         self._seen: dict[str, tuple[float, dict[str, Any], int]] = {}
 
     def admit(self, identity: str, line: dict[str, Any], now: float) -> int | None:
-        """None when it must not be written now; otherwise how many were held back since it was."""
+        """None if the line must not be written now; else how many repeats were suppressed."""
         seen = self._seen.get(identity)
         if seen is not None and now - seen[0] < REPEAT_AFTER_S:
             self._seen[identity] = (seen[0], seen[1], seen[2] + 1)
@@ -169,7 +169,7 @@ class Repeats:
         return 0 if seen is None else seen[2]
 
     def expired(self, now: float, *, everything: bool) -> list[tuple[dict[str, Any], int]]:
-        """Takes out those whose silence is over, with the number of repeats of each, if any."""
+        """Forgets errors that are no longer suppressed; returns the repeated ones, with counts."""
         over = [
             identity
             for identity, (since, _, _) in self._seen.items()
@@ -180,7 +180,7 @@ class Repeats:
 
 
 def rfc3339(seconds: float) -> str:
-    """UTC with milliseconds, as RFC 3339 writes it."""
+    """UTC with milliseconds, in RFC 3339 format."""
     whole, ms = divmod(int(seconds * 1000), 1000)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{ms:03d}Z"
 

@@ -162,7 +162,7 @@ def free_port(port: int, user: str, holder: str | None) -> Finding:
         f"port {port}",
         "advice",
         f"used by {holder} ({user})",
-        "good if that is it; otherwise give ours another port in its settings",
+        "good if that is ours; otherwise give ours another port in its settings",
     )
 
 

@@ -1,9 +1,9 @@
-"""TCP ports: kept for programs that will listen on them, and who listens on one.
+"""TCP ports: reserves them for programs that will listen, and tells who listens on one.
 
-`Reservation` keeps ports by bound sockets that do not listen. "Address already in use" says by whom
-with what Linux's /proc tells: the table of sockets gives the inode of what listens on the port, and
-the process that has this inode open is the one. Other users' processes cannot be looked into; then
-only the user is known.
+`Reservation` keeps ports by bound sockets that do not listen. For "Address already in use", Linux's
+/proc says by whom: its table of sockets gives the inode that listens on the port, and the process
+that has this inode open is the holder. Other users' processes cannot be looked into; then only the
+user is known.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ LOOPBACK = "127.0.0.1"
 
 
 class Reservation:
-    """Ports of loopback that this process keeps for programs that it starts. One thread.
+    """Loopback ports that this process keeps for programs that it starts. For one thread.
 
     A port is kept by a socket that is bound without SO_REUSEADDR, so that no two reservations get
-    the same one. SO_REUSEADDR is set behind the bind, and the socket never listens: a program that
+    the same one. SO_REUSEADDR is set after the bind, and the socket never listens: a program that
     sets the option before its own bind, as servers do, listens beside it, and again after it was
     killed. The kernel gives a kept port neither to an outgoing connection nor to a bind to port 0.
-    What starts while a port is kept and binds to it by number with the option still gets it.
+    A program that binds to a kept port by number, with the option, still gets it.
 
-    The sockets are closed on exec: a port is free when this process ends, and whoever it started
-    has stopped listening.
+    The sockets are closed on exec: a port is free once this process has ended and the programs that
+    it started have stopped listening.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Reservation:
         self.close()
 
     def take(self, first: int = 0, count: int = 1) -> int:
-        """The lowest free port from `first` on, `count` tried; for 0 one that the kernel chooses.
+        """Keeps the lowest free port of `count` from `first` on; for 0 one that the kernel chooses.
 
         Raises SkidwayError when none of them is free.
         """
@@ -75,7 +75,7 @@ class Reservation:
         raise SkidwayError(f"no TCP port {tried}is free on {LOOPBACK}")
 
     def close(self) -> None:
-        """Keeps none any longer."""
+        """Releases all ports."""
         while self._kept:
             self._kept.popitem()[1].close()
 

@@ -1,10 +1,11 @@
 """The frame of every long-running program: logging, signals, exit status.
 
-SIGTERM and the first SIGINT ask for an orderly end; the second SIGINT ends the process at once. The
-body is told by a `Shutdown`, which an event loop can watch as a descriptor, and the service manager
-is told too; that it is ready a body says itself (skidway.systemd). What it raises becomes
-an exit status here and nowhere else: a SkidwayError one sentence on standard error, anything else
-one logged error with its traceback and status 70, also when it happens on another thread.
+SIGTERM and the first SIGINT ask for an orderly end; the second SIGINT ends the process at once. A
+`Shutdown`, which an event loop can watch as a descriptor, tells the body; the service manager is
+told too. The body itself says when it is ready (skidway.systemd). What it raises becomes an exit
+status here and nowhere else: a SkidwayError is printed as one sentence on standard error, anything
+else is logged as one error with its traceback and means status 70, also when it happens on another
+thread.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _log = log.get(__name__)
 
 
 class Shutdown:
-    """A request to end, that threads can wait for and event loops can watch. Never taken back."""
+    """A request to end, never withdrawn. Threads can wait for it, event loops can watch it."""
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)

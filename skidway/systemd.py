@@ -1,8 +1,8 @@
-"""Tells the service manager how far a program is: sd_notify(3), without its library.
+"""Tells the service manager a program's state: sd_notify(3), without its library.
 
 systemd names a datagram socket in NOTIFY_SOCKET for units of `Type=notify`. Nobody listens when a
-program is started by hand: then nothing is sent. Nothing here raises or waits for long, because a
-program must not fail over who watches it.
+program is started by hand: then nothing is sent. Nothing here raises or waits for long: a program
+must not fail because of its service manager.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def ready(status: str) -> None:
 
 
 def stopping() -> None:
-    """The program was asked to end and is about it."""
+    """The program was asked to end, and is ending."""
     _notify("STOPPING=1", _line("stopping"))
 
 
@@ -37,7 +37,7 @@ def _notify(*assignments: str) -> None:
     address = os.environ.get(ENVIRONMENT)
     if not address:
         return
-    # Linux: a name that begins with @ stands for one without a file, which begins with a zero.
+    # Linux: a leading @ stands for the zero byte that begins the name of an abstract socket.
     name = f"\0{address[1:]}" if address.startswith("@") else address
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as manager:

@@ -32,7 +32,7 @@ _log = log.get(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Whether a program can do its work now, and what it knows about it (JSON-able)."""
+    """Whether a program can do its work now, and details of that (JSON-able)."""
 
     ok: bool
     detail: dict[str, Any] = field(default_factory=dict)
@@ -61,11 +61,11 @@ class TelemetryServer:
 
     @property
     def port(self) -> int:
-        """The port in use; after start() of a server on port 0 the one that the kernel chose."""
+        """The port in use; after start() on port 0, the one that the kernel chose."""
         return self._port
 
     def start(self) -> None:
-        """Binds and answers from now on. Raises SkidwayError if the address cannot be had."""
+        """Binds, and answers from then on. Raises SkidwayError if it cannot bind to the address."""
         health = self._health
         handler = type("Handler", (_Handler,), {"health": staticmethod(health)})
         kind = _Server6 if ":" in self._host else _Server
@@ -92,7 +92,7 @@ class TelemetryServer:
 
 
 def _serve(server: HTTPServer, end: Shutdown) -> None:
-    """Sleeps until a client comes or the end does; http.server's own loop would wake up by time."""
+    """Answers clients until the end; http.server's own loop would wake up by time."""
     poll = select.poll()
     poll.register(server, select.POLLIN)
     poll.register(end, select.POLLIN)

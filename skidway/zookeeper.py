@@ -1,13 +1,13 @@
-"""A real ZooKeeper 3.9 server, from the jars that PyPI's pyspark contains, as a program of ours.
+"""Runs a real ZooKeeper 3.9 server from the jars that PyPI's pyspark contains.
 
-The server is a JVM that runs as our child: our SIGTERM stops it cleanly, its death ends us with
-its status, our death kills it (by the kernel, so also after a kill -9). It binds to loopback unless
+The server is a JVM that runs as our child: our SIGTERM stops it cleanly; when it dies, we end with
+its status; when we die, the kernel kills it, also after a kill -9. It binds to loopback unless
 `clientPortAddress` says otherwise; its HTTP admin server is off; of the four-letter words it
-answers `ruok` and `srvr`, from which /health and /metrics are made. Its own log is text, to a file
-that is rolled by size, or to our standard output.
+answers `ruok` and `srvr`, from which /health and /metrics are made. Its own log is text, in a file
+that is rolled by size or on our standard output.
 
-In `dataDir` lie ZooKeeper's own `version-2/` and `myid`, and beside them what we generate anew at
-each start: `zoo.cfg` and `log4j2.properties`.
+`dataDir` holds ZooKeeper's own `version-2/` and `myid`, and beside them what we write at each
+start: `zoo.cfg` and `log4j2.properties`.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class ZookeeperSettings:
         "clientPort", 2181, help="Port for clients.", at_least=1, at_most=65535
     )
     client_port_address: str = setting(
-        "clientPortAddress", "127.0.0.1", help="Address to listen on; 0.0.0.0 is every one."
+        "clientPortAddress", "127.0.0.1", help="Address to listen on; 0.0.0.0 is all of them."
     )
     tick_time_ms: int = setting(
         "tickTime",
@@ -115,13 +115,13 @@ class ZookeeperSettings:
     servers: dict[str, str] = setting(
         "server",
         {},
-        help="Ensemble: server.N: host:port:port, alike on every member; none: a single server.",
+        help="Ensemble: server.N: host:port:port, the same on every member; none: a single server.",
     )
     my_id: int | None = setting(
         "myid", None, help="This server's N in an ensemble.", at_least=1, at_most=255
     )
     heap_mb: int = setting(
-        "jvm.heap.mb", 128, help="Most heap of the JVM in MiB.", at_least=64, at_most=65_536
+        "jvm.heap.mb", 128, help="Largest heap of the JVM in MiB.", at_least=64, at_most=65_536
     )
     log_file: Path | None = setting(
         "log.file",
@@ -139,7 +139,7 @@ class ZookeeperSettings:
     )
 
     def check(self) -> None:
-        """Refuses half an ensemble."""
+        """Refuses servers of an ensemble without a `myid` among them."""
         if not self.servers:
             return
         if self.my_id is None or str(self.my_id) not in self.servers:
@@ -176,8 +176,9 @@ def run(settings: ZookeeperSettings, shutdown: Shutdown) -> int:
 
 
 def _tell_ready(settings: ZookeeperSettings) -> bool:
-    """Whether the server serves. A member of an ensemble only has to answer: it cannot serve before
-    others are started, and they may be started one after the other."""
+    """Tells the service manager once the server serves; returns whether it did. A member of an
+    ensemble only has to answer: it cannot serve before others are started, and they may be started
+    one after the other."""
     if settings.servers:
         done = ask(settings.client_port_address, settings.client_port, b"ruok") == "imok"
     else:
@@ -286,7 +287,7 @@ def logging_text(settings: ZookeeperSettings) -> str:
         "appender.out.layout.type = PatternLayout",
         f"appender.out.layout.pattern = {pattern}",
         "logger.words.name = org.apache.zookeeper.server.NIOServerCnxn",
-        "logger.words.level = warn",  # a line for every look at /health otherwise
+        "logger.words.level = warn",  # else a line for every request to /health
         "logger.words_list.name = org.apache.zookeeper.server.command",
         "logger.words_list.level = warn",
         "rootLogger.level = info",
@@ -306,7 +307,7 @@ class Server:
 
         def die_with_parent() -> None:
             libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != ours:  # gone before the kernel knew
+            if os.getppid() != ours:  # it died before the prctl
                 os._exit(1)
 
         try:
@@ -331,7 +332,7 @@ class Server:
     def wait(self, shutdown: Shutdown, tell_ready: Callable[[], bool]) -> int:
         """Sleeps until shutdown is requested (0) or the JVM has ended by itself (its status).
 
-        `tell_ready` is called every `ANSWERS_YET_EVERY_S` until it says that it did.
+        `tell_ready` is called every `ANSWERS_YET_EVERY_S` until it returns True.
         """
         poll = select.poll()
         poll.register(shutdown.fileno(), select.POLLIN)
@@ -349,7 +350,7 @@ class Server:
         return status if status > 0 else 128 - status if status < 0 else 1
 
     def stop(self) -> None:
-        """SIGTERM, which ZooKeeper answers by closing its log cleanly; SIGKILL when it does not."""
+        """Sends SIGTERM, on which ZooKeeper closes its log cleanly; SIGKILL if it does not end."""
         if self._process.poll() is None:
             self._process.terminate()
             try:

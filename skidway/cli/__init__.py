@@ -6,8 +6,8 @@ so that an agent host needs no Spark and a broker's memory holds no loader. The 
 in `skidway.java` (SKIDWAY_JAVA and JAVA_HOME), `skidway.systemd` (NOTIFY_SOCKET), and in `profile`
 for commands that ask; nowhere else.
 
-Reading order: commands (dispatch, exit status), profile (where a person's cluster is), options,
-moments, plan and output (shared by nouns), then one module per noun.
+Reading order: commands (dispatch, exit status), profile (the addresses of the user's cluster),
+options, moments, plan and output (shared by nouns), then one module per noun.
 """
 
 from __future__ import annotations

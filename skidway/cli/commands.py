@@ -24,7 +24,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "agent": ("agent", "tail log files of this host and publish them"),
     "audit": ("audit", "count, compare and report completeness"),
     "broker": ("broker", "take, keep and hand out record batches"),
-    "completion": ("broker", "print the completion of a shell, bash or zsh"),
+    "completion": ("broker", "print the completion script for bash or zsh"),
     "consume": ("registry", "print records of a topic, Avro by the schemas of a registry"),
     "demo": ("demo", "run the whole pipeline on this machine"),
     "doctor": ("broker", "say what this machine lacks, and what to do about it"),
@@ -33,7 +33,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "mirror": ("broker", "show how the mirrors of a broker follow their sources"),
     "produce": ("columns", "send lines from standard input to a topic"),
     "registry": ("registry", "serve schemas by subject, version and id"),
-    "rejected": ("registry", "show lines that did not fit, why, and where they stand"),
+    "rejected": ("registry", "show rejected lines, the reasons, and where the lines are"),
     "schemas": ("registry", "define, evolve and retire schemas; dump and restore a registry"),
     "topics": ("broker", "list, create, describe, alter and delete topics"),
     "unit": ("broker", "print the systemd units of this version"),
@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run_to_end(arguments)
     except SkidwayError as error:
         noun = next((a for a in arguments if not a.startswith("-")), "")
-        _flush_output()  # where both go to one place, the sentence stands behind what it is about
+        _flush_output()  # if both go to one place, the sentence follows what it is about
         sys.stderr.write(f"{f'skidway {noun}'.strip()}: {error}\n")
         return error.exit_code
     except KeyboardInterrupt:
@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UnicodeEncodeError as error:
         if not _SURROGATES.search(error.object):
             return _our_mistake()
-        sys.stderr.write("skidway: an argument is not UTF-8, and what it names has to be\n")
+        sys.stderr.write("skidway: an argument is not UTF-8, but what it names must be\n")
         return UsageError.exit_code
     except OSError as error:
         if error.errno not in _NO_ROOM:
@@ -89,14 +89,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _open_closed_outputs() -> None:
-    """Who closed an output (`>&-`) does not want to read it: no news for a command."""
+    """Sends an output that the caller has closed (`>&-`) to /dev/null: that is no error."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open as long as we run
 
 
 def _run_to_end(arguments: list[str]) -> int:
-    """What it printed is out when it has ended well."""
+    """Runs the command; flushes its output before it counts as successful."""
     status = _run(arguments)
     sys.stdout.flush()
     return status
@@ -117,7 +117,7 @@ def _flush_output() -> None:
 
 
 def _forget_output() -> None:
-    """The reader (head, less) has gone: no news, but Python's flush at exit must not meet it."""
+    """The reader (head, less) has gone: no error, but Python's flush at exit would fail on it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

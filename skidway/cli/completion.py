@@ -42,7 +42,7 @@ SHELLS: Final = {"bash": BASH, "zsh": ZSH}
 
 def register(subparsers: Any) -> None:
     """Adds the noun `completion`."""
-    words = "print the completion of a shell: source <(skidway completion bash)"
+    words = "print the completion script for a shell: source <(skidway completion bash)"
     parser = subparsers.add_parser(
         "completion",
         help=words,

@@ -48,7 +48,7 @@ def render(findings: list[Finding]) -> str:
 
 
 def _sum(findings: list[Finding]) -> str:
-    """What can run here, and what is not installed: of that nobody has looked what it lacks."""
+    """What can run here, and what is not installed; what that would lack was not checked."""
     parts = [finding for finding in findings if finding.name.startswith(PART)]
     absent = [each.name.removeprefix(PART) for each in parts if each.verdict != "good"]
     if not absent:

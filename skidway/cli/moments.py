@@ -10,7 +10,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def parse_since(text: str, now_ms: int, option: str = "--since") -> int:
-    """As parse_moment, and not before 1970: a broker takes a negative time for something else."""
+    """As parse_moment, but not before 1970: to a broker a negative time means something else."""
     time_ms = parse_moment(text, now_ms, option)
     if time_ms < 0:
         raise UsageError(f"{option} {text!r} is before 1970.")
@@ -36,7 +36,7 @@ def parse_moment(text: str, now_ms: int, option: str = "--since") -> int:
 
 
 def shown(time_ms: int) -> str:
-    """RFC 3339 with milliseconds, in UTC; the number where no calendar holds it."""
+    """RFC 3339 with milliseconds, in UTC; the number if it is outside the calendar."""
     try:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)
     except OverflowError:

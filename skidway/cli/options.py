@@ -23,10 +23,10 @@ def add_config_options(parser: argparse.ArgumentParser, cls: type[Any] | None = 
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="one setting, over that of the file; may be repeated",
+        help="one setting, which overrides the file's; may be repeated",
     )
     parser.add_argument(
-        "--log-level", choices=log.LEVELS, default="info", help="least level written (info)"
+        "--log-level", choices=log.LEVELS, default="info", help="lowest level to write (info)"
     )
     if cls is not None:
         parser.add_argument(
@@ -43,7 +43,7 @@ def load_settings(cls: type[T], args: argparse.Namespace, program: str) -> T:
 
 
 def add_bootstrap_option(parser: argparse.ArgumentParser) -> None:
-    """Adds --bootstrap-server HOST:PORT[,HOST:PORT...]; `bootstrap_server` says what it means."""
+    """Adds --bootstrap-server HOST:PORT[,HOST:PORT...]; `bootstrap_server` reads it."""
     parser.add_argument(
         "--bootstrap-server",
         metavar="HOST:PORT",
@@ -59,17 +59,17 @@ def bootstrap_server(args: argparse.Namespace) -> str:
 
 
 def add_zookeeper_option(parser: argparse.ArgumentParser) -> None:
-    """Adds --zookeeper HOST:PORT[,HOST:PORT...][/CHROOT]; `zookeeper` says what it means."""
+    """Adds --zookeeper HOST:PORT[,HOST:PORT...][/CHROOT]; `zookeeper` reads it."""
     parser.add_argument(
         "--zookeeper",
         metavar="HOST:PORT[/CHROOT]",
-        help="where consumer groups lie, if not where the brokers say "
+        help="ZooKeeper of the consumer groups, if not the one that the brokers name "
         "(SKIDWAY_ZOOKEEPER, the profile's, the brokers')",
     )
 
 
 def zookeeper(args: argparse.Namespace) -> str | None:
-    """The ZooKeeper that is named; None: the brokers are to be asked."""
+    """The ZooKeeper that option, environment or profile name; None: ask the brokers."""
     named: str | None = args.zookeeper
     return named or profile.read().zookeeper_connect
 

@@ -26,7 +26,7 @@ def print_json(document: Any) -> None:
 
 
 def print_good(words: str, *, as_json: bool) -> int:
-    """Says of a configuration that it is good, and what it is; the exit status."""
+    """Says that a configuration is good, and what it is; returns the exit status."""
     if as_json:
         print_json({"ok": True, "says": words})
     else:
@@ -59,8 +59,8 @@ def render_table(rows: Sequence[Row], columns: Sequence[str]) -> str:
 
 
 class Progress:
-    """A bar on a terminal, on standard error; where there is none a plain line now and then, and
-    only when it says something else than the one before."""
+    """Progress on standard error: a bar on a terminal, otherwise a plain line now and then, if it
+    differs from the last one."""
 
     def __init__(self, what: str, total: int, *, plain_every_s: float = 10.0) -> None:
         self._what = what
@@ -83,7 +83,7 @@ class Progress:
             sys.stderr.write("\n")
 
     def show(self, done: int, note: str = "") -> None:
-        """Tells how far it is; cheap to call often."""
+        """Shows how far it is; cheap to call often."""
         now = time.monotonic()
         shown_lately = self._last is not None and now - self._last < self._every_s
         if shown_lately and done < self._total:

@@ -17,9 +17,9 @@ def add_plan_options(parser: argparse.ArgumentParser) -> None:
 
 
 def agreed(args: argparse.Namespace, rows: Sequence[Row], columns: Sequence[str]) -> bool:
-    """Prints the plan; whether it is to be done. It goes to standard error beside --json.
+    """Prints the plan, with --json to standard error; returns whether to carry it out.
 
-    Raises `UsageError` where there is nobody to ask.
+    Raises `UsageError` if there is nobody to ask.
     """
     out = sys.stderr if args.json else sys.stdout
     out.write(render_table(rows, columns))

@@ -1,7 +1,7 @@
 """`skidway produce --topic T`: lines from standard input, each one record.
 
-Every line that was taken is acknowledged by the broker when the command ends with 0. A line that
-the broker refuses (too large) is counted and makes it end with 1; the others are sent all the same.
+When the command ends with 0, the broker has acknowledged every line that was read. A line that the
+broker refuses (too large) is counted and makes it end with 1; the others are sent all the same.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def register(subparsers: Any) -> None:
         "--partition", type=int, metavar="N", help="else by key as Kafka does, or in turn"
     )
     parser.add_argument(
-        "--key-separator", metavar="TEXT", help="what stands before its first occurrence is the key"
+        "--key-separator", metavar="TEXT", help="the key is what precedes its first occurrence"
     )
-    words = "give up when nothing was acknowledged for so many seconds (60)"
+    words = "give up after N seconds without an acknowledgement (60)"
     add_timeout_option(parser, words, 60.0)
     parser.set_defaults(run=_run)
 
@@ -120,7 +120,7 @@ class _Sent:
 
 
 class Sender:
-    """Makes batches of lines, sends them, and keeps count of what became of them."""
+    """Makes batches of lines, sends them, and counts what was acknowledged or refused."""
 
     def __init__(
         self,

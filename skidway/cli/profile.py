@@ -1,4 +1,4 @@
-"""Where a person's cluster is: one profile for commands that ask, never for a program that runs.
+"""The addresses of the user's cluster: a profile for commands that ask it, never for services.
 
     option                 environment                   profile, ~/.config/skidway/profile.yml
     --bootstrap-server     SKIDWAY_BOOTSTRAP_SERVER      bootstrap.servers
@@ -6,8 +6,8 @@
     --zookeeper            SKIDWAY_ZOOKEEPER             zookeeper.connect
                            SKIDWAY_REGISTRY_USER_INFO    schema.registry.basic.auth.user.info
 
-The one further left counts. SKIDWAY_PROFILE names another file; empty, none is read. Services
-(`run`, `drain`, `load`) have their own configuration and read nothing of this.
+The leftmost one that is given counts. SKIDWAY_PROFILE names another file; if empty, none is read.
+Services (`run`, `drain`, `load`) have their own configuration and read nothing of this.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Profile:
     zookeeper_connect: str | None = setting(
         "zookeeper.connect",
         None,
-        help="ZooKeeper of consumer groups, with its chroot; the brokers tell it otherwise.",
+        help="ZooKeeper of consumer groups, with its chroot; by default the brokers' own.",
     )
     schema_registry_url: str | None = setting(
         "schema.registry.url", None, help="The registry's URLs, comma-separated."
@@ -62,7 +62,7 @@ class Profile:
 
 
 def read(environment: Mapping[str, str] = os.environ) -> Profile:
-    """The profile with the environment over it. Raises ConfigurationRefused."""
+    """The profile, overridden by the environment. Raises ConfigurationRefused."""
     path = _path(environment)
     found = Profile() if path is None else settings.load(Profile, path)
     named = {name: environment[key] for key, name in ENVIRONMENT.items() if environment.get(key)}
@@ -70,7 +70,7 @@ def read(environment: Mapping[str, str] = os.environ) -> Profile:
 
 
 def _path(environment: Mapping[str, str]) -> Path | None:
-    """The file that is meant; one that is named must exist, the usual one need not."""
+    """The profile's file; one that is named must exist, the usual one need not."""
     named = environment.get(FILE)
     if named is not None:
         return Path(named) if named else None

@@ -34,7 +34,7 @@ SOURCES = {
     "DYNAMIC_DEFAULT_BROKER_CONFIG": "cluster, dynamic",
     "DEFAULT_CONFIG": "default",
 }
-"""Who says so, in words."""
+"""The source of a setting, in words."""
 
 
 def register(subparsers: Any) -> None:
@@ -52,9 +52,9 @@ def register(subparsers: Any) -> None:
     create.add_argument(
         "--topic-config", action="append", default=[], metavar="KEY=VALUE", help="may be repeated"
     )
-    create.add_argument("--if-not-exists", action="store_true", help="good if it is there already")
+    create.add_argument("--if-not-exists", action="store_true", help="no error if it exists")
     add_json_option(create)
-    words = "partitions with leaders, offsets and sizes; settings, and who says so"
+    words = "partitions with leaders, offsets and sizes; settings, and their sources"
     describe = _verb(verbs, "describe", _describe, words)
     describe.add_argument("topic", metavar="TOPIC", nargs="+")
     describe.add_argument("--all", action="store_true", help="every setting, defaults too")
@@ -68,21 +68,21 @@ def register(subparsers: Any) -> None:
 
 def _register_alter(alter: argparse.ArgumentParser) -> None:
     alter.add_argument("topic", metavar="TOPIC")
-    alter.add_argument("--partitions", type=_count, metavar="N", help="so many in all")
+    alter.add_argument("--partitions", type=_count, metavar="N", help="new number of partitions")
     options = (
-        ("--topic-config", "KEY=VALUE", "set it; may be repeated, as the following"),
+        ("--topic-config", "KEY=VALUE", "set it; may be repeated, as the next three"),
         ("--delete-config", "KEY", "back to the broker's default"),
         ("--append-config", "KEY=VALUE", "add to a setting that is a list"),
         ("--subtract-config", "KEY=VALUE", "take out of a setting that is a list"),
     )
     for option, metavar, words in options:
         alter.add_argument(option, action="append", default=[], metavar=metavar, help=words)
-    alter.add_argument("--validate-only", action="store_true", help="only say whether it is good")
+    alter.add_argument("--validate-only", action="store_true", help="only check the changes")
     add_json_option(alter)
 
 
 def _count(text: str) -> int:
-    """As the protocol can carry it."""
+    """A count that the protocol can carry."""
     count = int(text)
     if not -1 <= count < 1 << 31:
         raise argparse.ArgumentTypeError(f"{text} is no count")
@@ -139,7 +139,7 @@ def _delete(args: argparse.Namespace) -> int:
 
 
 def _doomed(client: Client, names: list[str]) -> list[dict[str, Any]]:
-    """What goes with topics. offsets: from log start to log end, None where nobody tells."""
+    """What is deleted with topics. offsets: from log start to log end, None if unknown."""
     found = client.metadata(names).topics
     rows = []
     for name in names:
@@ -189,7 +189,7 @@ def _alter(args: argparse.Namespace) -> int:
             error = client.create_partitions(counts, validate_only=only)[args.topic]
     if error is not None:
         raise error
-    words = f"{args.topic} could be altered so" if only else f"altered {args.topic}"
+    words = f"{args.topic} can be altered like this" if only else f"altered {args.topic}"
     _tell({"topic": args.topic, "altered": not only}, words, args)
     return 0
 
@@ -265,7 +265,7 @@ def _document(
     sizes: dict[tuple[int, TopicPartition], tuple[int, str]] | None,
     errors: dict[TopicPartition, KafkaError],
 ) -> dict[str, Any]:
-    """errors: is given why a partition's offsets are not known."""
+    """A topic as a JSON document; adds to `errors` why a partition's offsets are unknown."""
     partitions = [TopicPartition(topic.name, each.index) for each in topic.partitions]
     first, refused = client.list_offsets_now(dict.fromkeys(partitions, EARLIEST))
     end, ends_refused = client.list_offsets_now(dict.fromkeys(partitions, LATEST))

@@ -1,14 +1,14 @@
-"""The consumer for applications: that of the 2011 Kafka paper (section 3.2), groups that coordinate
+"""The consumer for applications, as in the 2011 Kafka paper (section 3.2): its groups coordinate
 through ZooKeeper. `from skidway.consumer import Consumer` is all they need (docs/client.md).
 
 Reading order:
 
-    tree            which ZooKeeper: that of the brokers, asked
+    tree            the brokers' ZooKeeper, found by asking them
     nodes           paths and contents of a group's nodes, as in Kafka 0.8
     assignment      which reader of a group gets which partition: a pure function
     membership      what one reader does next: claim, release, look again
     guard           each write at most once, whatever answers are lost
-    lease           how long our session with ZooKeeper may be believed in
+    lease           how long we may trust our session with ZooKeeper
     reading         how far a partition was handed out, finished and committed
     registry        the nodes in ZooKeeper: claims, commits, releases, each one transaction
     registration    our session, shared by all streams of a consumer; its watches
@@ -23,22 +23,22 @@ Reading order:
 
 There is no master. Every member registers (`ids`), sees who else is there, works out the same
 assignment, and owns what it reads (`owners`): a partition is read only while its owner node is
-ours. Nothing stops the world: what stays with a member is read on; what has to go is released once
-its offset is committed, in the same transaction; what has to come is claimed as soon as its owner
-node is gone, which a watch tells. Members that see different views for a moment meet at the owner
-nodes.
+ours. Nothing stops the world: a member reads on in the partitions that it keeps; it releases a
+partition in the same transaction that commits its offset; it claims a partition as soon as the old
+owner node is gone, which a watch reports. Where members see different views for a moment, the owner
+nodes decide.
 
-Three things keep a partition from two readers:
+Three rules keep a partition from having two readers:
 
 * An owner node is made and removed by its owner, or by ZooKeeper when the owner's session is over.
 * Every claim, commit and release writes to our registration in the same transaction, and fails if
-  that is gone. Its name is new for each session: after a lost one nothing of ours can be written.
-* Records are handed out only while the registration was seen within three quarters of the session
+  that is gone. Each session has a new registration: after a lost session its writes must fail.
+* Records are handed out only if the registration was seen within three quarters of the session
   timeout (`lease`). A program that was stopped for longer asks again before the next record.
 
-Delivery is at least once. A record counts as done when the application asks for the next one; what
-is committed was done. So a member that is killed leaves at most what it had in hand and what it had
-not committed yet, and both come again; an orderly change of owners repeats nothing.
+Delivery is at least once. A record counts as done when the application asks for the next one, and
+only done records are committed. So after a kill, the record in hand and the uncommitted ones come
+again; an orderly change of owners repeats nothing.
 
 A stream does all its work on the thread that iterates it, so a partition changes hands between two
 records: an application that is busy with one for an hour keeps its partitions for an hour. Threads

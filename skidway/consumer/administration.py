@@ -1,6 +1,6 @@
-"""Groups seen from outside: which there are, how far they have read, and setting them back.
+"""Groups seen from outside: lists them, shows how far they have read, resets them.
 
-Works on whatever stands in ZooKeeper's layout of Kafka 0.8, whoever wrote it.
+Works on every group in Kafka 0.8's ZooKeeper layout, whoever wrote it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from skidway.kafka.client import EARLIEST, LATEST, Client
 from skidway.kafka.types import TopicPartition
 
 RESETTER = b"skidway-groups-reset"
-"""Stands in owner nodes while a group is set back: members that come meanwhile wait."""
+"""The content of owner nodes while a group is reset: members that come meanwhile wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Groups:
         ]
 
     def active(self, group: str) -> int:
-        """How many members are active, in either way of being one."""
+        """How many members are active, of both kinds."""
         found = self._coordinator.get(group_nodes.record_path(group))
         coordinated = 0 if found is None else nodes.coordinated_members(found.data)
         return len(self.members(group)) + coordinated
@@ -115,7 +115,7 @@ class Groups:
     def reset(
         self, group: str, offsets: Mapping[TopicPartition, int], *, dry_run: bool = False
     ) -> Sequence[Change]:
-        """Sets committed offsets. SkidwayError while members are active, and nothing is changed.
+        """Sets committed offsets. SkidwayError if members are active; then nothing is changed.
 
         While it works it owns the partitions, so that nobody begins to read at the old offsets.
         """
@@ -156,7 +156,7 @@ class Groups:
     def at_offset(
         self, group: str, topics: Sequence[str], offset: int, partitions: Sequence[int] = ()
     ) -> dict[TopicPartition, int]:
-        """One offset for all. UsageError where a log does not reach it."""
+        """One offset for all. UsageError if a log does not hold it."""
         tps = self._partitions(group, topics, partitions)
         bounds = self._bounds(sorted({tp.topic for tp in tps}))
         for tp in tps:

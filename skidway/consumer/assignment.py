@@ -1,8 +1,8 @@
 """Range assignment: which reader of a group gets which partition.
 
-Every member works it out for itself from the same view and comes to the same result. Per topic the
-partitions in their order are cut into as many ranges as there are readers of the topic, in the
-order of their names; the first ranges are one longer where it does not come out even.
+Every member computes it from the same view, with the same result. For each topic, the partitions in
+order are cut into one range per reader, in the order of the readers' names; if they do not divide
+evenly, the first ranges are one longer.
 
 Source: the paper, section 3.2, algorithm 1; Kafka 0.8's RangeAssignor.
 """

@@ -26,18 +26,18 @@ from skidway.kafka.types import TopicPartition
 
 
 class Consumer:
-    """A member of a consumer group; iterate it, on one thread, and it never ends by itself.
+    """A member of a consumer group. Iterate it on one thread; that never ends by itself.
 
         with Consumer("broker:9092", "reports", ["clicks"]) as consumer:
             for record in consumer:
                 ...
 
     Members of one group share the partitions of its topics; each group gets every record. Leaving
-    the block without an exception says that the last record is done with; with one, that it is not.
-    Settings are those of `ConsumerSettings`. Several threads: `create_message_streams`.
+    the block without an exception means that the last record is done; with one, that it is not.
+    Settings are those of `ConsumerSettings`. For several threads, see `create_message_streams`.
 
     Raises UsageError for settings that make no sense, Unreachable when brokers or ZooKeeper do not
-    answer at the start; later both ZooKeeper and brokers are waited for.
+    answer at the start; later it waits for both.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Consumer:
         clock: Clock | None = None,
         **settings: Unpack[ConsumerOptions],
     ) -> None:
-        """`zookeeper_connect`: host:port[,...][/chroot]; without it that of the brokers, asked."""
+        """`zookeeper_connect`: host:port[,...][/chroot]; by default the brokers' own."""
         parse_bootstrap(bootstrap_servers)
         check_group(group_id)
         self._bootstrap = bootstrap_servers
@@ -72,13 +72,13 @@ class Consumer:
                 raise
 
     def create_message_streams(self, topics: str | Sequence[str], streams: int = 1) -> list[Stream]:
-        """So many streams that share our part of these topics, each to be iterated on its thread.
+        """Makes streams that share our part of these topics; iterate each on a thread of its own.
 
-        A partition is read by one stream of one member at a time. Once per consumer, and only when
-        no topics were given to it. Source: the paper, section 3.2.
+        A partition is read by one stream of one member at a time. Call this once per consumer, and
+        only if it was given no topics. Source: the paper, section 3.2.
         """
         if self._streams:
-            raise UsageError("a consumer makes its streams once")
+            raise UsageError("a consumer can make its streams only once")
         if not 1 <= streams <= STREAMS_MAX:
             raise UsageError(f"1 to {STREAMS_MAX} streams")
         names = _topic_names(topics)
@@ -150,7 +150,7 @@ class Consumer:
         self._close(done=False)
 
     def _close(self, *, done: bool) -> None:
-        with contextlib.ExitStack() as ending:  # whatever a listener raises: all of them, in order
+        with contextlib.ExitStack() as ending:  # ends all in order, whatever a listener raises
             ending.callback(self._registration.close)
             for stream in reversed(self._streams):
                 ending.callback(stream.close, done=done)

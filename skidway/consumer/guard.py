@@ -1,9 +1,9 @@
 """Our registration as the guard of every write: each happens at most once, and we learn which did.
 
-An answer that is lost leaves two possibilities, and doing the same again may be wrong: a release
-done twice could remove the owner node of whoever came after us. So every transaction first writes a
-token of its own into our registration, over the version that we know. Only one transaction can
-succeed on a version; those that were not answered either did, which the token tells, or never will.
+A lost answer leaves two possibilities, and repeating the write may be wrong: a release done twice
+could remove the owner node of the reader after us. So every transaction first writes a token of its
+own into our registration, over the version that we know. Only one transaction can succeed on a
+version; one that was not answered either did, as the token shows, or never will.
 
 No I/O. The lock orders the streams of one consumer, which share the registration.
 """
@@ -31,7 +31,7 @@ class Guard:
         self._done: set[Hashable] = set()
 
     def next_token(self) -> int:
-        """For one transaction."""
+        """A token for one transaction."""
         return next(self._tokens)
 
     def document(self, token: int) -> bytes:
@@ -39,16 +39,16 @@ class Guard:
         return registration_document(self._streams, self._now_ms, token)
 
     def succeeded(self) -> None:
-        """A transaction was done; what was not answered before it was not, and never will be."""
+        """A transaction was done; earlier unanswered ones were not, and never will be."""
         self.version += 1
         self._unanswered.clear()
 
     def unanswered(self, token: int, what: Hashable) -> None:
-        """Whether a transaction was done is not known. `what`: None where it may be done twice."""
+        """It is unknown whether a transaction was done. `what`: None if it may be done twice."""
         self._unanswered[token] = what
 
     def found(self, data: bytes, version: int) -> None:
-        """The node as it is, where its version was not the one that we knew."""
+        """Takes the node as it is, after its version was not the one that we knew."""
         what = self._unanswered.get(read_token(data))
         if what is not None:
             self._done.add(what)
@@ -56,7 +56,7 @@ class Guard:
         self._unanswered.clear()
 
     def was_done(self, what: Hashable) -> bool:
-        """Whether this was found to be done; told once."""
+        """Whether this was found to be done; True only once."""
         if what is None or what not in self._done:
             return False
         self._done.remove(what)

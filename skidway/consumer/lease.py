@@ -1,9 +1,9 @@
-"""How long our session with ZooKeeper may be believed in.
+"""How long we may trust our session with ZooKeeper.
 
-A session ends when ZooKeeper has heard nothing of us for the session timeout. So the moment at
-which we asked something that was answered later proves the session for one timeout more, whatever
-has happened to the answer or to us since. We believe three quarters of it: an ensemble's follower
-tells its leader what it has heard up to half a tick later, and clocks differ.
+A session ends when ZooKeeper has heard nothing from us for the session timeout. So an answered
+request proves the session for one timeout from the moment at which it was sent, whatever has
+happened to the answer or to us since. We trust three quarters of that, because an ensemble's
+follower tells its leader what it has heard up to half a tick later, and clocks differ.
 
 No clock: times (monotonic seconds) come in as values.
 """
@@ -24,7 +24,7 @@ class Lease:
         self.until = float("-inf")
 
     def proven(self, asked_at: float) -> None:
-        """Our registration was there when a question of this time was answered."""
+        """A request sent at this time was answered: our registration was there."""
         self.until = max(self.until, asked_at + _BELIEVED * self._timeout_s)
 
     def end(self) -> None:
@@ -32,10 +32,10 @@ class Lease:
         self.until = float("-inf")
 
     def holds(self, now: float) -> bool:
-        """Whether nobody can own what we own."""
+        """Whether nobody else can own what we own."""
         return now < self.until
 
     @property
     def renew_at(self) -> float:
-        """When to ask again, so that it never ends while everybody is well."""
+        """When to ask again, so that the lease does not end while all goes well."""
         return self.until - _RENEWED * self._timeout_s

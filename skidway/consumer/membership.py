@@ -1,16 +1,16 @@
 """What one reader of a group does next: look who is there, release, claim.
 
-Pure: `next_step` says what to do now, the other methods take what became of it and what watches
-tell. Whoever drives it does the reading, and keeps to this order:
+Pure: `next_step` says what to do now, the other methods take its outcome and what watches report.
+The driver does the reading, and keeps these rules:
 
 * A partition is read only between `claimed` and the `Release` step.
 * `Release` means: stop handing out, then commit and remove the owner node in one transaction.
 * After `lost` nothing that was owned is handed out, committed or released any more.
 
-No herd: whatever changes is looked at once it has been quiet for a while, each reader waiting a
-little differently long, and at the latest after `LOOK_LATEST_S`; nothing is written to come to an
-agreement; and a partition that another reader still holds is claimed when its owner node has gone,
-which only its heir watches. What is not answered is tried again after a wait that grows.
+No herd effect: a reader looks at changes once they have been quiet for a while, with jitter, and at
+the latest after `LOOK_LATEST_S`; nothing is written to reach agreement; and a partition that
+another reader still holds is claimed when its owner node is gone, which only the next owner
+watches. What is not answered is retried after a growing wait.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from skidway.kafka.types import TopicPartition
 QUIET_S = 0.1
 LOOK_LATEST_S = 2.0
 CLAIM_AGAIN_S = 5.0
-"""Should the watch of an owner node be lost, its partition is claimed again after so long."""
+"""If the watch of an owner node is lost, its partition is claimed again after this time."""
 
 
 class Look(NamedTuple):
@@ -41,7 +41,7 @@ class Claim(NamedTuple):
 class Release(NamedTuple):
     """Stop reading a partition, commit it and remove its owner node, where that is ours.
 
-    It may not be `owned`: a claim was not answered, and the partition is another reader's now.
+    It may be missing from `owned`: then a claim was not answered, and another reader has it now.
     """
 
     tp: TopicPartition
@@ -54,7 +54,7 @@ class Membership:
     """One reader's part in the group."""
 
     def __init__(self, random: Callable[[], float], *, look_every_s: float = 300.0) -> None:
-        """`random` gives numbers in 0..1; `look_every_s`: also when no watch tells anything."""
+        """`random` gives numbers in 0..1; `look_every_s`: how often to look without any watch."""
         self._random = random
         self._look_every_s = look_every_s
         self._reader: str | None = None
@@ -78,7 +78,7 @@ class Membership:
         self.changed(now)
 
     def lost(self) -> frozenset[TopicPartition]:
-        """Our registration is gone, and all we owned with it: what must be stopped at once."""
+        """Our registration is gone, and with it all we owned; returns what must stop at once."""
         gone = frozenset(self.owned)
         self.owned.clear()
         self._leaving.clear()
@@ -96,7 +96,7 @@ class Membership:
         self._look_at = min(now + QUIET_S * (1 + self._random()), self._look_until)
 
     def looked(self, readers: Readers, partitions: Mapping[str, int], now: float) -> bool:
-        """What a `Look` has found. False where we are not registered any more."""
+        """Takes what a `Look` has found. False if we are not registered any more."""
         if self._reader not in readers:
             return False
         everybodys = range_assignment(readers, partitions)
@@ -110,7 +110,7 @@ class Membership:
         """What to do now. Releases come first: somebody waits for them."""
         if self._reader is None:
             return None
-        self._leaving |= (self.owned | self._uncertain) - self.assigned  # begun, it is ended
+        self._leaving |= (self.owned | self._uncertain) - self.assigned  # once begun, it ends
         for tp in sorted(self._leaving):
             if self._again_at.get(tp, now) <= now:
                 return Release(tp)
@@ -145,9 +145,9 @@ class Membership:
         self._again_at.pop(tp, None)
 
     def unanswered(self, step: Step, now: float) -> None:
-        """Nobody answered, or not to the point: the same again, after a while.
+        """A step was not answered, or not clearly: it is repeated after a while.
 
-        Whether it was done is not known; each step may be done twice.
+        It is unknown whether it was done; each step may be done twice.
         """
         again_at = now + self._backoff.next_s()
         if isinstance(step, Look):
@@ -158,7 +158,7 @@ class Membership:
                 self._uncertain.add(step.tp)
 
     def wake_at(self) -> float:
-        """When there is a step to do though nothing has happened (monotonic seconds)."""
+        """When there is a step to do even if nothing has happened (monotonic seconds)."""
         if self._reader is None:
             return float("inf")
         waiting = [self._again_at.get(tp, 0.0) for tp in self._undone()]

@@ -6,7 +6,7 @@
     /consumers/G/offsets/T      how many partitions the topic had when the group began with it
 
 A reader is one stream of a consumer: its name is the consumer's and a number. What is read here was
-written by others, perhaps by older or other programs: what cannot be understood is passed over.
+written by others, perhaps by older or other programs: what cannot be understood is ignored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BROKER_IDS = "/brokers/ids"
 BROKER_TOPICS = "/brokers/topics"
 
 STREAMS_MAX = 1000
-"""Streams of one consumer. Bounds what another's registration may make us believe."""
+"""Most streams of one consumer; bounds what another's registration can claim."""
 
 _NAME = re.compile(r"[\w.-]{1,249}\Z", re.ASCII)
 
@@ -33,13 +33,13 @@ def check_group(group: str) -> str:
     """A name for a group of our own consumers. UsageError for one that would need encoding."""
     if not _NAME.match(group) or group in (".", ".."):
         raise UsageError(
-            f"{group!r} is no name of a group: letters, digits, '.', '_' and '-', at most 249"
+            f"{group!r} cannot name a group: letters, digits, '.', '_' and '-', at most 249"
         )
     return group
 
 
 def coordinated_members(data: bytes) -> int:
-    """How many members a group has by Kafka's group protocol, as its broker noted."""
+    """How many members a group has by Kafka's group protocol, as its broker recorded."""
     document = _object(data)
     members, omitted = document.get("members"), document.get("omitted")
     listed = len(members) if isinstance(members, list) else 0
@@ -47,7 +47,7 @@ def coordinated_members(data: bytes) -> int:
 
 
 def owner_path(group: str, tp: TopicPartition) -> str:
-    """The node of who reads a partition."""
+    """The owner node of a partition."""
     return f"{owners_path(group)}/{tp.topic}/{tp.partition}"
 
 
@@ -110,12 +110,12 @@ def reader_name(consumer: str, number: int) -> str:
 
 
 def beginning_document(partitions: int) -> bytes:
-    """What a group notes when it first reads a topic: how many partitions there were."""
+    """What a group records when it first reads a topic: how many partitions there were."""
     return json.dumps({"version": 1, "partitions": partitions}, separators=(",", ":")).encode()
 
 
 def read_beginning(data: bytes) -> int | None:
-    """How many partitions a topic had when the group began; None where nobody noted it."""
+    """How many partitions a topic had when the group began; None if nobody recorded it."""
     partitions = _object(data).get("partitions")
     return partitions if isinstance(partitions, int) else None
 

@@ -23,7 +23,7 @@ def beginning(
 ) -> tuple[int, int | None]:
     """The offset to begin at, and the committed one if there is one.
 
-    Raises NoOffset, KafkaError, and Unreachable where broker or ZooKeeper do not answer.
+    Raises NoOffset, KafkaError, and Unreachable if the broker or ZooKeeper does not answer.
     """
     committed = registry.offset(tp)
     if committed is not None:

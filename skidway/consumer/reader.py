@@ -1,6 +1,6 @@
-"""One reader of a group at work: it fetches what is its share, and hands it out.
+"""One reader of a group: fetches its share, and hands it out.
 
-Everything happens on the caller's thread, in `turn` and `take`. Nothing is handed out that it
+Everything happens on the caller's thread, in `holds` and `take`. A reader hands out nothing that it
 cannot prove to own (`holds`).
 """
 
@@ -22,14 +22,14 @@ from skidway.kafka.errors import OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
 
 LOOK_AGAIN_S = 0.1
-"""While ZooKeeper or a broker does not answer, they are asked again this often."""
+"""How often to ask ZooKeeper or a broker again while it does not answer."""
 TURN_LEAST_S = 0.01
 
 _log = log.get(__name__)
 
 
 class Reader:
-    """What a stream stands on. Not for several threads at once."""
+    """What a stream reads from. Not for several threads at once."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Reader:
         self.is_closing = False
 
     def interrupt(self) -> None:
-        """Ends a `take` that waits, and every later one, without anything; from any thread."""
+        """Makes a waiting `take`, and every later one, end without a result; from any thread."""
         self.is_closing = True
         self.bell.ring()
 
@@ -70,7 +70,7 @@ class Reader:
 
     @property
     def readings(self) -> Mapping[TopicPartition, Reading]:
-        """What is read now."""
+        """The partitions that are read now."""
         return self._share.readings
 
     @property
@@ -80,7 +80,7 @@ class Reader:
 
     @property
     def client(self) -> Client:
-        """For questions of the same thread."""
+        """The client, for requests on the same thread."""
         return self._client
 
     @property
@@ -90,13 +90,13 @@ class Reader:
         return not self.bell.rings and now < self._share.due_at and now < self._registration.until
 
     def holds(self) -> bool:
-        """Whether records may be handed out now; does first what is due."""
+        """Whether records may be handed out now; first does what is due."""
         if self.bell.rings or self.clock.monotonic() >= self._share.due_at:
             self._share.turn()
         return self.clock.monotonic() < self._registration.until
 
     def take(self, timeout_s: float) -> tuple[Reading, memoryview] | None:
-        """The next batch of a partition that we own; waits at most so long for one.
+        """The next batch of a partition that we own; waits at most `timeout_s` for one.
 
         Raises what stops a partition for good: NoOffset, CorruptBatch, KafkaError.
         """
@@ -115,7 +115,7 @@ class Reader:
         return None
 
     def wait_for_lease(self, timeout_s: float) -> bool:
-        """Whether records may be handed out; waits at most so long for it."""
+        """Whether records may be handed out; waits at most `timeout_s` for that."""
         until = self.clock.monotonic() + timeout_s
         while not self.holds():
             now = self.clock.monotonic()
@@ -137,7 +137,7 @@ class Reader:
         self._share.seek(tp, offset)
 
     def leave(self) -> None:
-        """Releases everything, as far as somebody answers; what is not released ends with us."""
+        """Releases everything, as far as ZooKeeper answers; the rest ends with our session."""
         self._share.leave()
 
     def close(self) -> None:

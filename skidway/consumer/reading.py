@@ -14,7 +14,7 @@ from skidway.kafka.types import TopicPartition
 
 
 class Reading:
-    """A partition that we own. `is_live` becomes False for good when it must not be handed out."""
+    """A partition that we own. Once `is_live` is False, nothing of it may ever be handed out."""
 
     __slots__ = ("committed", "finished", "handed", "is_live", "tp")
 

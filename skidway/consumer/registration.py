@@ -1,8 +1,8 @@
-"""Our session with ZooKeeper, shared by all streams of a consumer; and the bells that it rings.
+"""Our session with ZooKeeper, shared by all streams of a consumer, and the bells that wake them.
 
-kazoo's threads come in here and nowhere else: they leave a note and ring. Streams on several
-threads ask what may be believed; one lock orders them. The registration's name is new for each
-session, so that nothing written under an old one can be taken for ours (see `registry`).
+kazoo's threads come in here and nowhere else: they leave a note and ring a bell. Streams on several
+threads ask whether the session may be trusted; one lock orders them. The registration's name is new
+for each session, so that nothing written under an old one can be taken for ours (see `registry`).
 """
 
 from __future__ import annotations
@@ -71,17 +71,17 @@ class Bell:
                 os.close(self.fd)
 
     def on_change(self, _: Any) -> None:
-        """A watch of members, brokers or topics."""
+        """Called by a watch of members, brokers or topics."""
         self.ring(changed=True)
 
     def on_owner(self, event: Any) -> None:
-        """A watch of an owner node; without a path where the connection broke off."""
+        """Called by a watch of an owner node; the event has no path if the connection was lost."""
         vacated = nodes.partition_of(event.path) if event.path else None
         self.ring(changed=vacated is None, vacated=vacated)
 
 
 class Registration:
-    """Under which name the consumer takes part, and whether that may be believed."""
+    """The name under which the consumer takes part, and whether it may be trusted."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class Registration:
         self._coordinator.on_state(self._on_state)
 
     def begin(self, streams: Mapping[str, int], bells: tuple[Bell, ...]) -> None:
-        """From now on `ensure` registers, and these are rung."""
+        """From now on `ensure` registers these streams, and these bells are rung."""
         self._streams, self._bells = dict(streams), bells
 
     def registry(self) -> Registry:
@@ -151,9 +151,9 @@ class Registration:
         return guard
 
     def _register(self) -> Guard | None:
-        """Under a new name. None where our session has to end first: others wait for what it owns.
+        """Registers a new name. None if our session must end first: others wait for what it owns.
 
-        A name whose registration was not answered may be there: it is taken away before the next.
+        A name whose registration was not answered may be there: it is removed before the next try.
         """
         session_id = self._coordinator.session_id
         if session_id and session_id == self._tainted:
@@ -170,7 +170,7 @@ class Registration:
         self._attempted.append(name)
         registry.register(guard)
         if self._coordinator.session_id != session_id:
-            return None  # another session while we asked: which one it is in is not known
+            return None  # another session began: it is unknown which one has the name
         self._attempted.remove(name)
         with self._lock:
             self._lease.proven(asked_at)
@@ -204,12 +204,12 @@ class Registration:
                 return
             self._lease.end()
             self.guard = None
-            self._tainted = self._session_id  # should it live on: nobody else can remove its nodes
+            self._tainted = self._session_id  # if it lives on, nobody else can remove its nodes
         _log.warning("consumer_registration_lost", group=self.group, consumer=name)
         self._ring()
 
     def close(self) -> None:
-        """Ends the session: what is registered or owned still goes at once."""
+        """Ends the session, which removes at once what is still registered or owned."""
         with self._lock:
             self._closing = True
             self.guard = None

@@ -28,7 +28,7 @@ _ATTEMPTS_MAX = 4
 
 
 class Fenced(SkidwayError):
-    """Our registration is gone: what we owned is others', and nothing of ours was written."""
+    """Our registration is gone: others own what we owned, and nothing of ours was written."""
 
 
 class GroupCoordinated(SkidwayError):
@@ -60,15 +60,15 @@ class Registry:
         self._with_offset: set[TopicPartition] = set()
 
     def new_name(self) -> str:
-        """A name for a consumer that nobody ever had."""
+        """A name that no consumer ever had."""
         now_ms = self._clock.time_ms()
         return f"{self._group}_{socket.gethostname()}-{now_ms}-{uuid.uuid4().hex[:8]}"
 
     def register(self, guard: Guard) -> None:
         """Registers a consumer. GroupCoordinated where a broker has members of the group.
 
-        In one transaction with a look at the broker's record, and with a write to the node above,
-        which the broker looks at when it stores members: so of the two only one is done.
+        The same transaction checks the broker's record, and writes to the parent node, which the
+        broker checks when it stores members: so only one of the two succeeds.
         """
         path, data = f"{self._ids}/{guard.name}", guard.document(0)
         for _ in range(_ATTEMPTS_MAX):
@@ -87,10 +87,10 @@ class Registry:
         raise Unreachable(f"group {self._group} changes too often to be joined")
 
     def _without_coordinated_members(self) -> list[_Write]:
-        """What fails if there are members at the broker by then. GroupCoordinated."""
+        """Writes that fail if the broker has members by then. GroupCoordinated if it has now."""
         path = group_nodes.record_path(self._group)
         found = self._coordinator.get(path)
-        if found is None:  # what can be made and removed again is not there
+        if found is None:  # if it can be created and deleted, it is not there
             self._coordinator.create_if_absent(self._ids)
             return [_create(path, b""), _Write(path, lambda do: do.delete(path))]
         if nodes.coordinated_members(found.data):
@@ -101,11 +101,11 @@ class Registry:
         return [_check(path, found.version)]
 
     def unregister(self, consumer: str) -> None:
-        """Takes the registration back: the others see it at once."""
+        """Removes the registration; the others see that at once."""
         self._coordinator.delete(f"{self._ids}/{consumer}")
 
     def is_registered(self, consumer: str) -> bool:
-        """Whether ZooKeeper has the registration still."""
+        """Whether ZooKeeper still has the registration."""
         return self._coordinator.get(f"{self._ids}/{consumer}") is not None
 
     def readers(self, watch: Watch | None = None) -> Readers:
@@ -126,7 +126,7 @@ class Registry:
             self._coordinator.watch_node(f"{nodes.BROKER_TOPICS}/{topic}", watch)
 
     def claim(self, guard: Guard, reader: str, tp: TopicPartition, watch: Watch) -> bool:
-        """Makes the owner node; False where another reader has it, and then it is watched."""
+        """Creates the owner node; False if another reader has it, and then it is watched."""
         path = nodes.owner_path(self._group, tp)
         for _ in range(_ATTEMPTS_MAX):
             refusal = self._transact(guard, [_create(path, reader.encode(), ephemeral=True)])
@@ -151,8 +151,8 @@ class Registry:
     def release(self, guard: Guard, tp: TopicPartition, offset: int | None) -> None:
         """Commits an offset (None: leaves the one that is there) and removes the owner node.
 
-        To be called again until it is answered; it is done once. Nothing happens where the owner
-        node was removed by others.
+        Call it again until it is answered; it is done once. Nothing happens if others removed the
+        owner node.
         """
         path = nodes.owner_path(self._group, tp)
         offsets = {} if offset is None else {tp: offset}
@@ -175,9 +175,9 @@ class Registry:
         return nodes.read_offset(found.data)
 
     def began_with(self, topic: str, partitions: int) -> int | None:
-        """How many partitions the topic had when the group began to read it, as the first noted.
+        """How many partitions the topic had when the group began to read it, as first recorded.
 
-        None where there are offsets and nobody has noted it.
+        None if there are offsets but no such record.
         """
         path = f"{group_nodes.offsets_path(self._group)}/{topic}"
         self._coordinator.create_if_absent(path, nodes.beginning_document(partitions))
@@ -191,7 +191,7 @@ class Registry:
         more: list[_Write],
         what: Hashable,
     ) -> bool:
-        """Offsets of owned partitions and more, at once; False where an owner node is gone."""
+        """Writes offsets of owned partitions and more at once; False if an owner node is gone."""
         paths = {group_nodes.offset_path(self._group, tp): tp for tp in offsets}
         for _ in range(_ATTEMPTS_MAX + len(offsets)):
             writes = []
@@ -210,7 +210,7 @@ class Registry:
         return False
 
     def _learn(self, refusal: _Refusal, tp: TopicPartition) -> None:
-        """An offset node is there, or is not, otherwise than we thought."""
+        """An offset node exists or is missing, contrary to what we thought."""
         if isinstance(refusal.error, NodeExistsError):
             self._with_offset.add(tp)
         elif not isinstance(refusal.error, NoNodeError):
@@ -226,9 +226,9 @@ class Registry:
     def _transact(
         self, guard: Guard, writes: list[_Write], what: Hashable = None
     ) -> _Refusal | None:
-        """Does all of it while we are registered; or says what refused it. Fenced.
+        """Does all writes if we are registered, or returns what refused them. Fenced.
 
-        `what` is not done again where it turns out to be done.
+        `what` is not done again if it turns out to be done.
         """
         path = f"{self._ids}/{guard.name}"
         with guard.lock:
@@ -247,7 +247,7 @@ class Registry:
     def _attempt(
         self, guard: Guard, path: str, writes: list[_Write], what: Hashable
     ) -> _Refusal | None:
-        # The streams of a consumer come here one after the other: who waits, waits for all.
+        # The streams of a consumer come here one after the other: a wait here holds up all of them.
         if self._coordinator.state is not State.CONNECTED:
             raise Unreachable("ZooKeeper does not answer at present")
         token = guard.next_token()

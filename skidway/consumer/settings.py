@@ -38,12 +38,12 @@ class ConsumerSettings:
     auto_offset_reset: where to begin without a committed offset, or when it is not in the log any
       more: at the "earliest" record, behind the "latest", or "none": raise `NoOffset`. Partitions
       that a topic gets later are read from their beginning, whatever this says.
-    enable_auto_commit, auto_commit_interval_ms: commit what is finished, so often, and whenever a
-      partition is handed over.
-    session_timeout_ms: a member that ZooKeeper has not heard of for so long is dead. ZooKeeper
+    enable_auto_commit, auto_commit_interval_ms: commit finished records at this interval, and
+      whenever a partition is handed over.
+    session_timeout_ms: a member that ZooKeeper has not heard from for this long is dead. ZooKeeper
       grants 2 to 20 of its ticks.
-    metadata_max_age_ms: look for members and partitions so often even if no watch tells of any.
-    consumer_timeout_ms: end the iteration when no record came for so long; None: never.
+    metadata_max_age_ms: look for members and partitions this often even if no watch reports any.
+    consumer_timeout_ms: end the iteration after this long without a record; None: never.
     """
 
     client_id: str = "skidway"
@@ -61,7 +61,7 @@ class ConsumerSettings:
     on_partitions_revoked: Listener | None = None
 
     def __post_init__(self) -> None:
-        """UsageError for what makes no sense."""
+        """UsageError for values that make no sense."""
         if self.auto_offset_reset not in ("earliest", "latest", "none"):
             raise UsageError("auto_offset_reset must be 'earliest', 'latest' or 'none'")
         least = {

@@ -1,8 +1,8 @@
 """One reader's share of its group: its steps, claims and releases, its positions and commits.
 
-`membership` decides; this does what was decided, in the order that it asks for, on the thread of
-whoever calls `turn`. What is fetched and handed out is `reader`'s business: a `Reading` that is not
-live any more must not be handed out.
+`membership` decides; this carries the decisions out, in the order that it asks for, on the thread
+that calls `turn`. `reader` fetches and hands out; it must not hand out a `Reading` that is no
+longer live.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
 
 LOOK_AGAIN_S = 0.1
-"""While ZooKeeper or a broker does not answer, they are asked again this often."""
+"""How often to ask ZooKeeper or a broker again while it does not answer."""
 TURN_LEAST_S = 0.01
 
 _log = log.get(__name__)
 
 
 class Subscription(NamedTuple):
-    """What a reader takes part in. number: of the reader among those of its consumer."""
+    """What a reader subscribes to. number: the reader's among those of its consumer."""
 
     topics: tuple[str, ...]
     number: int
@@ -114,9 +114,9 @@ class Share:
         self._fetcher.seek(tp, offset)
 
     def leave(self) -> None:
-        """Releases everything, as far as somebody answers; what is not released ends with us.
+        """Releases everything, as far as ZooKeeper answers; the rest ends with our session.
 
-        Waits for ZooKeeper once: the streams of a consumer leave one after the other.
+        Waits for ZooKeeper only once, because the streams of a consumer leave one after the other.
         """
         if not self._registration.is_connected:
             _log.warning("consumer_left_without_release", why="ZooKeeper does not answer")
@@ -139,7 +139,7 @@ class Share:
             self._membership.vacated(tp, now)
 
     def _take_part(self, now: float) -> bool:
-        """Whether we are registered and ZooKeeper answers; asks where our lease is over."""
+        """Whether we are registered and ZooKeeper answers; once our lease is over, asks."""
         registration = self._registration
         if not registration.is_connected:
             return False
@@ -178,7 +178,7 @@ class Share:
             raise Fenced(f"we are not registered in {self._registration.group} any more")
 
     def _count_partitions(self) -> None:
-        """How many partitions each topic has; what was known of it where nobody can tell now."""
+        """Counts each topic's partitions; keeps the known count if nobody can tell now."""
         for name, topic in self._client.metadata(self._topics).topics.items():
             if topic.error is ErrorCode.NONE:
                 self._counts[name] = len(topic.partitions)
@@ -222,7 +222,7 @@ class Share:
             if tp not in self._membership.owned:
                 del self._unplaced[tp]
                 continue
-            self._unplaced[tp] = now + 1.0  # again then, should nobody answer
+            self._unplaced[tp] = now + 1.0  # then again, if nobody answers
             reset = self._settings.auto_offset_reset
             count = self._counts.get(tp.topic, 0)
             start, committed = beginning(self._client, self._registry, tp, count, reset)
@@ -230,7 +230,7 @@ class Share:
             self.readings[tp] = Reading(tp, start, committed)
             self._fetcher.seek(tp, start)
             if committed is None:
-                self._commit_at = now  # so that "latest" is not another place for who follows us
+                self._commit_at = now  # so that "latest" is the same place for the next owner
             _log.info("consumer_claimed", group=self._registration.group, tp=str(tp), offset=start)
             _tell(self._settings.on_partitions_assigned, tp)
 

@@ -24,15 +24,15 @@ T = TypeVar("T")
 class NotOwned(SkidwayError):
     """The partition is not ours now: another reader has it, or will have it.
 
-    What was read of it and not committed comes again, there.
+    Its records that were read and not committed come again there.
     """
 
 
 class Stream:
-    """Iterate it on one thread. Each record is done with when the next one is asked for.
+    """Iterate it on one thread. Each record counts as done when the next one is asked for.
 
     Records of a partition come in its order. `for record in stream`, `batches` and `poll` may be
-    mixed; each goes on where the one before stood.
+    mixed; each goes on where the last one stopped.
     """
 
     def __init__(self, reader: Reader, *, timeout_ms: int | None) -> None:
@@ -63,7 +63,7 @@ class Stream:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Whole record batches as Arrow columns: topic, partition, offset, timestamp, key, value.
 
-        A batch is done with when the next one is asked for.
+        A batch counts as done when the next one is asked for.
         """
         while True:
             self._finish()
@@ -78,11 +78,11 @@ class Stream:
                 yield table
 
     def poll(self, timeout_ms: int = 0, *, max_records: int = 500) -> list[Record]:
-        """Records of one partition, at most so many; none when none came in time."""
+        """At most `max_records` records of one partition; none if none came in time."""
         self._finish()
         found: list[Record] = []
         while len(found) < max_records:
-            # With records in hand nothing may pass on to another reader: they are not done with.
+            # While records are in hand, nothing may pass on to another reader: they are not done.
             record = self._next_row(may_turn=not found)
             if record is not None:
                 found.append(record)
@@ -93,7 +93,7 @@ class Stream:
     def commit(self) -> None:
         """Commits all that was handed out, the last record included.
 
-        NotOwned where its partition, or our session, is not ours any more; Unreachable.
+        NotOwned if its partition has another owner or our session has ended; Unreachable.
         """
         with self._lock:
             gone = [each.tp for each in self._in_hand if each.tp not in self._reader.readings]
@@ -123,7 +123,7 @@ class Stream:
         return self._owned(tp).committed
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
-        """Reads on from an offset, forward or back; the next commit is of it. NotOwned."""
+        """Reads on from an offset, forward or back; the next commit stores that. NotOwned."""
         if offset < 0:
             raise UsageError("an offset is 0 or more")
         with self._lock:
@@ -131,9 +131,9 @@ class Stream:
             self._reader.seek(tp, offset)
 
     def rewind(self, timestamp_ms: int | None = None) -> None:
-        """All our partitions back to the first record at or after a time; None: to the beginning.
+        """Sets all our partitions to the first record at or after a time; None: to the beginning.
 
-        Where there is no record so late: to the end. Source: the paper, section 3.1.
+        A partition without such a record is set to its end. Source: the paper, section 3.1.
         """
         with self._lock:
             tps = list(self._reader.readings)
@@ -175,7 +175,7 @@ class Stream:
         chunk = self._current(may_turn=may_turn)
         if chunk is None:
             return None
-        # Whoever closes it from another thread takes chunk and rows away meanwhile.
+        # A `close` on another thread may take chunk and rows away meanwhile.
         rows = self._rows
         if rows is None:
             rows = self._rows = chunk.records()
@@ -189,9 +189,9 @@ class Stream:
         return record
 
     def _current(self, *, may_turn: bool = True) -> Chunk | None:
-        """The batch that is being handed out, as long as that is right.
+        """The batch that is being handed out, if it still may be.
 
-        Without `may_turn` what is due in the group is put off: None where something is.
+        Without `may_turn`, work that is due in the group is put off: None if there is any.
         """
         chunk = self._chunk
         if chunk is None or self._closing:
@@ -206,7 +206,7 @@ class Stream:
     def _next_chunk(self, timeout_s: float | None) -> Chunk | None:
         """Another batch; None when none came in time, or after `close`.
 
-        The one before comes first where it was only held back for want of a lease.
+        If the last batch was only held back for want of a lease, it comes first.
         """
         clock = self._reader.clock
         until = float("inf") if timeout_s is None else clock.monotonic() + timeout_s
@@ -235,8 +235,8 @@ class Stream:
         try:
             return Chunk(reading, raw)
         except CorruptBatch:
-            # Who goes on after the error gets it again, not the records behind: none is passed over
-            # but by a seek.
+            # A caller that goes on after the error gets it again, not the records behind it: only a
+            # seek passes records over.
             self._reader.seek(reading.tp, reading.handed)
             raise
 

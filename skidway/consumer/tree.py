@@ -1,7 +1,7 @@
 """Where the brokers keep consumer groups: the ZooKeeper that they name themselves.
 
-A broker tells its settings (DescribeConfigs, KIP-133), `zookeeper.connect` with its chroot among
-them: ours always, Apache Kafka before 4.0 where it runs on ZooKeeper.
+A broker lists its settings (DescribeConfigs, KIP-133), including `zookeeper.connect` with its
+chroot: ours always, Apache Kafka before 4.0 if it runs on ZooKeeper.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def zookeeper_of(client: Client) -> str:
     found = client.broker_configs().get(ZOOKEEPER_CONNECT)
     if not found:
         raise UsageError(
-            f"the brokers of {client.bootstrap} name no ZooKeeper (zookeeper.connect); say where "
-            "consumer groups are to lie"
+            f"the brokers of {client.bootstrap} name no ZooKeeper (zookeeper.connect); name "
+            "the one for consumer groups"
         )
     return found

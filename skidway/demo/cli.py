@@ -35,7 +35,7 @@ def register(subparsers: Any) -> None:
         "--quick", action="store_true", help="tail the programs' own logs; no writer, no kills"
     )
     kind.add_argument(
-        "--lines", type=int, default=LINES, help="lines to write at least (default: %(default)s)"
+        "--lines", type=int, default=LINES, help="least number of lines (default: %(default)s)"
     )
     parser.add_argument(
         "--logs", metavar="GLOB", nargs="+", default=[], help="further files to tail, line by line"
@@ -70,9 +70,10 @@ def _folder(*, is_quick: bool) -> Path:
 
 
 def keep_kind(folder: Path, kind: str) -> None:
-    """Holds a folder to one kind of demo. Raises UsageError where it is of the other one.
+    """Keeps a folder to one kind of demo. Raises UsageError if it holds the other one.
 
-    An agent that is no longer told of a file which has grown declares its end lost, rightly.
+    Otherwise the agent would no longer tail a file that has grown, and rightly declare its end
+    lost.
     """
     note = folder / "kind"
     if not note.exists():

@@ -1,4 +1,4 @@
-"""What the demo says while it runs: events one below the other, and the state of things.
+"""What the demo says while it runs: events one below the other, and the current state.
 
 On a terminal the state stands below the newest event and is drawn again in its place. In a file or
 a pipe it is one plain line now and then, if it has changed, without carriage returns and escape
@@ -14,13 +14,13 @@ from typing import TextIO
 
 PLAIN_FIRST_S = 10.0
 PLAIN_GROWTH = 1.5
-"""Each pause between two plain states is so much longer than the one before: a slow machine's
+"""How much longer each pause between two plain states is than the one before: so a slow machine's
 output is hardly longer than a fast one's."""
 REDRAWN_EVERY_S = 0.5
 
 
 class Display:
-    """The only one who writes while the demo runs."""
+    """The only writer of the output while the demo runs."""
 
     def __init__(self, out: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._out, self._clock = out, clock
@@ -52,7 +52,7 @@ class Display:
         self._draw(drawn)
 
     def state(self, lines: Sequence[str]) -> None:
-        """Shows this instead of the state before: on a terminal all lines, else the only one."""
+        """Replaces the last state: on a terminal by all lines, else by the only one."""
         self._shown_at = self._clock()
         if self._is_terminal:
             self._erase()
@@ -65,7 +65,7 @@ class Display:
                 self._said = each
 
     def end_state(self) -> None:
-        """The last state stays; what is said next stands below it."""
+        """Leaves the last state there; later events go below it."""
         self._drawn = []
 
     def _draw(self, lines: Sequence[str]) -> None:

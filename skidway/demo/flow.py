@@ -2,8 +2,8 @@
 
 start    ZooKeeper, both brokers, registry, audit, counters, agent
          (quick: a first load, so that there is a Spark log to tail; else `trial`)
-cut-off  up to where every file is to be read; the agent reads up to there and no further
-drain    every byte acknowledged or set apart, and mirrored
+cut-off  says how far every file is read; the agent reads up to there and no further
+drain    waits until every byte is acknowledged or set apart, and mirrored
 load     everything that is left
 verdict  what the audit says once the last bucket is old enough, and a recount of the files
 """
@@ -67,7 +67,7 @@ class Outcome:
 
     @property
     def tally(self) -> dict[str, int]:
-        """Bytes by fate: of the files that were tailed this time; what was lost, of any file."""
+        """Bytes by fate, of the files that were tailed this time; lost bytes, of any file."""
         tailed = {sources.file_of(path) for path in self.sizes}
         done = dict.fromkeys((*DONE, *UNDONE), 0)
         for row in self.ledger:
@@ -120,8 +120,8 @@ class Outcome:
 def settled(
     ledger: Sequence[Mapping[str, Any]], fates: Sequence[str]
 ) -> dict[sources.FileKey, int]:
-    """Bytes of these fates, by file; those below where its first file id that is still known
-    begins are settled too, by ids before."""
+    """Bytes of these fates, by file. Bytes below the beginning of its first known file id are
+    settled too, by earlier ids."""
     done: dict[sources.FileKey, int] = {}
     begins: dict[sources.FileKey, int] = {}
     for row in ledger:
@@ -133,7 +133,7 @@ def settled(
 
 # More than 25 methods: one for each step of the story, in its order.
 class Demo:
-    """The quick demo, and the parts of the other. Leaves no process behind as a context manager."""
+    """The quick demo, and the base of the other. As a context manager it ends all processes."""
 
     def __init__(self, site: Site, display: Display, given: Sequence[str]) -> None:
         self.site, self.display = site, display
@@ -149,7 +149,7 @@ class Demo:
         self.supervisor.close()
 
     def own_sources(self) -> list[dict[str, Any]]:
-        """What is tailed besides what was named."""
+        """What is tailed besides the files named with --logs."""
         return sources.of_programs(self.site.logs, self.site.folder / "etc" / "skidway-log.avsc")
 
     def run(self) -> Outcome:
@@ -164,7 +164,7 @@ class Demo:
         return self.outcome
 
     def start(self) -> None:
-        """Every program, each awaited by its /health."""
+        """Starts every program, and waits for each one's /health."""
         self.display.say("starting ZooKeeper, 2 brokers, registry, audit, 2 counters and the agent")
         self.site.cutoff.unlink(missing_ok=True)
         self.site.write(self.sources)
@@ -186,7 +186,7 @@ class Demo:
         self.supervisor.wait_for(lambda: False, "Ctrl-C", float("inf"))
 
     def cut_off(self) -> None:
-        """Writes down up to where every file is to be read, while the agent stands still."""
+        """Writes down how far every file is to be read, while the agent is stopped."""
         self.supervisor.stop("agent")
         read = {sources.path_of(file["path"]): file["position"] for file in self.ledger()}
         self.outcome.sizes = {
@@ -208,7 +208,7 @@ class Demo:
         self.display.say("every byte is acknowledged and mirrored; a load brings the rest to HDFS")
 
     def load(self) -> None:
-        """A load, to its good end."""
+        """Runs a load until it has succeeded."""
         self.begin_load()
         while not self.load_ended():
             self.supervisor.check()
@@ -219,7 +219,7 @@ class Demo:
         self.supervisor.begin_once("loader", "load", "run", "--json", "--config", config)
 
     def load_ended(self) -> bool:
-        """Whether the load that was begun is done; ProgramFailed when it is no good."""
+        """Whether the load that was begun is done; ProgramFailed if it failed."""
         status = self.supervisor.ended("loader")
         if status is None:
             return False
@@ -232,11 +232,11 @@ class Demo:
         return True
 
     def idle(self) -> None:
-        """A moment of waiting."""
+        """Waits for a moment."""
         time.sleep(0.1)
 
     def wait_for_verdict(self) -> None:
-        """Until every bucket is complete, or it is clear that one will not be."""
+        """Waits until every bucket is complete, but not longer than `WITHIN_S`."""
         self.display.say("the audit waits for its newest window; then the rows are counted again")
         deadline = time.monotonic() + WITHIN_S
         while True:
@@ -268,7 +268,7 @@ class Demo:
     def watermarks(self, cluster: str, topics: Sequence[str]) -> Offsets:
         """High watermarks of the partitions of these topics, as far as they exist.
 
-        Unreachable or KafkaError when the broker does not say; ProgramFailed when it has ended.
+        Unreachable or KafkaError when the broker does not answer; ProgramFailed when it has ended.
         """
         try:
             return self._watermarks(cluster, topics)
@@ -285,7 +285,7 @@ class Demo:
     def command(
         self, *arguments: str, good: Sequence[int] = (0,)
     ) -> subprocess.CompletedProcess[str]:
-        """What a `skidway` command answers."""
+        """Runs a `skidway` command; returns its output."""
         done = self.supervisor.ask(*arguments)
         if done.returncode not in good:
             said = done.stderr.strip() or done.stdout.strip()

@@ -1,8 +1,7 @@
 """What each kill -9 met and what it cost, as sentences made of measured numbers. No I/O.
 
-A kill has cost nothing when `lost` is 0: bytes for the agent, records that a producer had an
-acknowledgement for in the broker's case, records passed over for the counter, offsets passed over
-for the loader.
+A kill has cost nothing when `lost` is 0. It counts bytes for the agent, acknowledged records for
+the broker, records passed over for the counter, offsets passed over for the loader.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ Offsets = Mapping[TopicPartition, int]
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """One kill, its end known. seconds: from the kill until the work that it met was done."""
+    """One kill and its outcome. seconds: from the kill until the work that it met was done."""
 
     program: str
     met: str
@@ -33,7 +32,7 @@ class Kill:
 
 
 def of_agent(killed: AgentState, now: AgentState, seconds: float) -> Kill:
-    """killed: its state as it lay there after the kill; now: when that was passed."""
+    """killed: its state on disk after the kill; now: its state once it has passed that."""
     flying = killed.in_flight
     met = (
         f"{sum(flying.values()):,} bytes of {len(flying)} files were promised in {killed.intents} "

@@ -41,7 +41,7 @@ DEFAULT_PORTS = {
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How soon a bucket is judged: seconds in a demo and in tests, minutes in production."""
+    """How soon buckets close and are judged: short in the demo and tests, minutes in production."""
 
     bucket_ms: int = 10_000
     lateness_ms: int = 2_000
@@ -89,7 +89,7 @@ class Site:
     def write(self, sources: Sequence[Mapping[str, Any]], cut_off: bool = False) -> None:
         """Write every program's configuration file.
 
-        sources: the agent's `sources`. cut_off: it reads up to the sizes in `cutoff` only.
+        sources: the agent's `sources`. cut_off: whether it reads only up to the sizes in `cutoff`.
         """
         for program, settings in {
             "zookeeper": self._zookeeper(),
@@ -199,8 +199,8 @@ class Site:
 
 
 def reserve_ports(kept: Reservation, defaults: Mapping[str, int] = DEFAULT_PORTS) -> dict[str, int]:
-    """For each name the default port, or the next one above it that nobody has, kept.
+    """Keeps for each name the default port, or the next free one above it.
 
-    SkidwayError when all PORTS_TRIED are used.
+    SkidwayError when all PORTS_TRIED are in use.
     """
     return {name: kept.take(default, PORTS_TRIED) for name, default in defaults.items()}

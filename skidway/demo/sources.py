@@ -50,7 +50,7 @@ ORDER_SCHEMA = {
     ],
 }
 AT_REST_S = 10.0
-"""A file that was not written for so long may end without a line end for good."""
+"""A file that was not written for this long may have ended for good without a line end."""
 
 FileKey = tuple[int, int] | str
 
@@ -131,7 +131,7 @@ def tailed(found: Sequence[Mapping[str, Any]]) -> list[Path]:
 
 
 def file_of(path: Path) -> FileKey:
-    """What the names of one file have in common, links among them; the path where nothing is."""
+    """The key that all names of one file share, links included; the path if there is no file."""
     try:
         stamp = path.stat()
     except OSError:

@@ -1,7 +1,7 @@
 """What agent and counter have made durable: read from their SQLite files, also while they are dead.
 
-This is how the demo knows what a kill -9 has met: what lies there afterwards is what the program
-will begin with. Nothing is written. A state that does not exist yet reads as empty.
+This is how the demo knows what a kill -9 has met: the program will begin with what its files hold
+afterwards. Nothing is written. A state that does not exist yet reads as empty.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _COUNTED = (
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """Bytes of some topics by what became of them, and what is promised but not acknowledged.
+    """Bytes of some topics by their fate, and those promised but not acknowledged.
 
     positions, promised: byte positions by file id; acknowledged_offsets: the last ones.
     """
@@ -53,20 +53,20 @@ class AgentState:
         return {file: size for file, size in found.items() if size > 0}
 
     def has_passed(self, promised: Mapping[int, int]) -> bool:
-        """Whether the checkpoint is behind all of that."""
+        """Whether the checkpoint has passed all of that."""
         return all(self.positions.get(file, 0) >= end for file, end in promised.items())
 
 
 @dataclass(frozen=True, slots=True)
 class CounterState:
-    """How far a counter's last transaction came. epoch: a new one begins where it starts over."""
+    """How far a counter's last transaction came. epoch: a new one means that it started over."""
 
     epoch: int = 0
     next_offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
 
 
 def agent(directory: Path, topics: Sequence[str]) -> AgentState:
-    """The agent's state, from its state.dir. topics: whose bytes are added up."""
+    """The agent's state, from its state.dir. topics: those whose bytes are added up."""
     with _opened(directory / "agent.db") as state:
         if state is None:
             return AgentState()
@@ -104,7 +104,7 @@ def counter(directory: Path) -> CounterState:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection | None]:
-    """One picture of a database; None while it has no tables yet."""
+    """A consistent view of a database; None while it has no tables yet."""
     if not path.exists():
         yield None
         return

@@ -106,8 +106,8 @@ def rates_sentence(outcome: Outcome) -> str:
 
 
 def shown(path: Path | str) -> str:
-    """A path as one types it here: relative where it lies below the current directory; bytes that
-    are no UTF-8 are escaped."""
+    """A path as one types it here: relative if it is below the current directory; bytes that are no
+    UTF-8 are escaped."""
     with contextlib.suppress(ValueError):
         path = Path(path).relative_to(Path.cwd())
     return os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -1,11 +1,12 @@
 """The demo's programs as child processes.
 
 Each runs in a session of its own, so that a Ctrl-C at the terminal reaches the demo alone and the
-demo stops them in order; each dies with the demo even if that is killed (PR_SET_PDEATHSIG), and
-what a program started goes with it: whoever is left in its session is killed.
+demo stops them in order; each dies with the demo even if that is killed (PR_SET_PDEATHSIG), and so
+does what a program started: every process left in its session is killed.
 
 SIGINT, SIGTERM and SIGHUP only leave a note; every wait looks for it and raises Stopped, so that no
-process is started or stopped by halves. A second one ends the patience with programs that stop.
+process is left half started or half stopped. After a second signal, programs that are stopping are
+killed at once.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class ProgramFailed(SkidwayError):
 
 
 class Stopped(Exception):
-    """Somebody wants the demo to end. number: of the signal."""
+    """A signal asks the demo to end. number: the signal's."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"stopped by signal {number}")
@@ -45,7 +46,7 @@ class Stopped(Exception):
 
 
 class Supervisor:
-    """Starts programs, notices when one ends, stops them in reverse order. The main thread's."""
+    """Starts programs, notices when one ends, stops them in reverse order. Main thread only."""
 
     def __init__(self, logs: Path) -> None:
         self._logs = logs
@@ -65,7 +66,7 @@ class Supervisor:
         self.wait_for(lambda: healthy(health), f"{name} to be healthy", within_s)
 
     def begin(self, name: str, *arguments: str, module: str = "skidway.cli") -> None:
-        """Run `skidway <arguments>`; who waits for it asks."""
+        """Run `skidway <arguments>` without waiting for it."""
         self._spawn(name, module, arguments, self.log(name))
 
     def begin_once(self, name: str, *arguments: str) -> None:
@@ -83,7 +84,7 @@ class Supervisor:
         return process.returncode
 
     def ask(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a `skidway <arguments>` that only answers, to its end."""
+        """Run `skidway <arguments>` to its end; returns its status and output."""
         name = f"{arguments[0]} {arguments[1]}"
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             process = self._begin(name, "skidway.cli", arguments, out.fileno(), err.fileno())
@@ -98,7 +99,7 @@ class Supervisor:
         return subprocess.CompletedProcess(arguments, process.returncode, *said)
 
     def wait_for(self, ready: Callable[[], bool], what: str, within_s: float) -> None:
-        """Ask until it is so; ProgramFailed when it is not in time or a program ends meanwhile."""
+        """Ask until `ready`; ProgramFailed when it is not in time or a program ends meanwhile."""
         deadline = time.monotonic() + within_s
         while not ready():
             self.check()
@@ -123,7 +124,7 @@ class Supervisor:
         return ProgramFailed(f"{name} ended with status {status}: {said or self.log(name)}")
 
     def pid(self, name: str) -> int:
-        """Its process id, which is that of its session, too."""
+        """A program's process id, which is its session's too."""
         return self._running[name].pid
 
     def kill(self, name: str) -> None:
@@ -135,7 +136,7 @@ class Supervisor:
         self._bury(name)
 
     def stop(self, name: str) -> None:
-        """SIGTERM, wait, SIGKILL for what does not listen."""
+        """Send SIGTERM and wait; SIGKILL if it does not end."""
         process = self._running.get(name)
         if process is None:
             return
@@ -149,8 +150,8 @@ class Supervisor:
         self.kill(name)
 
     def close(self) -> None:
-        """Stop every program, the one that was first started last first: an agent whose broker is
-        gone would wait for it."""
+        """Stop every program, in reverse order of first starts: an agent whose broker is gone would
+        wait for it."""
         for name in sorted(self._running, key=lambda name: self._ranks[name], reverse=True):
             self.stop(name)
         for number, before in self._before.items():
@@ -219,7 +220,7 @@ def _start(
 
     def die_with_parent() -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it was killed before the kernel knew
+        if os.getppid() != parent:  # it was killed before the prctl
             os.kill(os.getpid(), signal.SIGKILL)
 
     return subprocess.Popen(

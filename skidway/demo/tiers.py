@@ -1,8 +1,8 @@
 """How full each tier is: what the live table shows, and the rates at the end. No I/O.
 
-Writer and agent count bytes, brokers and counter records, the loader rows; a tier that counts the
-one is shown in the other by the mean length of the lines written so far. What a tier holds more
-than was written are lines sent twice after a kill, which the loader drops.
+Writer and agent count bytes, brokers and counter records, the loader rows; the mean length of the
+lines written so far converts the one to the other. If a tier holds more than was written, the
+surplus is lines sent twice after a kill, which the loader drops.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MB: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """One tier at one moment. lines: that it holds; behind: lines written that it does not."""
+    """One tier at one moment. lines: how many it holds; behind: how many written ones it lacks."""
 
     tier: str
     lines: int
@@ -31,7 +31,7 @@ class Filled:
 
 @dataclass(slots=True)
 class Tiers:
-    """Takes samples and keeps those that rates are made of."""
+    """Takes samples, and keeps those that the rates need."""
 
     _samples: list[tuple[float, Mapping[str, float]]] = field(default_factory=list)
     _fastest: dict[str, float] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Tiers:
         settled_bytes: int,
         records: Mapping[str, int],
     ) -> list[Filled]:
-        """records: by tier behind the agent."""
+        """Takes a sample. records: by tier, for those behind the agent."""
         mean = written_bytes / written_lines if written_lines else 0.0
         lines = {
             WRITTEN: written_lines,

@@ -1,9 +1,9 @@
 """The default demo: a million lines move while agent, broker, counter and loader are killed.
 
-The writer goes on all the time. A load is begun with the first records; while Spark starts, the
-other three are killed one after the other, each when something is on its way through it; the loader
-is killed when it loads. A program is started again at once, and its kill is over when what it met
-is done: passed by the agent's checkpoint, counted, loaded.
+The writer goes on all the time. A load begins with the first records. While Spark starts, the other
+three are killed one after the other, each while something is on its way through it; the loader is
+killed while it loads. A killed program is started again at once, and its kill is over when the work
+that it met is done: passed by the agent's checkpoint, counted, loaded.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ PAUSE_S = 3.0
 """Between two kills, so that the table shows the first one made good."""
 MOMENT_S = 0.01
 LOOK_EVERY_S = 0.5
-"""How often it is looked how full the tiers are."""
+"""How often to look how full the tiers are."""
 TRIES = 3
-"""How often a program is killed until the kill meets something."""
+"""How often to kill a program at most, until a kill meets something."""
 TOPICS = tuple(writer.FORMATS)
 TIER_OF = {"agent": tiers.AGENT, "broker-dc1": tiers.BROKER, "count-dc1": tiers.COUNTED}
 TIER_OF["loader"] = tiers.ROWS
@@ -42,7 +42,7 @@ class Trial(Demo):
     """The demo with a writer, a table and kills."""
 
     def __init__(self, site: Site, display: Display, given: Sequence[str], lines: int) -> None:
-        """lines: that are written at least."""
+        """lines: how many are written at least."""
         super().__init__(site, display, given)
         self._lines = lines
         self._away: dict[str, str] = {}
@@ -56,7 +56,7 @@ class Trial(Demo):
     # --- steps ------------------------------------------------------------------------------------
 
     def fill(self) -> None:
-        """The writer, the first loads and the kills."""
+        """Runs the writer, the first loads and the kills."""
         written_before = _lines_of(writer.written(self.site.written))
         if written_before:
             self._note_rows(self._loaded())
@@ -83,7 +83,7 @@ class Trial(Demo):
         )
 
     def cut_off(self) -> None:
-        """Where only the writer has written, its files' sizes are known: the agent goes on."""
+        """If only the writer wrote the files, their sizes are known, and the agent goes on."""
         if all(source["topic"] in TOPICS for source in self.sources):
             self.outcome.sizes = {path: path.stat().st_size for path in self.tailed()}
         else:
@@ -120,7 +120,7 @@ class Trial(Demo):
     # --- kills ------------------------------------------------------------------------------------
 
     def _kill_all(self) -> None:
-        """Every kill, the loader's as soon as it loads."""
+        """Does every kill, the loader's as soon as it loads."""
         waiting = [self._kill_agent, self._kill_broker, self._kill_counter]
         loader_killed = False
         self._begin_load_to_kill()
@@ -141,7 +141,7 @@ class Trial(Demo):
             self.idle()
 
     def _begin_load_to_kill(self) -> None:
-        """A load that says how far it is: without --json."""
+        """Begins a load that says how far it is: one without --json."""
         config = str(self.site.config("loader"))
         self.supervisor.begin_once("loader", "load", "run", "--config", config)
 
@@ -207,7 +207,7 @@ class Trial(Demo):
         self._made_good(kills.of_loader(staged, committed, began, document["rows"], seconds))
 
     def _kill(self, name: str) -> float:
-        """When it was killed."""
+        """Kills a program; returns when."""
         pid = self.supervisor.pid(name)
         self.supervisor.kill(name)
         begin = time.monotonic()
@@ -232,7 +232,7 @@ class Trial(Demo):
         return sum(max(end - counted.get(tp, 0), 0) for tp, end in ends.items())
 
     def _is_loading(self) -> bool:
-        """Whether Spark has a load's slices in hand."""
+        """Whether Spark works on a load's slices."""
         return " slices" in self.supervisor.errors("loader").read_text(errors="replace")
 
     def _loaded(self) -> list[dict[str, Any]]:
@@ -241,14 +241,14 @@ class Trial(Demo):
         return [row for row in json.loads(done.stdout) if row["topic"].partition(".")[2] in TOPICS]
 
     def _note_rows(self, loaded: Sequence[Mapping[str, Any]]) -> None:
-        """What manifests hold now; the loads that end from now on are added."""
+        """Notes the rows that manifests hold now; loads that end from now on are added."""
         self._rows_before = sum(row["loaded"] for row in loaded)
         self._loads_before = len(self.outcome.loads)
 
     # --- waiting ----------------------------------------------------------------------------------
 
     def _until(self, ready: Callable[[], bool], what: str) -> None:
-        """Shows the state until it is so; ProgramFailed as the supervisor says."""
+        """Shows the state until `ready`; ProgramFailed as from `Supervisor.wait_for`."""
 
         def is_ready() -> bool:
             if ready():
@@ -259,7 +259,7 @@ class Trial(Demo):
         self.supervisor.wait_for(is_ready, what, WITHIN_S)
 
     def _moment(self, ready: Callable[[], bool]) -> None:
-        """Waits for a moment that is soon over; the longest wait is that of any step."""
+        """Waits for a moment that is soon over, at most as long as any step may take."""
         deadline = time.monotonic() + WITHIN_S
         while not ready():
             self.supervisor.check()

@@ -4,8 +4,8 @@
 
 FOLDER/<stream>/<stream>.log is appended to; when it is large enough it becomes <stream>.log.1, and
 what was <stream>.log.1 becomes .2, and so on, as logrotate does it. LINES are written evenly within
-SECONDS, then AFTERWARDS_PER_S until SIGTERM. Only whole lines are written; what a killed writer
-left of one is ended by the next writer and counted as torn, not as a line.
+SECONDS, then AFTERWARDS_PER_S until SIGTERM. Only whole lines are written; if a killed writer left
+part of one, the next writer ends it and counts it as torn, not as a line.
 
 FOLDER/written.json says, per stream and over all runs, how many lines, torn lines and bytes there
 are. It is counted anew from the files at every start.
@@ -31,7 +31,7 @@ EVERY_S: Final = 0.1
 LINES_AT_ONCE_MAX: Final = 30_000
 AFTERWARDS_PER_S: Final = 200
 GENERATIONS: Final = 6
-"""About so many files of each stream come of one run."""
+"""About this many files of each stream come from one run."""
 ROTATED_BYTES_MIN: Final = 65_536
 LINE_BYTES: Final = 95
 READ_BYTES: Final = 1 << 20
@@ -76,7 +76,7 @@ FORMATS: Final[Mapping[str, Callable[[int, datetime], str]]] = {
 
 @dataclass(slots=True)
 class Tally:
-    """What lies in the files of a stream."""
+    """What the files of a stream hold."""
 
     lines: int = 0
     torn: int = 0
@@ -100,7 +100,7 @@ class Stream:
         self._end_torn_line()
 
     def append(self, count: int, now: datetime) -> None:
-        """So many lines more."""
+        """Writes `count` more lines."""
         line, first = FORMATS[self._name], self.tally.lines
         data = "".join(f"{line(first + at, now)}\n" for at in range(count)).encode()
         self._write(data)
@@ -165,7 +165,7 @@ class Writer:
             stream.close()
 
     def write(self, until: int) -> None:
-        """What is missing until so many lines are written in this run."""
+        """Writes the lines that are missing until this run has written `until` of them."""
         now = datetime.now(UTC)
         missing = min(until - self._made, LINES_AT_ONCE_MAX)
         for at, stream in enumerate(self.streams.values()):
@@ -183,7 +183,7 @@ class Writer:
 
 
 def due(elapsed_s: float, lines: int, seconds: float) -> int:
-    """How many lines are to be written by then."""
+    """How many lines are due after `elapsed_s`."""
     if elapsed_s < seconds:
         return int(lines * elapsed_s / seconds)
     return lines + int((elapsed_s - seconds) * AFTERWARDS_PER_S)

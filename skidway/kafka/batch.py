@@ -16,11 +16,11 @@
           57     4  count                    of records
           61        records, compressed as one block
 
-Base offset and leader epoch can be stamped in place without touching the CRC: so brokers and
-mirrors treat the rest as opaque. This module imports neither numpy nor pyarrow; the records are
-the business of `skidway.kafka.columns`.
+Base offset and leader epoch can be stamped in place without touching the CRC, so brokers and
+mirrors treat the rest as opaque. This module imports neither numpy nor pyarrow; the records are the
+business of `skidway.kafka.columns`.
 
-Everything read here comes from outside: what is damaged raises `CorruptBatch`, never anything else.
+Everything read here comes from outside: damaged bytes raise `CorruptBatch`, never anything else.
 Source: KIP-98, and Kafka's message format documentation.
 """
 
@@ -130,7 +130,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def is_control(self) -> bool:
-        """Whether the batch holds transaction markers instead of records of people."""
+        """Whether the batch holds transaction markers instead of an application's records."""
         return bool(self.attributes & CONTROL)
 
     @property
@@ -156,14 +156,14 @@ def read_header(view: Readable, at: int = 0) -> BatchHeader:
 
 
 def unpack_header(view: Readable, at: int = 0) -> BatchHeader:
-    """What stands in 61 bytes that are there, believed or not; for those who check all of it."""
+    """The header in 61 bytes that are there, unchecked; for callers that check all of it."""
     return BatchHeader._make(HEADER.unpack_from(view, at))
 
 
 def headers(view: Readable) -> Iterator[tuple[int, BatchHeader]]:
     """Position and header of every whole batch, without a partial last one (Fetch cuts anywhere).
 
-    CorruptBatch when a header in front of that is damaged. The CRC is not checked; see `check`.
+    CorruptBatch when a header before that is damaged. The CRC is not checked; see `check`.
     """
     at, end = 0, len(view)
     while end - at >= HEADER_BYTES:
@@ -202,9 +202,9 @@ def stamp(buffer: bytearray | memoryview, at: int, base_offset: int, leader_epoc
 def stamp_append_time(
     buffer: bytearray | memoryview, at: int, header: BatchHeader, now_ms: int
 ) -> BatchHeader:
-    """Makes the time of appending that of every record (LogAppendTime), in place; the new header.
+    """Gives every record the time of appending (LogAppendTime), in place; returns the new header.
 
-    Type and time lie under the CRC, so this computes it again: one pass over the batch.
+    The CRC covers timestamp type and time, so this computes it again: one pass over the batch.
     """
     attributes = header.attributes | LOG_APPEND_TIME
     _INT16.pack_into(buffer, at + CRC_START, attributes)
@@ -224,7 +224,8 @@ def next_sequence(sequence: int, count: int) -> int:
 class EncodedBatch:
     """Records, encoded and compressed, that wait for a producer id and a sequence.
 
-    `body` is everything behind the header; timestamps in ms; `count` of records, at least one.
+    `body` is everything behind the header; timestamps in ms; `count` is the number of records, at
+    least one.
     """
 
     body: bytes
@@ -256,7 +257,7 @@ def seal_header(
     producer_epoch: int = -1,
     base_sequence: int = NO_SEQUENCE,
 ) -> bytes:
-    """The 61 bytes that `seal` puts in front of the body, for those who send both as pieces."""
+    """The 61 bytes that `seal` puts in front of the body, for callers that send both as pieces."""
     covered = _COVERED.pack(
         encoded.codec,
         encoded.count - 1,

@@ -71,7 +71,7 @@ def encode(
 
 
 def decode(raw: Readable, *, limit_bytes: int = DECOMPRESSED_BYTES_MAX) -> DecodedBatch:
-    """All records of one whole batch, of whatever producer. Nothing of `raw` is kept.
+    """All records of one whole batch, of any producer. Keeps no reference to `raw`.
 
     CorruptBatch when the batch is damaged or unpacks to more than `limit_bytes`.
     """
@@ -96,10 +96,11 @@ def decode_headers(
 
 
 def cuts(value_sizes: Int64s, limit_bytes: int) -> list[int]:
-    """Where to cut rows into batches: end indexes, the last one the number of rows.
+    """Where to cut rows into batches: end indexes, the last of them the number of rows.
 
     No batch of `encode`d rows between two cuts is above `limit_bytes` (header included, before
-    compression), except of a single row that is too large by itself. Add key sizes to value sizes.
+    compression), except a batch of one row that is too large by itself. Add key sizes to value
+    sizes.
     """
     room = limit_bytes - HEADER_BYTES
     ends = np.cumsum(np.maximum(value_sizes, 0) + RECORD_OVERHEAD_MAX)

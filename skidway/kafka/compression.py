@@ -6,7 +6,7 @@
     zstd     Zstandard frames; needs Produce version 7 and Fetch version 10
 
 Decompression is bounded: it never writes more than `limit_bytes`, whatever sizes the input claims,
-and does not touch memory in proportion to a claim. Damaged input raises `CorruptBatch`.
+and does not use memory in proportion to a claimed size. Damaged input raises `CorruptBatch`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from skidway.kafka.batch import Codec, CorruptBatch, Readable
 
 __all__ = ["DECOMPRESSED_BYTES_MAX", "Codec", "compress", "decompress"]
 
-# A batch of ours holds 0.9 MB before compression; other producers' are a few MB. Far above both.
+# Far above our batches (0.9 MB before compression) and those of other producers (a few MB).
 DECOMPRESSED_BYTES_MAX = 128 * 1024 * 1024
 
 _ZSTD_LEVEL = 1  # 4.3 M records/s; level 3 takes twice the time for a few percent
@@ -32,13 +32,13 @@ _XERIAL_BLOCK_BYTES = 32 * 1024  # snappy-java's default
 _SNAPPY_RATIO_MAX = 32  # a copy element makes 64 bytes of 3 at most
 _LZ4_RATIO_MAX = 256  # one more byte of length stands for 255 at most
 _GZIP_RATIO_MAX = 1040  # deflate's limit is 1032
-_BELIEVED_RATIO_MAX = 64  # above, memory is only reserved and taken as it is written
+_BELIEVED_RATIO_MAX = 64  # above it, memory is reserved, and used only as it is written
 _INT32 = struct.Struct(">i")
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 
 def compress(codec: Codec, data: Readable) -> bytes:
-    """The data as a batch of that codec carries it."""
+    """The data, compressed as in a batch of that codec."""
     if codec is Codec.ZSTD:
         return bytes(cramjam.zstd.compress(data, _ZSTD_LEVEL))
     if codec is Codec.LZ4:
@@ -76,7 +76,7 @@ def decompress(codec: Codec, data: Readable, limit_bytes: int = DECOMPRESSED_BYT
 
 
 def _decompress_zstd(data: Readable, limit_bytes: int) -> Readable:
-    """Into a buffer of the size that the first frame tells, or else like the others."""
+    """Into a buffer of the size that the first frame states, or else like the other codecs."""
     size = _zstd_content_size(data)
     if size is not None and size <= min(limit_bytes, _BELIEVED_RATIO_MAX * len(data)):
         buffer = bytearray(size)
@@ -84,12 +84,12 @@ def _decompress_zstd(data: Readable, limit_bytes: int) -> Readable:
             if cramjam.zstd.decompress_into(data, buffer) == size:
                 return buffer
         except cramjam.DecompressionError:
-            pass  # several frames, or damaged: the way below tells which
+            pass  # several frames, or damaged: the call below tells which
     return _decompress_reserved(cramjam.zstd, data, limit_bytes, limit_bytes)
 
 
 def _zstd_content_size(data: Readable) -> int | None:
-    """What the first frame says of its size, where it says anything (RFC 8878, section 3.1.1.1)."""
+    """The content size that the first frame states, or None (RFC 8878, section 3.1.1.1)."""
     if len(data) < 18 or bytes(data[:4]) != _ZSTD_MAGIC:
         return None
     descriptor = data[4]

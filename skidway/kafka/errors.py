@@ -179,7 +179,7 @@ class KafkaError(SkidwayError):
 class OffsetOutOfRange(KafkaError):
     """A fetch asked for an offset that the log does not hold.
 
-    Bounds that the peer did not tell are -1.
+    Bounds that the peer did not send are -1.
     """
 
     def __init__(
@@ -205,7 +205,7 @@ class ProtocolError(SkidwayError):
 
 
 class Truncated(ProtocolError):
-    """A field, array or structure ends behind the end of its message."""
+    """A field, array or structure runs past the end of its message."""
 
 
 class TrailingBytes(ProtocolError):
@@ -225,7 +225,7 @@ class UnknownApi(ProtocolError):
 
 
 class UnsupportedVersion(KafkaError):
-    """Client and broker have no version of an API in common, or a version cannot say it."""
+    """Client and broker have no version of an API in common, or a version cannot express it."""
 
     def __init__(self, text: str) -> None:
         super().__init__(ErrorCode.UNSUPPORTED_VERSION, text)

@@ -1,9 +1,9 @@
-"""The topic config `mirror.gaps`: offsets that a mirror could not have, as text.
+"""The topic config `mirror.gaps`: offsets that a mirror could not copy, as text.
 
 0:120-300:expired,2:0-17:expired        partition:first-end:reason; end is one past the last
 
-In ZooKeeper it is one value. Clients read no string above 32,767 bytes, so that brokers show a long
-one in parts, each whole gaps: `mirror.gaps`, `mirror.gaps.2`, `mirror.gaps.3`.
+In ZooKeeper it is one value. Clients read no string above 32,767 bytes, so brokers show a long
+value in parts, each of whole gaps: `mirror.gaps`, `mirror.gaps.2`, `mirror.gaps.3`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def encode(gaps: Iterable[Gap]) -> str:
 
 
 def shown(text: str, size_max: int) -> dict[str, str]:
-    """A config's value as configs whose values have at most so many bytes."""
+    """Splits the value into configs whose values have at most `size_max` bytes."""
     parts: list[str] = []
     size = size_max
     for gap in text.split(","):
@@ -53,7 +53,7 @@ def shown(text: str, size_max: int) -> dict[str, str]:
 
 
 def told(configs: Mapping[str, str]) -> str:
-    """The whole value, of configs as a broker shows them."""
+    """The whole value, joined from configs as a broker shows them."""
     parts = [configs.get(CONFIG, "")]
     while more := configs.get(f"{CONFIG}.{len(parts) + 1}"):
         parts.append(more)
@@ -106,10 +106,10 @@ def reason(gaps: Iterable[Gap], partition: int, first: int, end: int) -> str | N
 
 
 def named_by_mirrors(client: Client, topics: Sequence[str]) -> dict[str, list[Gap]]:
-    """The gaps that mirrors wrote down of these topics; none of a topic that is no mirror.
+    """The gaps that mirrors recorded for these topics; none for a topic that is no mirror.
 
-    A mirror writes a gap down before it copies anything behind it: whoever asks after having seen
-    an offset learns of every gap below it. Raises what the client raises.
+    A mirror writes a gap down before it copies anything behind it: a caller that asks after it has
+    seen an offset learns of every gap below it. Raises what the client raises.
     """
     configs = client.topic_configs(sorted(topics))
     return {name: _of_mirror(name, configs.get(name, {})) for name in topics}
@@ -120,7 +120,7 @@ def _of_mirror(topic: str, configs: Mapping[str, str]) -> list[Gap]:
     if not configs.get(CLUSTER_CONFIG) or not text:
         return []
     wrong = refusal(text)
-    if wrong is not None:  # what cannot be read names nothing
+    if wrong is not None:  # an unreadable value names no gap
         _log.error("gaps_unreadable", topic=topic, reason=f"{CONFIG} {wrong}")
         return []
     return decode(text)

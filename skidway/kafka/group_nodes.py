@@ -1,9 +1,9 @@
 """Where groups lie in ZooKeeper: Kafka 0.8's layout, for the broker and for our own consumers.
 
-    /consumers/G/ids/C         of consumers that coordinate through ZooKeeper themselves
+    /consumers/G/ids/C         registrations of consumers that coordinate through ZooKeeper
     /consumers/G/owners/T/P    what those consumers read
-    /consumers/G/offsets/T/P   the next offset to read, in decimal; with metadata or a leader epoch
-                               a JSON object behind it. The commit's time is the node's mtime.
+    /consumers/G/offsets/T/P   the next offset to read, in decimal; metadata or a leader epoch
+                               follow it as a JSON object. The commit's time is the node's mtime.
     /consumers/G/group         generation and members of a group that a broker coordinates
 
 A group's name may be any text; characters that a node's name cannot have are percent-encoded.
@@ -21,7 +21,7 @@ _OFFSET = re.compile(rb"\s*([0-9]{1,19})\s*(\{.*)?\Z", re.DOTALL)
 
 
 def group_path(group: str) -> str:
-    """Above all of a group."""
+    """The root of a group's nodes."""
     name = quote(group, safe="")
     return f"{CONSUMERS}/{name.replace('.', '%2E') if name in ('.', '..') else name}"
 
@@ -37,22 +37,22 @@ def record_path(group: str) -> str:
 
 
 def ids_path(group: str) -> str:
-    """Where consumers register that coordinate through ZooKeeper."""
+    """Where consumers that coordinate through ZooKeeper register."""
     return f"{group_path(group)}/ids"
 
 
 def owners_path(group: str) -> str:
-    """Above the owner nodes of all topics."""
+    """The parent of the owner nodes of all topics."""
     return f"{group_path(group)}/owners"
 
 
 def offsets_path(group: str) -> str:
-    """Above the offsets of all topics."""
+    """The parent of the offsets of all topics."""
     return f"{group_path(group)}/offsets"
 
 
 def topic_offsets_path(group: str, topic: str) -> str:
-    """Above the offsets of a topic."""
+    """The parent of the offsets of one topic."""
     return f"{offsets_path(group)}/{topic}"
 
 
@@ -62,6 +62,6 @@ def offset_path(group: str, tp: TopicPartition) -> str:
 
 
 def split_offset(data: bytes) -> tuple[int, bytes] | None:
-    """The offset of such a node, and the JSON behind it (empty where there is none)."""
+    """The offset in such a node, and the JSON behind it (empty where there is none)."""
     found = _OFFSET.match(data)
     return None if found is None else (int(found[1]), found[2] or b"")

@@ -1,4 +1,4 @@
-"""The `origin` header of a record: which bytes of which file, read by which agent, it came from.
+"""The `origin` header of a record: the agent, file and bytes that it came from.
 
 Header key `origin`, value 28 bytes, big-endian:
 
@@ -7,8 +7,8 @@ Header key `origin`, value 28 bytes, big-endian:
     first byte  u64   position in the file
     length      u32   bytes, line terminator included
 
-A re-sent line has the same origin as the first time; that is what makes repeats recognizable
-downstream (docs/delivery.md). A header with this key but another length is not ours: ignored.
+A line that is sent again has the same origin as the first time, so repeats are recognized
+downstream (docs/delivery.md). A header with this key but another length is not ours and is ignored.
 """
 
 from __future__ import annotations

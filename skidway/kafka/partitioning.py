@@ -1,7 +1,8 @@
-"""Which partition a key goes to: as Kafka's own clients do it, so that ours and theirs meet.
+"""The partition of a key, as Kafka's own clients choose it, so that ours and theirs agree.
 
-Twice on purpose, for one key and for a column of them, and held equal by a property test: a key of
-8 to 36 bytes takes 2 to 7 µs alone, 120 to 260 as a column of one, 0.1 to 0.3 in one of 10,000.
+Written twice on purpose, for one key and for a column of keys; a property test keeps both equal. A
+key of 8 to 36 bytes takes 2 to 7 µs alone, 120 to 260 as a column of one, 0.1 to 0.3 in one of
+10,000.
 
 Sources: Kafka's BuiltInPartitioner.partitionForKey and Utils.murmur2.
 """
@@ -29,7 +30,7 @@ def of_keys(keys: pa.BinaryArray, partitions: int) -> Int64s:
 
 
 def of_key(key: bytes, partitions: int) -> int:
-    """The partition of one key; the same as `of_keys`, without NumPy's cost of a call."""
+    """The partition of one key; the same as `of_keys`, without the cost of NumPy calls."""
     mask, factor = 0xFFFFFFFF, int(_FACTOR)
     whole = len(key) & ~3
     result = _SEED ^ len(key)

@@ -1,8 +1,8 @@
 """From a batch's records to columns.
 
-One loop per record follows the chain of lengths (each record's place depends on the one before);
-everything else is done for a whole batch at once. Only records whose headers are neither none nor
-exactly one `origin` are read one by one.
+One loop over the records follows the chain of lengths (each record's place depends on the one
+before); everything else is done for a whole batch at once. Only records with headers other than a
+single `origin` are read one by one.
 
 What is decoded comes from outside. Lengths are compared with what is there before anything is
 allocated; every record must fill exactly the bytes it claims; offset deltas must rise. Whatever
@@ -98,7 +98,7 @@ def _payload(raw: Readable, header: BatchHeader, limit_bytes: int) -> bytes | by
 
 
 def _record_ends(payload: bytes | bytearray, count: int) -> Int64s:
-    """Position behind every record: the one loop per record."""
+    """Position behind every record: the one loop over the records."""
     ends: list[int] = []
     found = ends.append
     at = 0
@@ -200,8 +200,8 @@ def _varints(data: Bytes, at: Int64s, bytes_max: int) -> tuple[Int64s, Int64s]:
 
 
 def cut(payload: Readable, at: Int64s, size: Int64s) -> pa.BinaryArray:
-    """Many slices of one buffer, copied out: bounds of slices and of what lies between them are
-    interleaved as an array's offsets, and every other element is taken."""
+    """Many slices of one buffer, copied out. The bounds of the slices and of the bytes between them
+    are interleaved as the offsets of one array, and every other element is taken."""
     count = len(at)
     if count == 0 or size.max() < 0:
         return pa.nulls(count, pa.binary())

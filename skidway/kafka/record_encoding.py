@@ -35,7 +35,7 @@ def check_columns(
     origins: Origins | None,
     keys: pa.BinaryArray | None,
 ) -> None:
-    """ValueError for what cannot be one batch."""
+    """Raises ValueError for columns that cannot be one batch."""
     count = len(values)
     if count == 0:
         raise ValueError("a batch needs at least one record")
@@ -111,7 +111,7 @@ def _varint_sizes(numbers: UInt64s) -> Int64s:
 
 
 def _varint_rows(columns: list[UInt64s | None]) -> pa.BinaryArray:
-    """Each row's varints behind each other; None stands for one zero byte."""
+    """Each row's varints one after the other; None stands for one zero byte."""
     count = next(len(column) for column in columns if column is not None)
     widths = [1 if c is None else max(-(-int(c.max()).bit_length() // 7), 1) for c in columns]
     matrix = np.zeros((count, sum(widths)), np.uint8)

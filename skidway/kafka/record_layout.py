@@ -4,7 +4,7 @@
              key length  key  value length  value  header count  headers
     header = key length  key  value length  value
 
-All numbers are zigzag varints but the attributes, one unused byte; length -1 stands for null.
+All numbers are zigzag varints except the attributes, one unused byte; length -1 stands for null.
 
 Source: KIP-98 (format of records), Kafka's message format documentation.
 """
@@ -32,7 +32,7 @@ RECORD_OVERHEAD_MAX = 64
 VARINT_BYTES_MAX = 5
 VARLONG_BYTES_MAX = 10
 
-# header count 1, key length 6, key, value length 28: what stands before every origin of ours
+# header count 1, key length 6, key, value length 28: the bytes before every origin of ours
 ORIGIN_HEAD = b"\x02\x0c" + origin.ORIGIN_HEADER + b"\x38"
 ORIGIN = np.dtype(
     [("head", "S9"), ("agent", ">i8"), ("file", ">i8"), ("first", ">i8"), ("length", ">u4")]

@@ -2,7 +2,7 @@
 
 A mirror topic (`dc1.hdfs-logs`) says so in its topic configs (mirror.source.cluster,
 mirror.source.cluster.id, mirror.source.topic, mirror.source.topic.id); any other topic is its own
-source. Marks, counts and manifests carry the source with both ids, so that a topic made again is
+source. Marks, counts and manifests carry the source with both ids, so that a recreated topic is
 another topic.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from skidway.kafka.client import Client
 
 CLUSTER_NAME: Final = "cluster.name"
-"""The broker config by which our brokers tell the name of their cluster; Apache Kafka has none."""
+"""The broker config in which our brokers name their cluster; Apache Kafka has none."""
 
 DEFAULT_CLUSTER: Final = "main"
 """Name of a cluster that nobody has named."""
@@ -29,7 +29,7 @@ CLUSTER_CONFIG = "mirror.source.cluster"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """topic_id: 32 hexadecimal digits; cluster_id and topic_id are empty where not known."""
+    """A topic of a cluster. topic_id is 32 hexadecimal digits; an unknown id is empty."""
 
     cluster: str
     cluster_id: str
@@ -38,7 +38,7 @@ class Source:
 
 
 def check_cluster_name(name: str | None) -> None:
-    """ConfigurationRefused unless a name of a cluster can be told from the topic behind it."""
+    """ConfigurationRefused if a cluster name is empty or has a dot: it precedes a topic's name."""
     if name is not None and (not name or "." in name):
         raise ConfigurationRefused(f"cluster.name: {name!r} must be a name without a dot")
 
@@ -46,9 +46,9 @@ def check_cluster_name(name: str | None) -> None:
 def cluster_name_of(broker_configs: Mapping[str, str], configured: str | None) -> str:
     """The name of the cluster whose brokers have these configs (delivery.md, 1).
 
-    Everybody has to call it the same, or counts and announcements never meet; so the brokers' own
-    word holds, and `configured` is for Apache Kafka, which has none. Raises ConfigurationRefused
-    where both are there and differ.
+    All programs have to use one name, or counts and announcements never meet; so the brokers' own
+    name wins, and `configured` is for Apache Kafka, which has none. Raises ConfigurationRefused if
+    both are there and differ.
     """
     own = broker_configs.get(CLUSTER_NAME)
     if own is not None and configured is not None and own != configured:
@@ -60,7 +60,7 @@ def cluster_name_of(broker_configs: Mapping[str, str], configured: str | None) -
 
 
 def sources_of(client: Client, topics: Sequence[str], cluster_name: str) -> dict[str, Source]:
-    """The source of each of these topics that exists. `cluster_name`: of the client's cluster."""
+    """The source of each of these topics that exists. `cluster_name` names the client's cluster."""
     cluster = client.metadata(sorted(topics))
     existing = {name: topic for name, topic in cluster.topics.items() if topic.partitions}
     configs = client.topic_configs(sorted(existing))

@@ -1,6 +1,6 @@
-"""Messages into batches: a batch is ready when it is full, has waited long enough, or in a flush.
+"""Gathers messages into batches: a batch is ready when full, after `linger.ms`, or in a flush.
 
-Pure: no I/O, no clock, no lock; the producer's lock stands around it.
+Pure: no I/O, no clock, no lock; the producer's lock guards it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from skidway.kafka.types import TopicPartition
 from skidway.producer.sending import Sending
 
 AHEAD = 1_000
-"""Messages that are looked at together, whether all of them fit."""
+"""How many messages are tried at once, whether all of them fit."""
 
 
 class Messages(NamedTuple):
-    """Records to be, with one key each, or none at all, and one timestamp (ms)."""
+    """Messages to send, with a key each or none at all, and one timestamp (ms)."""
 
     keys: Sequence[bytes | None] | None
     values: Sequence[bytes | None]
@@ -38,7 +38,7 @@ class Messages(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """Messages behind each other that belong to one sending, from its index `first` on."""
+    """Consecutive messages that belong to one sending, from its index `first` on."""
 
     sending: Sending
     first: int
@@ -66,7 +66,7 @@ class PendingBatch:
     def extend(
         self, messages: Messages, start: int, end: int, size_bytes: int, sending: Sending
     ) -> None:
-        """Messages `start` to `end` of a sending, all of so many bytes."""
+        """Adds messages `start` to `end` of a sending, `size_bytes` in all."""
         keys, count = messages.keys, end - start
         self._runs.append(_Run(sending, start, len(self.values), count))
         self.keys += [None] * count if keys is None else keys[start:end]
@@ -100,7 +100,7 @@ class PendingBatch:
         return part
 
     def delivered(self, base_offset: int) -> list[Sending]:
-        """The broker has it; returns the sendings that are complete with it."""
+        """The broker has the batch; returns the sendings that it completes."""
         return [
             run.sending
             for run in self._runs
@@ -113,7 +113,7 @@ class PendingBatch:
         ]
 
     def failed(self, error: Exception) -> list[Sending]:
-        """It will not be delivered; returns the sendings that are complete with it."""
+        """The batch will not be delivered; returns the sendings that it completes."""
         return [run.sending for run in self._runs if run.sending.failed(run.length, error)]
 
 
@@ -126,12 +126,12 @@ class Accumulator:
         self._full: deque[PendingBatch] = deque()
 
     def room(self, tp: TopicPartition, limit_bytes: int) -> int:
-        """Bytes that the batch which has been begun takes still; 0 where there is none."""
+        """How many bytes the open batch still takes; 0 if none is open."""
         batch = self._open.get(tp)
         return 0 if batch is None else max(limit_bytes - batch.size_bytes, 0)
 
     def begin(self, tp: TopicPartition, now: float) -> None:
-        """Begins a batch; the one before it is full."""
+        """Begins a batch; the previous one counts as full."""
         before = self._open.pop(tp, None)
         if before is not None:
             self._full.append(before)
@@ -146,7 +146,7 @@ class Accumulator:
         size_bytes: int,
         sending: Sending,
     ) -> None:
-        """Messages `start` to `end` of a sending, of so many bytes, join the batch begun."""
+        """Adds messages `start` to `end` of a sending, `size_bytes` in all, to the open batch."""
         self._open[tp].extend(messages, start, end, size_bytes, sending)
 
     def take(self, now: float, *, everything: bool = False) -> Iterator[PendingBatch]:
@@ -167,12 +167,12 @@ class Accumulator:
         return float("inf") if first is None else first.opened_at + self._linger_s
 
     def drain(self) -> list[PendingBatch]:
-        """All of them, never to be sent."""
+        """Takes out all batches, which are never sent."""
         return list(self.take(0.0, everything=True))
 
 
 def as_many(sizes: list[int], start: int, end: int, room: int) -> tuple[int, int]:
-    """How far messages fit, at least one; and their bytes. Looks no further than that by much."""
+    """The end of the messages that fit, at least one, and their bytes. Looks little further."""
     stop, used = start, 0
     while stop < end:
         ahead = min(stop + AHEAD, end)

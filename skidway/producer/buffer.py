@@ -1,7 +1,7 @@
-"""Messages that were taken and are not delivered: bounded, in batches, with a future each.
+"""Messages accepted and not yet delivered: bounded, in batches, with a future for each send.
 
-One lock orders all threads: those that send, and the sender's own, for which this is where batches
-come from (`sender.Batches`).
+One lock orders all threads: those that send, and the sender's own, which takes its batches from
+here (`sender.Batches`).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from skidway.producer.settings import ProducerSettings
 
 
 class Buffer:
-    """Filled by any thread, emptied by the sender's; `wake` tells that one of something to do."""
+    """Any thread fills it, the sender's empties it; `wake` wakes that one for work."""
 
     def __init__(self, settings: ProducerSettings, clock: Clock, wake: Callable[[], None]) -> None:
         self.end: BaseException | None = None
-        """Why nothing is taken any more."""
+        """Why no more messages are accepted."""
         self._settings = settings
         self._clock = clock
         self._wake = wake
@@ -44,7 +44,7 @@ class Buffer:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of messages that are not delivered, keys and an allowance for each included."""
+        """Bytes of undelivered messages, including keys and an allowance for each."""
         return self._buffered_bytes
 
     def queue(
@@ -56,7 +56,7 @@ class Buffer:
         *,
         single: bool,
     ) -> Future[Any]:
-        """Takes messages, as soon as there is room for each. BufferFull after max_block_ms."""
+        """Accepts messages, each as soon as there is room. BufferFull after max_block_ms."""
         sizes, count = messages.sizes(), len(messages.values)
         with self._changed:
             sending = Sending(next(self._numbers), count, single=single)
@@ -80,7 +80,7 @@ class Buffer:
             return sending.future
 
     def flush(self, timeout_s: float) -> tuple[bool, int]:
-        """Waits for all that was taken before; whether that is done, and how many are left."""
+        """Waits for all earlier sends; returns whether they are done, and how many are left."""
         with self._changed:
             last = next(reversed(self._sendings), -1)
             self._flushing += 1
@@ -92,18 +92,18 @@ class Buffer:
             return done, len(self._sendings) + self._abandoned
 
     def require_open(self) -> None:
-        """SkidwayError where nothing is taken any more."""
+        """SkidwayError if no more messages are accepted."""
         if self.end is not None:
             raise SkidwayError(f"the producer has ended: {self.end}")
 
     def close(self, why: BaseException) -> None:
-        """Takes nothing more; who waits for room is told."""
+        """Accepts nothing more; threads that wait for room get the error."""
         with self._changed:
             self.end = self.end or why
             self._changed.notify_all()
 
     def abandon(self, why: str) -> None:
-        """Nobody may wait for ever for what will never be told."""
+        """Fails all sends that are left, so that nobody waits for them for ever."""
         with self._changed:
             left, self._sendings = list(self._sendings.values()), {}
             self._abandoned += len(left)
@@ -149,7 +149,7 @@ class Buffer:
     def _batch(
         self, topic: str, known: KnownTopic, partition: int | None, size_bytes: int
     ) -> tuple[TopicPartition, int]:
-        """A batch that takes at least one message of a size, and how many bytes it takes."""
+        """A batch with room for a message of `size_bytes`, and how many bytes it takes."""
         limit, accumulator = known.limit_bytes, self._accumulator
         chosen = self._sticky.present(topic) if partition is None else partition
         if chosen is not None:
@@ -176,13 +176,13 @@ class Buffer:
 
         if not has_room() and not self._wait_for(has_room):
             raise BufferFull(
-                f"{most} bytes of messages wait to be acknowledged, for "
-                f"{self._settings.max_block_ms} ms now"
+                f"{most} bytes of messages wait to be acknowledged; no room came free "
+                f"within {self._settings.max_block_ms} ms"
             )
         self.require_open()
 
     def _wait_for(self, has_room: Callable[[], bool]) -> bool:
-        """Whatever linger says, all that is there goes: nothing else makes room."""
+        """Sends all batches in spite of `linger.ms`, because nothing else makes room."""
         self._flushing += 1
         self._wake()
         try:

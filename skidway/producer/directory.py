@@ -1,7 +1,7 @@
 """Topics as the producer knows them: partitions, and how large a batch may be.
 
-Asked on the thread of whoever sends, over a connection of its own: the sender's must not wait. One
-asks at a time, the others wait for what it learns, each for as long as it may (`max.block.ms`).
+The thread that sends asks, over a separate connection, because the sender's must not wait. One
+thread asks at a time; the others wait for what it learns, each at most `max.block.ms`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LOOK_AGAIN_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class KnownTopic:
-    """A topic; `available` partitions have a leader, or are all where none has."""
+    """A topic; `available` partitions have a leader, or are all of them if none has."""
 
     partitions: int
     available: tuple[int, ...]
@@ -28,7 +28,7 @@ class KnownTopic:
 
 
 class Directory:
-    """What is known; for several threads."""
+    """The topics that are known; for several threads."""
 
     def __init__(self, client: Client, *, batch_size: int, age_max_s: float, clock: Clock) -> None:
         """Owns the client from now on."""
@@ -41,11 +41,11 @@ class Directory:
         self._closed = False
 
     def topic(self, name: str, timeout_s: float, partition: int = 0) -> KnownTopic:
-        """A topic. KafkaError where there is none after so long, Unreachable where nobody tells.
+        """A topic. KafkaError if there is none after `timeout_s`, Unreachable if no broker answers.
 
-        A `partition` that it did not have may have been added: it is asked for again. What is known
-        and only old is asked for once, by one thread, and counts on where nobody answers: a broker
-        that is away holds nobody back who knows where to send.
+        A `partition` that it did not have may have been added, so the topic is asked for again. A
+        topic that is merely old is asked for once, by one thread, and stays valid if nobody
+        answers: a broker that is away must not hold up a thread that knows where to send.
         """
         known = self._topics.get(name)
         now = self._clock.monotonic()
@@ -60,20 +60,20 @@ class Directory:
             return known  # old, but better than none
 
     def close(self) -> None:
-        """Closes the connection; does not wait for who asks now: that one closes it then."""
+        """Closes the connection without waiting; a thread that is asking closes it afterwards."""
         self._closed = True
         if self._lock.acquire(blocking=False):
             self._release()
 
     def _learn(self, name: str, before: KnownTopic | None, until: float) -> KnownTopic:
-        """Asks, or has what another thread has learned meanwhile."""
+        """Asks, or returns what another thread has learned meanwhile."""
         if not self._lock.acquire(timeout=max(until - self._clock.monotonic(), 0.0)):
-            raise Unreachable(f"no broker has told anything of topic {name} in time")
+            raise Unreachable(f"no broker has answered about topic {name} in time")
         try:
             known = self._topics.get(name)
             return self._ask(name, until) if known is None or known is before else known
         except SkidwayError:
-            if before is not None:  # nobody else asks in vain as well, until it is old again
+            if before is not None:  # so that no other thread asks in vain until it is old again
                 self._topics[name] = replace(before, asked_at=self._clock.monotonic())
             raise
         finally:
@@ -105,7 +105,7 @@ class Directory:
         return found
 
     def _look(self, name: str) -> Topic:
-        """The topic as it is now. KafkaError where there is none yet, BrokerUnreachable."""
+        """The topic as it is now. KafkaError if there is none yet; BrokerUnreachable."""
         topic = self._client.metadata([name]).topics.get(name)
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error
         if topic is None or code is not ErrorCode.NONE or not topic.partitions:
@@ -113,7 +113,7 @@ class Directory:
         return topic
 
     def _max_message_bytes(self, name: str) -> int:
-        """Where the broker does not tell it, a batch that is too large is halved later."""
+        """If the broker does not tell it, a batch that is too large is halved later."""
         try:
             text = self._client.topic_configs([name])[name].get("max.message.bytes", "")
         except (KafkaError, Unreachable):

@@ -25,7 +25,7 @@ Partitioner = Callable[[bytes | None, bytes | None, int], int]
 """From key, value and the number of partitions to a partition."""
 
 Segment = tuple[int | None, int, int]
-"""A partition (None: any), and the messages from an index to another that go there."""
+"""A partition (None: any), and the indexes from and to which messages go there."""
 
 
 def segments(
@@ -36,7 +36,7 @@ def segments(
     partition: int | None,
     partitioner: Partitioner | None,
 ) -> list[Segment]:
-    """Where the messages go, those behind each other that go to the same partition together."""
+    """Where the messages go; consecutive ones to the same partition are one segment."""
     if partition is not None and not 0 <= partition < count:
         raise UsageError(f"topic {topic} has the partitions 0 to {count - 1} only")
     if partition is not None or (partitioner is None and keys.count(None) == len(keys)):
@@ -57,7 +57,7 @@ def segments(
 
 
 def own_choice(partitioner: Partitioner, key: bytes | None, value: bytes | None, count: int) -> int:
-    """What the function says. UsageError where there is no such partition."""
+    """The partition that the function chooses. UsageError if there is no such partition."""
     partition = partitioner(key, value, count)
     if not 0 <= partition < count:
         raise UsageError(f"the partitioner chose {partition} of {count} partitions")
@@ -65,7 +65,7 @@ def own_choice(partitioner: Partitioner, key: bytes | None, value: bytes | None,
 
 
 def by_key(keys: Sequence[bytes | None], count: int) -> list[int | None]:
-    """The partition of each key among so many; None where there is no key."""
+    """The partition of each key, out of `count`; None where there is no key."""
     if len(keys) < COLUMN_LEAST:
         return [None if key is None else of_key(key, count) for key in keys]
     present = [key for key in keys if key is not None]
@@ -74,7 +74,7 @@ def by_key(keys: Sequence[bytes | None], count: int) -> list[int | None]:
 
 
 class StickyPartitions:
-    """The partition of messages without key, per topic, until the next batch begins."""
+    """The partition for messages without a key, per topic, until the next batch begins."""
 
     def __init__(self, choose: Callable[[Sequence[int]], int]) -> None:
         """`choose` takes one at random; injected so that tests can repeat a run."""
@@ -86,6 +86,6 @@ class StickyPartitions:
         return self._present.get(topic)
 
     def next(self, topic: str, available: Sequence[int]) -> int:
-        """Another one: a batch begins."""
+        """Chooses another one, because a batch begins."""
         partition = self._present[topic] = self._choose(available)
         return partition

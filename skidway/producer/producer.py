@@ -89,15 +89,15 @@ class Producer:
         partitioner: Partitioner | None = None,
         timestamp_ms: int | None = None,
     ) -> Future[Any]:
-        """Queues one message, or a set of messages; the future tells where they are, or why not.
+        """Queues one message, or a set of messages; the future gives where they are, or the error.
 
         A message goes to `partition` if given, where `partitioner` says if given, else by its key
         as Kafka does, else to any partition. `key`: of all messages, or one for each.
         `timestamp_ms`: now, if not given.
 
         Waits while the buffer is full; BufferFull after max_block_ms. KafkaError for a topic or
-        partition that does not exist, Unreachable where no broker tells of it, both after
-        max_block_ms as well. UsageError for what is no message.
+        partition that does not exist, Unreachable if no broker answers, both also after
+        max_block_ms. UsageError for what is no message.
         """
         self._buffer.require_open()
         single = messages is None or isinstance(messages, bytes | bytearray | memoryview)
@@ -125,7 +125,7 @@ class Producer:
             raise Unreachable(f"{left} sends not acknowledged after {timeout_ms} ms: {trouble}")
 
     def close(self, timeout_ms: int | None = None) -> None:
-        """Flushes, and ends; what is not delivered by then is failed. Raises as `flush` does."""
+        """Flushes, and ends; sends that are not delivered by then fail. Raises as `flush` does."""
         try:
             if not self._closed:
                 self.flush(timeout_ms)
@@ -144,7 +144,7 @@ class Producer:
         self.close()
 
     def _shut(self) -> None:
-        """Ends the thread; what is not delivered is failed."""
+        """Ends the thread; sends that are not delivered fail."""
         with self._closing:
             if self._closed:
                 return
@@ -178,7 +178,7 @@ class Producer:
 
 _UNBOUNDED = 1 << 62
 ASKED_LEAST_MS = 100
-"""How long a broker has for an answer about a topic, however short `max.block.ms` is."""
+"""How long a broker has at least to answer about a topic, however short `max.block.ms` is."""
 TIMESTAMP_MAX_MS = (1 << 62) - 1
 """Within a batch the differences of timestamps are 64-bit numbers."""
 
@@ -199,7 +199,7 @@ def _keys_of(key: Any, count: int) -> Sequence[bytes | None]:
 
 
 def _time(timestamp_ms: int) -> int:
-    """Checked here, since the thread that encodes has everybody's messages."""
+    """Checked here, because an error on the encoding thread would fail everybody's messages."""
     if isinstance(timestamp_ms, int) and -1 <= timestamp_ms <= TIMESTAMP_MAX_MS:
         return timestamp_ms
     raise UsageError(f"timestamp_ms is a whole number of milliseconds, not {timestamp_ms!r:.50}")

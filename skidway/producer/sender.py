@@ -1,4 +1,4 @@
-"""The thread that has the connections: takes batches that are ready, sends them, tells of them."""
+"""The thread that has the connections: takes ready batches, sends them, reports on them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _log = log.get(__name__)
 
 
 class Batches(Protocol):
-    """Where batches come from, and who is told what became of them; for another thread."""
+    """The source of batches, which is also told their outcome; called on another thread."""
 
     def ready(self) -> Iterable[PendingBatch]:
         """Takes out what is ready."""
@@ -59,7 +59,7 @@ class Outgoing:
         return self._producer.troubles
 
     def turn(self, timeout_s: float, wake: int) -> None:
-        """Sends what is ready, and takes what has come within a time."""
+        """Sends what is ready, and takes the deliveries that come within `timeout_s`."""
         for batch in self._batches.ready():
             self._send(batch)
         for delivery in self._producer.poll(math.ceil(max(timeout_s, 0.0) * 1000), wake):
@@ -97,7 +97,7 @@ class Sender:
         self._connect = connect
         self._batches = batches
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        # A flush behind the end must not write to a descriptor that is another's by then.
+        # A flush after the end must not write to a descriptor that is another's by then.
         self._wake_lock = threading.Lock()
         self._stopping = False
         self._ended = threading.Event()
@@ -106,7 +106,7 @@ class Sender:
         self._thread.start()
 
     def wake(self) -> None:
-        """Something is ready; from any thread. Nothing once it is stopped."""
+        """Wakes the thread: something is ready. For any thread; does nothing once stopped."""
         with self._wake_lock:
             if self._wake >= 0:
                 os.eventfd_write(self._wake, 1)

@@ -1,4 +1,4 @@
-"""What became of the messages of one `send`."""
+"""The result of one `send`: where its messages are, or its error."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class RecordMetadata(NamedTuple):
-    """Where a message is. `offset` is -1 where the broker does not tell it (acks 0, or a repeat
-    that it had already); `timestamp` in ms.
+    """Where a message is. `offset` is -1 if the broker does not return it (acks 0, or a repeat that
+    it already had); `timestamp` in ms.
     """
 
     topic: str
@@ -24,7 +24,7 @@ class RecordMetadata(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Messages behind each other in one batch; `first` is the index of the first in its sending."""
+    """Consecutive messages in one batch; `first` is the index of the first in its sending."""
 
     first: int
     tp: TopicPartition
@@ -32,13 +32,13 @@ class _Piece(NamedTuple):
     timestamps: Sequence[int]
 
     def metadata(self, index: int) -> RecordMetadata:
-        """Of the message `index` of the piece."""
+        """The metadata of message `index` of the piece."""
         offset = self.base_offset + index if self.base_offset >= 0 else -1
         return RecordMetadata(self.tp.topic, self.tp.partition, offset, self.timestamps[index])
 
 
 class SetMetadata(Sequence[RecordMetadata]):
-    """Where each message of a set is, in their order; made when asked for, as few ever ask."""
+    """Where each message of a set is, in order; made on demand, because few callers ask."""
 
     __slots__ = ("_ends", "_pieces")
 
@@ -58,7 +58,7 @@ class SetMetadata(Sequence[RecordMetadata]):
     def __getitem__(self, index: int | slice) -> RecordMetadata | list[RecordMetadata]:
         if isinstance(index, slice):
             return [self[each] for each in range(*index.indices(len(self)))]
-        at = range(len(self))[index]  # IndexError, and from the end
+        at = range(len(self))[index]  # raises IndexError; negative indexes count from the end
         piece = self._pieces[bisect_right(self._ends, at)]
         return piece.metadata(at - piece.first)
 
@@ -72,17 +72,17 @@ class SetMetadata(Sequence[RecordMetadata]):
 
 
 class Sending:
-    """The messages of one call, which may lie in several batches; its future ends with the last.
+    """The messages of one call, perhaps in several batches; its future is done with the last.
 
-    One message: the future's result is its RecordMetadata; several: SetMetadata. The first error is
-    the future's, once every message has been delivered or refused. Several threads may tell of its
-    parts: the one that tells of the last ends it.
+    The future's result is RecordMetadata for a single message, SetMetadata for a set; or it raises
+    the first error, once every message has been delivered or refused. Several threads may report
+    its parts: the one that reports the last part ends it.
     """
 
     __slots__ = ("_error", "_found", "_left", "_lock", "_single", "future", "number")
 
     def __init__(self, number: int, count: int, *, single: bool) -> None:
-        """`number`: of this sending among those of its producer."""
+        """`number`: numbers the sendings of one producer."""
         self.number = number
         self.future: Future[Any] = Future()
         self._found: list[_Piece] = []
@@ -96,20 +96,20 @@ class Sending:
     def delivered(
         self, first: int, tp: TopicPartition, base_offset: int, timestamps: list[int]
     ) -> bool:
-        """Messages from index `first` on are at these offsets. True where these were the last."""
+        """Messages from index `first` on begin at `base_offset`. True if these are the last."""
         self._found.append(_Piece(first, tp, base_offset, timestamps))
         return self._less(len(timestamps))
 
     def failed(self, count: int, error: Exception) -> bool:
-        """So many messages will not be delivered. True where these were the last."""
+        """`count` messages will not be delivered. True if they were the last."""
         return self._less(count, error)
 
     def abandon(self, error: Exception) -> None:
-        """Nobody will tell of what is left of it."""
+        """Fails the messages that are left: nobody will report on them."""
         self._less(None, error)
 
     def _less(self, count: int | None, error: Exception | None = None) -> bool:
-        """So many fewer are left, or none at all. True where these were the last."""
+        """Subtracts `count` messages, or all that are left. True if they were the last."""
         with self._lock:
             gone = self._left if count is None else min(count, self._left)
             self._left -= gone
@@ -121,7 +121,7 @@ class Sending:
 
     def _end(self) -> None:
         if not self.future.set_running_or_notify_cancel():
-            return  # the caller does not want to know any more
+            return  # the caller has cancelled it
         if self._error is not None:
             self.future.set_exception(self._error)
         else:

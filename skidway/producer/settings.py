@@ -34,11 +34,12 @@ class ProducerOptions(TypedDict, total=False):
 class ProducerSettings:
     """What a `Producer` takes beside its address; times in ms, sizes in bytes.
 
-    acks: "all" (what stays after any crash), 1 (written by the leader), 0 (sent; order and arrival
+    acks: "all" (survives any crash), 1 (written by the leader), 0 (sent; order and arrival
       are not kept, and enable_idempotence must be False).
-    batch_size: of a batch before compression; never above the topic's max.message.bytes.
+    batch_size: largest batch before compression; never above the topic's max.message.bytes.
     linger_ms: how long a message waits for others to fill its batch.
-    buffer_memory, max_block_ms: `send` waits so long while more than so much is not delivered.
+    buffer_memory, max_block_ms: while more than `buffer_memory` bytes of messages are not
+      delivered, `send` waits, at most `max_block_ms`.
     delivery_timeout_ms: how long `flush` and `close` wait. Batches themselves never expire.
     """
 
@@ -56,7 +57,7 @@ class ProducerSettings:
     delivery_timeout_ms: int = 120_000
 
     def __post_init__(self) -> None:
-        """UsageError for what makes no sense."""
+        """UsageError for values that make no sense."""
         if str(self.acks) not in _ACKS:
             raise UsageError("acks must be 'all', 1 or 0")
         if self.compression_type.upper() not in Codec.__members__:

@@ -11,13 +11,12 @@
 
 Sources, the later one wins: the defaults of the class, one YAML file, `--set KEY=VALUE`. Keys are
 flat or nested alike at any depth (`log.dirs: x` is `log: {dirs: x}`, `parser.type: raw` is
-`parser: {type: raw}`). What is wrong with any of it is one sentence (ConfigurationRefused) that
-names file, line and key, and for an unknown key the nearest known one. Nothing here reads the
-environment.
+`parser: {type: raw}`). Any mistake raises ConfigurationRefused with one sentence that names file,
+line and key, and for an unknown key the nearest known one. Nothing here reads the environment.
 
 The YAML is read as a tree of scalars with their lines, not as Python objects: the type of the
-setting decides what a scalar means, so that a cluster called `no` or a password `0123` stays what
-was written. Types: bool, int, float, str, Path, Literal, list of these (also given as one
+setting decides what a scalar means, so a cluster called `no` or a password `0123` stays as it was
+written. Types: bool, int, float, str, Path, Literal, list of these (also given as one
 comma-separated scalar, as in Kafka), settings classes, list of settings classes, dict[str, str],
 and each of them `| None`. A method `check(self)` is called after loading, in nested settings too,
 and may raise ConfigurationRefused about combinations.
@@ -75,8 +74,8 @@ def peek(
     program: str | None = None,
     directory: Path = DEFAULT_DIRECTORY,
 ) -> str | None:
-    """One scalar as it is written, whatever the other keys are worth; None if it is not there, or
-    is in nothing that can be read. For telling somebody that a configuration was refused."""
+    """One scalar as it is written, even if other keys are refused; None if it is missing, or if its
+    source cannot be read. Used to report that a configuration was refused."""
     found = None
     path = _path(config, program, directory)
     if path is not None:

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def build(cls: type[T], tree: Tree, *, where: str, path: str = "") -> T:
-    """Makes an instance; `where` names the file that lacks a key. Raises ConfigurationRefused."""
+    """Makes an instance; `where` names the file of a missing key. Raises ConfigurationRefused."""
     values: dict[str, Any] = {}
     for key, spec in specs(cls).items():
         if key in tree:
@@ -112,7 +112,7 @@ def _scalar(shape: Shape, given: Node | Tree, path: str) -> Any:
 
 
 def _parsed(kind: type[Any], text: str) -> Any:
-    """The value, or None if the text is none of that kind."""
+    """The value, or None if the text is not of that kind."""
     try:
         if kind is bool:
             low = text.lower()

@@ -31,7 +31,7 @@ class SettingDoc:
 
 
 def documented(cls: type[Any], prefix: str = "") -> list[SettingDoc]:
-    """Every setting of a class, nested ones behind theirs."""
+    """Every setting of a class; those of a section follow it."""
     docs: list[SettingDoc] = []
     for key, spec in specs(cls).items():
         section = _section_of(spec.shape)
@@ -46,9 +46,9 @@ def documented(cls: type[Any], prefix: str = "") -> list[SettingDoc]:
 
 
 def example(cls: type[Any], *, title: str = "", active: bool = False) -> str:
-    """An example file: required settings stand there, the others as comments with their defaults.
+    """An example file: required settings are active, the others are comments with their defaults.
 
-    With `active` the defaults stand there too: such a file loads to the defaults.
+    With `active` the defaults are active too: loading such a file gives the defaults.
     """
     head = [f"# {line}".rstrip() for line in textwrap.wrap(title, COMMENT_COLUMNS)]
     return "\n".join([*head, *([""] if head else []), *_lines(cls, active)]) + "\n"

@@ -14,9 +14,9 @@ Tree = dict[str, Any]
 
 
 def gather(cls: type[Any], section: Section, path: str = "") -> Tree:
-    """Sorts what is written under the keys of a class. Raises ConfigurationRefused on unknown ones.
+    """Sorts entries under the keys of a class. Raises ConfigurationRefused for unknown keys.
 
-    `path` is where the section stands in the whole file ("sources[0]."), for the sentence.
+    `path` is the section's place in the whole file ("sources[0]."), for the error's sentence.
     """
     tree: Tree = {}
     for key, node in section.entries:
@@ -35,7 +35,7 @@ def merge(tree: Tree, over: Tree) -> None:
 
 
 def keys(cls: type[Any]) -> list[str]:
-    """Every key that may be written, those of nested sections behind theirs with a dot."""
+    """Every key that may be written; those of a section follow its own, behind a dot."""
     found: list[str] = []
     for key, spec in specs(cls).items():
         found.append(key)
@@ -65,7 +65,7 @@ def _place(cls: type[Any], name: str, at: str, node: Node, tree: Tree, path: str
 
 
 def _place_texts(cls: type[Any], spec: Spec, at: str, node: Node, tree: Tree, path: str) -> None:
-    """Texts whose key begins other keys, too (`roster`, `roster.file`): those are no texts."""
+    """A dict[str, str] whose key begins other keys (`roster`, `roster.file`): it lacks those."""
     if not isinstance(node, Section):
         _set(spec, at, node, tree, path)
         return

@@ -1,7 +1,7 @@
 """Text to tree: YAML files and `--set KEY=VALUE` as scalars, items and sections with their place.
 
-No types are guessed here. Every part knows where it stands ("agent.yml, line 3") so that a later
-refusal can say it.
+No types are guessed here. Every node knows its place ("agent.yml, line 3"), so that a later refusal
+can name it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from skidway.errors import ConfigurationRefused
 
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 FILE_BYTES_MAX = 16 << 20
-"""Larger is not a configuration but a mistake (a log file given as --config)."""
+"""A larger file is not a configuration but a mistake (a log file given as --config)."""
 
 
 @dataclass(frozen=True, slots=True)

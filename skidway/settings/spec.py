@@ -39,7 +39,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A type, taken apart: `type` is the scalar's or the section's class, `item` that of a list."""
+    """A type, taken apart: `type` is a scalar's or section's class, `item` a list's items."""
 
     kind: Kind
     type: Any = str
@@ -62,7 +62,7 @@ class Spec:
     example: Any
 
 
-# Seven arguments: what may be said of a setting, each by its name.
+# Seven arguments: everything that a setting can declare.
 def setting(
     key: str,
     default: Any = REQUIRED,

@@ -1,4 +1,4 @@
-"""The systemd units of our programs, as files beside this page: the one source of them.
+"""The systemd units of our programs, as files beside this module: their only source.
 
 `skidway unit show` prints them; the Ansible roles, the Debian package and the snippet install what
 the installed version prints, so a unit always belongs to its program's version. They are static:
@@ -8,18 +8,19 @@ What they have in common:
 
 - ExecStart is /opt/skidway/current/<program>/bin/skidway: a link per program to a version.
 - `Type=notify` (skidway.systemd): "started" means that the program can do its work.
-- `Restart=on-failure`, but not after 65 or 78: a refused state or configuration needs a person, and
-  the unit is failed, where one sees it, in place of failing again and again. For the same reason
-  there is no ExecStartPre: systemd knows no exit status of one that would keep it from a restart.
-  `run` itself refuses first of all what `validate` refuses.
-- What a timer starts (the load, the recount) is `Type=oneshot` without a restart: one that ends
-  with any status but 0 is a failed unit until a later one is good.
+- `Restart=on-failure`, but not after 65 or 78: a refused state or configuration needs a person. The
+  unit stays failed, where one sees it, instead of failing again and again. For the same reason
+  there is no ExecStartPre: none of its exit statuses would keep systemd from a restart. `run`
+  itself first refuses what `validate` refuses.
+- Units that a timer starts (the load, the recount) are `Type=oneshot` without a restart: after any
+  status but 0 the unit stays failed until a later run succeeds.
 - `KillMode=mixed`: only our process gets SIGTERM and stops its children (JVM, Spark's workers).
-- A user of its own, state in /var/lib/skidway/<program>, which is also where it runs (crash files
-  of a JVM); everything else read-only or out of sight. Exposure by `systemd-analyze security` is at
-  most 1.5. A JVM compiles at run time: only those units lack MemoryDenyWriteExecute.
-- LimitNOFILE sets both limits: programs that would raise theirs find nothing to do; the filter of
-  system calls would refuse it (@resources).
+- Each program has its own user, and its state in /var/lib/skidway/<program>, which is also its
+  working directory (crash files of a JVM); everything else is read-only or hidden. Exposure by
+  `systemd-analyze security` is at most 1.5. Units with a JVM lack MemoryDenyWriteExecute, because
+  a JVM compiles at run time.
+- LimitNOFILE sets both limits, so a program that raises its own has nothing to do; the system call
+  filter would refuse it (@resources).
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ def names() -> list[str]:
 
 
 def text(unit: str) -> str:
-    """A unit's file. `unit` is its name, or in short: agent, audit-count@, loader.timer.
+    """The text of a unit's file. `unit` is its name, or short: agent, audit-count@, loader.timer.
 
-    Raises UsageError for one that there is not.
+    Raises UsageError for an unknown unit.
     """
     name = unit if unit.startswith(PREFIX) else f"{PREFIX}{unit}"
     name = name if name.endswith(SUFFIXES) else f"{name}.service"
@@ -51,6 +52,6 @@ def text(unit: str) -> str:
 
 
 def description(unit: str) -> str:
-    """What the unit says it is."""
+    """The unit's Description."""
     lines = text(unit).splitlines()
     return next(line for line in lines if line.startswith("Description=")).partition("=")[2]

@@ -7,19 +7,19 @@
     I/O         network                           non-blocking sockets for any loop
     drivers     waiting, client, producer, fetcher    blocking, on the caller's thread
                 pump                              the fetcher's requests and answers
-                following                             inside of somebody else's loop
+                following                             inside another loop, such as a broker's
 
 The decisions know no socket and no clock: bytes and times come in as values, requests, deliveries
 and deadlines go out as values. There are no threads, no asyncio, no callbacks: answers are put into
-inboxes, and whoever owns the state takes them out. Neither NumPy nor Arrow is imported; records are
+inboxes, and the owner of the state takes them out. Neither NumPy nor Arrow is imported; records are
 made and read by `skidway.kafka.columns`.
 
-Its producer takes batches that are made already, for our own programs. Applications have another,
-of messages: `skidway.producer`.
+Its producer takes finished batches, for our own programs. Applications use `skidway.producer`,
+which takes messages.
 
 Bounds: bytes buffered by a producer, requests open per leader, bytes of a response, calls per
-connection, topics known, waits between attempts. What is retriable is tried again, with waits from
-50 ms to 1 s; producers never give up a batch, everything else gives up after the request timeout.
+connection, topics known, waits between attempts. Retriable errors are retried, with waits from 50
+ms to 1 s; producers never give up a batch, everything else gives up after the request timeout.
 """
 
 from skidway.kafka.client.client import Client

@@ -10,7 +10,7 @@ _JITTER = 0.2
 
 
 class Backoff:
-    """Waits that double from 50 ms to 1 s, each 20 % more or less, so that clients do not meet.
+    """Waits that double from 50 ms to 1 s, with 20 % jitter, so that clients do not retry together.
 
     `random` gives numbers in 0..1; it is injected so that tests can repeat a run.
     """

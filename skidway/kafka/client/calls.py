@@ -15,7 +15,7 @@ Buffer = bytes | bytearray | memoryview
 
 
 class Call(Protocol):
-    """One request: how to write it in a version, and how to read what answers it."""
+    """One request: how to write it in a version, and how to read its response."""
 
     @property
     def api(self) -> ApiKey:
@@ -32,7 +32,7 @@ class Call(Protocol):
         ...
 
     def read(self, body: memoryview, version: int) -> Any:
-        """The response. ProtocolError when the body is none."""
+        """The response. ProtocolError if the body is not one."""
         ...
 
 

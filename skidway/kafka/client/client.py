@@ -35,14 +35,14 @@ from skidway.kafka.types import TopicPartition
 _RETRY_WAIT_S = 0.05
 
 
-# More than 25 methods: one for each question to a cluster, and the loop that waits for answers.
+# More than 25 methods: one for each request to a cluster, and the loop that waits for answers.
 class Client:
     """Brokers of one cluster. Connects when it is first used; not for several threads at once.
 
-    Whatever asks and gets no answer from any broker within the request timeout raises
-    `BrokerUnreachable`; an answer that is an error raises `KafkaError`, unless the method returns
-    errors per topic. Producers and fetchers made with a client share its connections' loop: while
-    one of them waits, the others' bytes flow.
+    A request that no broker answers within the request timeout raises `BrokerUnreachable`; an
+    answer that is an error raises `KafkaError`, unless the method returns errors per topic.
+    Producers and fetchers made with a client share its connections' loop: while one of them waits,
+    the others' bytes flow.
     """
 
     def __init__(
@@ -54,10 +54,10 @@ class Client:
         refused_timeout_ms: int | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """`bootstrap`: host:port, several separated by commas. UsageError when it is none.
+        """`bootstrap`: host:port, several separated by commas. UsageError if it is malformed.
 
-        refused_timeout_ms: how long addresses are tried that refuse to connect, until the first
-        answer has come; for people who wait. None: as long as anything else.
+        refused_timeout_ms: how long addresses that refuse to connect are tried before the first
+        answer; for people who wait. None: as long as for any other failure.
         """
         self.bootstrap = bootstrap
         self.request_timeout_ms = request_timeout_ms
@@ -86,7 +86,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Closes every connection; what was not answered will not be."""
+        """Closes every connection; open requests stay unanswered."""
         if not self._closed:
             self._closed = True
             self._network.close()
@@ -124,12 +124,12 @@ class Client:
     def list_offsets_now(
         self, times: Mapping[TopicPartition, int]
     ) -> tuple[dict[TopicPartition, ListedOffset], dict[TopicPartition, KafkaError]]:
-        """The same without patience: what leaders say at once, and why others do not."""
+        """The same without retries: what leaders answer at once, and the errors of the others."""
         found: dict[TopicPartition, ListedOffset] = {}
         return found, self._list_offsets_once(times, found)
 
     def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Has the cluster keep where a group without members is. KafkaError if it does not."""
+        """Commits offsets of a group without members. KafkaError if the cluster refuses them."""
         deadline = self.clock.monotonic() + self.request_timeout_ms / 1000
         backoff = Backoff(self.random)
         while True:
@@ -141,7 +141,7 @@ class Client:
             self.pause(backoff.next_s())
 
     def create_topics(self, topics: Sequence[NewTopic]) -> requests.Results:
-        """Makes topics; returns the error of each, or None. At once on the controller."""
+        """Makes topics; returns the error of each, or None. The controller has them at once."""
         call = requests.create_topics_call(topics, self.request_timeout_ms)
         return self._ask_controller(call, requests.created_topics)
 
@@ -153,7 +153,7 @@ class Client:
     def create_partitions(
         self, counts: Mapping[str, int], *, validate_only: bool = False
     ) -> requests.Results:
-        """Gives topics more partitions, that many in all; returns the error of each, or None.
+        """Gives topics more partitions, `counts` in all; returns the error of each, or None.
 
         UnsupportedVersion where the broker cannot do it.
         """
@@ -170,7 +170,7 @@ class Client:
         return requests.described_configs(self._ask(call, self._any_address))
 
     def config_entries(self, topic: str) -> list[ConfigEntry]:
-        """Every setting of a topic, and who says so. KafkaError when it does not exist."""
+        """Every setting of a topic, and its source. KafkaError when it does not exist."""
         call = requests.describe_configs_call(ResourceType.TOPIC, [topic])
         return requests.config_entries(self._ask(call, self._any_address))[topic]
 
@@ -203,7 +203,7 @@ class Client:
     # for producers and fetchers of this package
 
     def wait(self, timeout_s: float, wake: Sequence[int] = ()) -> bool:
-        """Moves bytes until something happens, at most so long; True when a `wake` is readable."""
+        """Moves bytes until something happens, or time is up; True if a `wake` is readable."""
         now = self.clock.monotonic()
         delivered_count = self.session.delivered_count
         self._network.turn(now)
@@ -225,7 +225,7 @@ class Client:
         self._network.turn(self.clock.monotonic())
 
     def pause(self, seconds: float) -> None:
-        """Lets others' bytes flow for a while."""
+        """Waits for a while, and lets others' bytes flow."""
         until = self.clock.monotonic() + seconds
         while (left_s := until - self.clock.monotonic()) > 0:
             self.wait(left_s)
@@ -274,7 +274,7 @@ class Client:
     def _ask_controller(
         self, call: Call, results: Callable[[Any], requests.Results]
     ) -> requests.Results:
-        """Asks the controller, and the next one where it has moved meanwhile."""
+        """Asks the controller; asks the next one if it has moved meanwhile."""
         deadline = self.clock.monotonic() + self.request_timeout_ms / 1000
         backoff = Backoff(self.random)
         while True:

@@ -61,7 +61,7 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One partition; leader -1 where there is none, leader epoch -1 where it is not told."""
+    """One partition; leader -1 where there is none, leader epoch -1 where it is unknown."""
 
     index: int
     leader: int
@@ -72,7 +72,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic; partitions in the order of their indexes. `topic_id` None where not told."""
+    """A topic; partitions in the order of their indexes. `topic_id` is None where unknown."""
 
     name: str
     topic_id: uuid.UUID | None
@@ -90,7 +90,7 @@ class Cluster:
     topics: Mapping[str, Topic]
 
     def leader(self, tp: TopicPartition) -> Address | None:
-        """Where the leader of a partition listens, if there is one that is known."""
+        """Where the leader of a partition listens; None if that is unknown."""
         topic = self.topics.get(tp.topic)
         if topic is None or not 0 <= tp.partition < len(topic.partitions):
             return None
@@ -110,7 +110,7 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
-    """One setting of a topic or broker: its value, and who says so."""
+    """One setting of a topic or broker: its value, and where that comes from."""
 
     name: str
     value: str | None
@@ -120,7 +120,7 @@ class ConfigEntry:
 
 @dataclass(frozen=True, slots=True)
 class ConfigChanges:
-    """Changes of a topic's settings; what is not named stays. Appending is for lists."""
+    """Changes to a topic's settings; others stay. `append` and `subtract` are for lists."""
 
     set: Mapping[str, str] = field(default_factory=dict)
     delete: Sequence[str] = ()
@@ -130,7 +130,7 @@ class ConfigChanges:
 
 @dataclass(frozen=True, slots=True)
 class LogDir:
-    """A log directory of a broker; bytes -1 where not told. error: NONE while it is in use."""
+    """A log directory of a broker; bytes are -1 where unknown. error: NONE while it is in use."""
 
     path: str
     error: ErrorCode
@@ -142,7 +142,7 @@ class LogDir:
 class ListedOffset(NamedTuple):
     """The offset found for a time, its record's timestamp in ms, the epoch of its leader.
 
-    No record at or after the time: offset -1. Timestamp and epoch are -1 where not told.
+    The offset is -1 if no record is at or after the time; timestamp and epoch are -1 where unknown.
     """
 
     offset: int
@@ -151,7 +151,7 @@ class ListedOffset(NamedTuple):
 
 
 def cluster_of(response: MetadataResponse) -> Cluster:
-    """The answer as values."""
+    """A Metadata response as values."""
     return Cluster(
         response.cluster_id,
         response.controller_id,
@@ -161,7 +161,7 @@ def cluster_of(response: MetadataResponse) -> Cluster:
 
 
 def _topic(name: str, topic: MetadataResponseTopic) -> Topic:
-    """A topic whose partitions are not 0, 1, 2 ... is not usable, and kept as having none."""
+    """A topic whose partitions are not 0, 1, 2 ... is not usable; it gets no partitions."""
     rows = sorted(topic.partitions, key=lambda row: row.partition_index)
     if [row.partition_index for row in rows] != list(range(len(rows))):
         rows = []
@@ -190,7 +190,7 @@ def code_of(number: int) -> ErrorCode:
 def parse_bootstrap(servers: str) -> tuple[Address, ...]:
     """Addresses of `host:port,host:port`; the port may be left out, IPv6 stands in brackets.
 
-    UsageError names the part that is no address.
+    Raises UsageError, which names the part that is no address.
     """
     addresses = tuple(_address(part.strip()) for part in servers.split(",") if part.strip())
     if not addresses:

@@ -4,8 +4,8 @@
 
 Rules: responses come in the order of the requests, and a response that is not the oldest request's
 ends the connection. Every request has a deadline; one that passes ends the connection too, because
-nothing behind it can be answered any more. Who ends it (`Session`) drops this object with all that
-is in it: whatever an old connection still delivers has nobody to go to.
+no later request can be answered any more. `Session` ends a connection by dropping this object with
+all that is in it, so nothing that an old connection still delivers reaches a caller.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from skidway.kafka.protocol.frames import FrameReader, peek_correlation_id, resp
 
 SOFTWARE = "skidway"
 SOFTWARE_VERSION = "1"  # of this client's conversation, not of a release
-# A connection that is open takes the broker's word for a response's length up to here; beyond,
-# memory grows as bytes arrive.
+# Up to here, memory for a response is allocated for its length alone; beyond, it grows as bytes
+# arrive.
 EAGER_BYTES = 16 * 1024 * 1024
 _API_VERSIONS = 3
 _CORRELATION_END = 1 << 31
@@ -119,13 +119,13 @@ class Connection:
         return bool(self._out)
 
     def outgoing(self) -> list[memoryview]:
-        """The next pieces to send, a number that sendmsg takes."""
+        """The next pieces to send, as many as sendmsg takes."""
         if len(self._out) <= _SEND_PIECES_MAX:
             return list(self._out)
         return [self._out[i] for i in range(_SEND_PIECES_MAX)]
 
     def sent(self, count: int) -> None:
-        """That many bytes of `outgoing` are gone."""
+        """`count` bytes of `outgoing` were sent."""
         self._written_bytes += count
         while count:
             piece = self._out[0]
@@ -144,7 +144,7 @@ class Connection:
         return self._reader.space()
 
     def received(self, count: int) -> None:
-        """That many bytes were received into `space`. ProtocolError ends the connection."""
+        """Takes `count` bytes received into `space`. A ProtocolError ends the connection."""
         for frame in self._reader.received(count):
             self._take(frame)
 
@@ -162,7 +162,7 @@ class Connection:
     def _take(self, frame: memoryview) -> None:
         if not self._sent:
             raise ProtocolError("a response that nobody asked for")
-        sent = self._sent[0]  # stays there should its response not be readable
+        sent = self._sent[0]  # stays there if its response cannot be read
         if peek_correlation_id(frame) != sent.correlation_id:
             raise ProtocolError("a response to another request than the oldest")
         body = response_body(frame, sent.call.api, sent.version)

@@ -1,4 +1,4 @@
-"""What a producer tells its owner."""
+"""What a producer reports to its owner."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from skidway.kafka.types import TopicPartition
 class Delivery(NamedTuple):
     """What became of one batch.
 
-    `base_offset` is -1 where the broker did not tell it (acks 0, DUPLICATE_SEQUENCE_NUMBER), and
+    `base_offset` is -1 where the broker did not send it (acks 0, DUPLICATE_SEQUENCE_NUMBER), and
     where there is an error. `error`: the broker refused this batch for good, or `Drained`.
-    `attempts`: how often it was sent. A refused batch may have arrived by any but the last, a
-    drained one by any.
+    `attempts`: how often it was sent. A refused batch may have arrived with any attempt but the
+    last, a drained one with any.
     """
 
     token: object

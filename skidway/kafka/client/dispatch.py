@@ -1,7 +1,7 @@
-"""The producer's decisions: many partitions' batches, put together to requests to their leaders.
+"""The producer's decisions: puts batches of many partitions into requests to their leaders.
 
-Pure: `plan` says which requests to send now, `answered` and `lost` take what became of them,
-`deliveries` is what the owner is told. Who drives it does the I/O and fetches producer ids.
+Pure: `plan` says which requests to send now, `answered` and `lost` take their outcomes,
+`deliveries` reports to the owner. The driver does the I/O and fetches producer ids.
 
 A request holds at most one batch of a partition; at most `max_in_flight` requests are open to a
 leader. Partitions take turns.
@@ -67,7 +67,7 @@ class Dispatch:
         self.buffered_bytes = 0
         self.pending_count = 0
         self.has_stale_leaders = False
-        self.is_stalled = False  # somebody waits for a leader or a link, at the last plan
+        self.is_stalled = False  # at the last plan a partition waited for a leader or link
 
     @property
     def has_room(self) -> bool:
@@ -113,7 +113,7 @@ class Dispatch:
     def answered(
         self, request_id: int, results: Iterable[ProduceResult], now: float, wall_ms: int
     ) -> None:
-        """A response; a batch that it leaves out is sent again."""
+        """Takes a response; a batch that it leaves out is sent again."""
         opened = self._closed(request_id)
         for result in results:
             tp = TopicPartition(result.topic, result.partition)
@@ -151,7 +151,7 @@ class Dispatch:
         return any(self._outboxes[tp].wants_identity for tp in self._active)
 
     def identified(self, producer_id: int, epoch: int) -> None:
-        """A producer id that has never been used before."""
+        """Takes a producer id that has never been used before."""
         generation = 1 if self._identity is None else self._identity.generation + 1
         self._identity = Identity(producer_id, epoch, generation)
 
@@ -174,7 +174,7 @@ class Dispatch:
     def _places(
         self, leader: Leaders, usable: Callable[[Address], bool]
     ) -> dict[Address, list[Outbox]]:
-        """Active partitions by their leader, where that can be reached."""
+        """Active partitions by their leader, if it can be reached."""
         places: dict[Address, list[Outbox]] = {}
         self.is_stalled = False
         for tp in self._active:

@@ -45,7 +45,7 @@ class Fetcher:
         return self._fetching.high_watermarks
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
-        """Reads a partition from an offset on (anew, or as one more)."""
+        """Reads a partition from an offset on, whether it was read before or not."""
         self._fetching.seek(tp, offset)
         self._client.picture.want(tp.topic)
 
@@ -54,11 +54,12 @@ class Fetcher:
         self._fetching.remove(tp)
 
     def poll(self, timeout_ms: int, *wake: int) -> list[Fetched]:
-        """What has come; waits at most so long for something. Positions move behind it.
+        """The batches that have come; waits at most `timeout_ms` for some. Positions move behind
+        them.
 
         Returns early when one of the descriptors `wake` is readable. Raises OffsetOutOfRange,
-        CorruptBatch or KafkaError once for a partition that cannot go on; it stands still until it
-        is sought or removed, the others go on.
+        CorruptBatch or KafkaError once for a partition that cannot go on; it is not read until
+        `seek` or `remove`, the others go on.
         """
         clock, client = self._client.clock, self._client
         until = clock.monotonic() + timeout_ms / 1000

@@ -1,13 +1,13 @@
-"""The fetcher's decisions: where each partition's reading stands, and what to ask of whom.
+"""The fetcher's decisions: each partition's position, and what to fetch from which leader.
 
-Pure: `plan` says which fetches to send now, `answered` and `lost` take what became of them, `take`
-gives the batches to the owner. One fetch is open to a leader at a time, and none while batches from
-it wait to be taken: so what is held is at most one response per leader. Partitions take turns at
-the front of the requests, because a broker fills a response from the front.
+Pure: `plan` says which fetches to send now, `answered` and `lost` take their outcomes, `take` gives
+the batches to the owner. One fetch is open to a leader at a time, and none while batches from it
+wait to be taken, so at most one response per leader is held. Partitions take turns at the front of
+the requests, because a broker fills a response from the front.
 
 Batches come whole, from the one that contains the position on; a partial last one is dropped and
 fetched again. The next position is behind the last whole batch: nothing is skipped, nothing comes
-twice. Gaps between batches (compaction) are the log's.
+twice. Gaps between batches come from the log (compaction).
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ from skidway.kafka.types import TopicPartition
 PARTITIONS_AT_ONCE = 100
 REST_S_A_PARTITION = 25e-6
 REST_S_MAX = 0.1
-"""A fetch names all partitions of a leader. With more than some, the next one waits a little unless
-there is much to fetch, or each small batch would cost both sides a look at all partitions."""
+"""A fetch names all partitions of a leader. If these are many and there is little to fetch, the
+next fetch waits a little: otherwise both sides would look at all partitions for each small
+batch."""
 RESPONSE_BYTES_MAX = 128 * 1024 * 1024  # a single batch above max_bytes is asked for up to here
 
 Leaders = Callable[[TopicPartition], Address | None]
 Place = tuple[Address, int]
-"""One connection: its address, and how many to that address had ended before it."""
+"""One connection: its address, and how many to that address ended before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ class Fetching:
         self._interruptions: dict[TopicPartition, str] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
         self.has_stale_leaders = False
-        self.is_stalled = False  # somebody waits for a leader or a link, at the last plan
+        self.is_stalled = False  # at the last plan a partition waited for a leader or link
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
@@ -162,8 +163,8 @@ class Fetching:
     def answered(
         self, request_id: int, answer: FetchAnswer, now: float, place: Place | None = None
     ) -> None:
-        """A response, and on which connection it came; partitions that were moved or removed
-        meanwhile are passed over.
+        """Takes a response, and the connection on which it came; partitions that were sought or
+        removed meanwhile are skipped.
         """
         opened = self._open.pop(request_id)
         self._rest(opened.address, answer, now)
@@ -194,10 +195,11 @@ class Fetching:
         return found
 
     def take_error(self) -> tuple[TopicPartition, SkidwayError] | None:
-        """What stopped a partition, each once; after `take`, so that errors come in their place.
+        """What stopped a partition, each error once. Call it after `take`, so that errors come in
+        order.
 
-        `OffsetOutOfRange`, `CorruptBatch`, or `KafkaError` with a code that no waiting changes. The
-        partition stands still until it is sought or removed.
+        `OffsetOutOfRange`, `CorruptBatch`, or `KafkaError` with a code that waiting does not
+        change. The partition is not read until `seek` or `remove`.
         """
         while self._errors:
             tp, generation, error = self._errors.popleft()
@@ -207,13 +209,13 @@ class Fetching:
         return None
 
     def interrupt(self, why: str) -> None:
-        """Whatever was fetched before, what comes next is not known to continue it."""
+        """Interrupts all readings: what comes next may not continue what was fetched before."""
         for tp in self._readings:
             self._interrupt(tp, why)
 
     def take_interruptions(self) -> dict[TopicPartition, str]:
-        """The partitions whose reading was interrupted, each with the last reason; it goes on by
-        itself. For whoever has to look again at what lies below before going on.
+        """The partitions whose reading was interrupted, each with the last reason; reading goes on
+        by itself. For a caller that must first check again what lies below.
         """
         found, self._interruptions = self._interruptions, {}
         return found
@@ -328,8 +330,8 @@ class Fetching:
 def whole_batches(records: memoryview, position: int) -> tuple[list[memoryview], int]:
     """The whole batches that reach a position, and the position behind them.
 
-    CorruptBatch when the first of them is damaged or offsets do not rise; what stands whole before
-    the damage is given, and the damage is found next time.
+    CorruptBatch when the first of them is damaged or offsets do not rise; whole batches before the
+    damage are returned, and the next call finds the damage.
     """
     found: list[memoryview] = []
     end = position

@@ -1,8 +1,8 @@
-"""A client inside of somebody else's loop: for mirrors, which live in a broker's.
+"""A client inside another loop: for mirrors, which run in a broker's loop.
 
-Nothing here waits, given a resolver that does not where brokers have names instead of addresses.
-The loop gives a `Watcher` on its own epoll, hands over what that reports, and calls `turn` after it
-and at `next_deadline`::
+Nothing here waits, provided that the resolver does not wait for brokers' names. The loop gives a
+`Watcher` on its own epoll, passes on what that reports, and calls `turn` after it and at
+`next_deadline`::
 
     source = LoopClient("dc1:9092", watcher, clock=clock)       # opens nothing yet
     ticket = source.ask(metadata_call(None))                    # any request, to any broker
@@ -46,11 +46,11 @@ from skidway.kafka.client.session import Channel, Disconnected, Inbox, Session
 from skidway.kafka.types import TopicPartition
 
 STOOD_STILL_S = 5.0
-"""A loop with a fetch under way turns more often than this, whatever comes."""
+"""A loop with an open fetch always turns more often than this."""
 
 
 class Turn(NamedTuple):
-    """What has happened since the turn before."""
+    """What has happened since the last turn."""
 
     fetched: list[Fetched]
     stopped: list[tuple[TopicPartition, SkidwayError]]
@@ -102,17 +102,17 @@ class LoopClient:
 
     @property
     def cluster(self) -> Cluster:
-        """The picture of the cluster for the partitions that are read."""
+        """What is known of the cluster, for the partitions that are read."""
         return self._picture.cluster
 
     @property
     def last_failure(self) -> str:
-        """Why a connection ended or did not come about, most recently; for people."""
+        """Why the last connection that failed ended or could not be made; for people."""
         return self._session.last_failure
 
     @property
     def failure_count(self) -> int:
-        """How many connections have ended or not come about: a change is an interruption."""
+        """How many connections have ended or could not be made: a change is an interruption."""
         return self._session.failure_count
 
     @property
@@ -135,7 +135,7 @@ class LoopClient:
         return self._fetching.positions
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
-        """Reads a partition from an offset on (anew, or as one more)."""
+        """Reads a partition from an offset on, whether it was read before or not."""
         self._fetching.seek(tp, offset)
         self._picture.want(tp.topic)
         self._read.setdefault(tp.topic, set()).add(tp.partition)
@@ -150,7 +150,7 @@ class LoopClient:
             self._picture.unwant(tp.topic)
 
     def ask(self, call: Call, address: Address | None = None) -> int:
-        """Sends a request to a broker, any that can be reached by default; returns its ticket.
+        """Sends a request to a broker, by default to any that can be reached; returns its ticket.
 
         Its answer comes with a later turn: a response, or an error (`Disconnected`: ask again).
         """
@@ -191,7 +191,7 @@ class LoopClient:
 
     @property
     def has_news(self) -> bool:
-        """Whether a turn has something to do at once: cheap, whatever is read."""
+        """Whether a turn has something to do at once; cheap, however much is read."""
         return bool(
             self._session.delivered_count != self._seen_count
             or self._inbox
@@ -201,7 +201,7 @@ class LoopClient:
 
     @property
     def next_deadline(self) -> float | None:
-        """When the next turn is due though nothing has come (monotonic seconds)."""
+        """When the next turn is due even if nothing has come (monotonic seconds)."""
         if self.has_news:
             return self._clock.monotonic()
         times = (self._session.next_deadline, self._pump.next_deadline(self._clock.monotonic()))
@@ -212,10 +212,10 @@ class LoopClient:
         self._network.close()
 
     def _now(self) -> float:
-        """Monotonic seconds; a long time since the last call is an interruption of everything.
+        """Monotonic seconds; interrupts all readings if the last call was long ago.
 
-        The loop, or the whole machine, stood still: answers that lie there were given before that,
-        and what is fetched next may be another topic of the same name.
+        The loop, or the whole machine, stood still: answers that wait here are from before, and the
+        next fetch may read another topic of the same name.
         """
         now = self._clock.monotonic()
         if now - self._called_at > STOOD_STILL_S:

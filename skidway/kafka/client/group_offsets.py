@@ -1,7 +1,7 @@
-"""Offsets of a group that has no members: where somebody is who assigns partitions to himself.
+"""Offsets of a group without members, for a reader that assigns partitions to itself.
 
-Brokers keep them like any group's, so that their retention, and people, can see how far a reader
-is. Two requests: who coordinates the group, and, to that one, the offsets.
+Brokers keep them like any group's, so that retention and people can see how far a reader is. It
+takes two requests: find the group's coordinator, then send it the offsets.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def find_coordinator_call(group: str) -> MessageCall:
 
 
 def coordinator(response: FindCoordinatorResponse) -> Address:
-    """Who it is. KafkaError if nobody does now."""
+    """The coordinator's address. KafkaError if there is none now."""
     if response.error_code:
         raise error_for(response.error_code, response.error_message)
     return Address(response.host, response.port)

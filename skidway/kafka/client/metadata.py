@@ -1,8 +1,8 @@
-"""Who leads which partition, as far as this client has been told.
+"""Which broker leads which partition, as far as this client knows.
 
-Kept for the topics that somebody uses; asked for again when a leader is missing or an answer shows
-that the picture is stale, at most every backoff, and every five minutes anyway. Never creates a
-topic. No I/O: `advance` submits through the session, time comes in.
+It covers the topics in use. It asks again when a leader is missing or an answer shows that it is
+stale, at most once per backoff, and every five minutes anyway. Never creates a topic. No I/O:
+`advance` submits through the session, time comes in.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def metadata_call(topics: Iterable[str] | None) -> MessageCall:
 
 
 class Metadata:
-    """The picture of the cluster, and when to ask again."""
+    """What is known of the cluster, and when to ask again."""
 
     def __init__(self, bootstrap: tuple[Address, ...], random: Callable[[], float]) -> None:
         self._bootstrap = bootstrap
@@ -52,7 +52,7 @@ class Metadata:
         self.cluster = _NOTHING
 
     def want(self, topic: str) -> None:
-        """From now on this topic's leaders matter."""
+        """Asks for this topic's leaders from now on."""
         if topic not in self._topics:
             if len(self._topics) >= TOPICS_MAX:
                 raise ValueError(f"more than {TOPICS_MAX} topics in one client")
@@ -64,7 +64,7 @@ class Metadata:
         self._topics.discard(topic)
 
     def leader(self, tp: TopicPartition) -> Address | None:
-        """Where a partition's leader listens; where that is not known, the next answer is due."""
+        """Where a partition's leader listens; if that is unknown, asks again."""
         address = self.cluster.leader(tp)
         if address is None:
             self.want(tp.topic)
@@ -72,16 +72,16 @@ class Metadata:
         return address
 
     def topic_id(self, topic: str) -> str:
-        """Its id in the last answer, 32 hexadecimal digits; "" where it is not told."""
+        """Its id in the last answer, 32 hexadecimal digits; "" if unknown."""
         found = self.cluster.topics.get(topic)
         return "" if found is None or found.topic_id is None else found.topic_id.hex
 
     def is_stale(self) -> None:
-        """An answer has shown that a leader is not where it was thought to be."""
+        """Asks again: an answer has shown that a leader is not where it was expected."""
         self._stale = True
 
     def addresses(self) -> list[Address]:
-        """Every broker known, and behind them those of the configuration; each once."""
+        """Every known broker, then those of `bootstrap`; each once."""
         known = [broker.address for broker in self.cluster.brokers.values()]
         return list(dict.fromkeys([*known, *self._bootstrap]))
 
@@ -96,7 +96,7 @@ class Metadata:
         return usable[self._turn % len(usable)] if usable else None
 
     def advance(self, session: Session, now: float) -> None:
-        """Takes the answer that has come, and asks where that is due."""
+        """Takes the answer that has come, and asks again if that is due."""
         while self._inbox:
             self._take(now)
         old = bool(self._topics) and now - self._asked_at >= AGE_MAX_S
@@ -118,7 +118,7 @@ class Metadata:
         return self._due_at if self._stale and self._ticket is None else None
 
     def learned(self, cluster: Cluster) -> None:
-        """An answer that somebody else asked for; its topics replace what was known of them."""
+        """Takes an answer to another request; its topics replace what was known of them."""
         topics = {**self.cluster.topics, **cluster.topics}
         self.cluster = Cluster(cluster.cluster_id, cluster.controller_id, cluster.brokers, topics)
 

@@ -26,11 +26,11 @@ class Watcher(Protocol):
     """Waits for descriptors on behalf of a network."""
 
     def watch(self, fd: int, *, read: bool, write: bool) -> None:
-        """Begins to watch a descriptor, or changes what for."""
+        """Watches a descriptor for these events from now on."""
         ...
 
     def unwatch(self, fd: int) -> None:
-        """Ends it; called before the descriptor is closed."""
+        """Stops watching; called before the descriptor is closed."""
         ...
 
 
@@ -42,7 +42,7 @@ Resolve = Callable[[str, int], Sequence[AddressInfo] | None]
 
 
 def resolve(host: str, port: int) -> Sequence[AddressInfo]:
-    """Waits for the resolver, where a name is not in the hosts file."""
+    """Looks a host up; waits for the resolver if the name is not in the hosts file."""
     return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
 
 
@@ -57,7 +57,7 @@ class _Socket:
 
 
 class Network:
-    """Owns the sockets. `turn` does what the session wants, `ready` what the watcher saw."""
+    """Owns the sockets. `turn` does what the session wants, `ready` serves what the watcher saw."""
 
     def __init__(self, session: Session, watcher: Watcher, look_up: Resolve = resolve) -> None:
         self._session = session
@@ -69,7 +69,7 @@ class Network:
         self._attempts: dict[LinkKey, int] = {}
 
     def turn(self, now: float) -> None:
-        """Ends what is over, dials what is wanted, sends what is ready to be sent."""
+        """Closes links that are over, dials those that are wanted, sends what is ready."""
         self._session.expire(now)
         self._hang_up()
         waiting, self._unresolved = self._unresolved, []

@@ -8,8 +8,8 @@
 Rules (docs/delivery.md; each is here because without it a schedule exists that leaves a hole):
 
 * Sequences count records. A retry is the same bytes with the same sequence, and never expires.
-* A broker accepts any first sequence of a producer that it does not know. With several batches in
-  flight a later one could then overtake a refused earlier one. So there is one in flight until the
+* A broker accepts any first sequence from a producer that it does not know. With several batches in
+  flight a later one could then overtake a refused earlier one. So only one is in flight until the
   first acknowledgement under an identity, after a lost connection or another leader, after an hour
   idle, and while event times are over an hour old (Apache Kafka forgets producers by event time).
 * OUT_OF_ORDER_SEQUENCE_NUMBER (45), INVALID_PRODUCER_EPOCH (47), UNKNOWN_PRODUCER_ID (59) or a
@@ -49,8 +49,8 @@ IDENTITY_LOST = frozenset(
         ErrorCode.PRODUCER_FENCED,
     }
 )
-# What no repetition of the same bytes can change. Everything else is tried again: an error of
-# rights or of a missing topic is the operator's to end, and not a reason to give up lines.
+# Errors that sending the same bytes again cannot change. All others are retried: the operator can
+# repair missing rights or a missing topic, so they are no reason to give up lines.
 REFUSED_FOR_GOOD = frozenset(
     {
         ErrorCode.MESSAGE_TOO_LARGE,
@@ -108,7 +108,7 @@ class Entry:
         self.attempts = 0
 
     def start_again(self) -> None:
-        """Forgets what was true under the identity before."""
+        """Forgets what was true under the previous identity."""
         self.header, self.state, self.base_offset = None, State.UNSENT, -1
 
 
@@ -165,7 +165,7 @@ class Outbox:
 
     @property
     def wants_identity(self) -> bool:
-        """Whether it cannot send for want of a producer id."""
+        """Whether it has batches to send but no producer id."""
         return self._identity is None and bool(self._queue)
 
     def __iter__(self) -> Iterator[Entry]:
@@ -185,12 +185,12 @@ class Outbox:
         self._sequence, self._is_known = 0, False
 
     def next_entry(self, address: Address, now: float, wall_ms: int) -> Entry | None:
-        """The batch that may be sent to the leader at an address now, sealed; or None."""
+        """The batch that may be sent now to the leader at `address`; or None."""
         if self._draining or self._identity is None or now < self.retry_at:
             return None
         sent = sum(entry.state is State.SENT for entry in self._flight)
         if sent and address != self._address:
-            return None  # the leader before this one has to answer first
+            return None  # the previous leader has to answer first
         window = self._window(address, now, wall_ms)
         if sent >= window:
             return None
@@ -204,7 +204,7 @@ class Outbox:
         return entry
 
     def send(self, entry: Entry, address: Address) -> bytes:
-        """The entry is about to be sent; returns its header. The same bytes at every retry."""
+        """Marks an entry as sent; returns its header, the same bytes at every retry."""
         if self._queue and entry is self._queue[0]:
             self._flight.append(self._queue.popleft())
         if entry.header is None:
@@ -223,14 +223,14 @@ class Outbox:
         now: float,
         wall_ms: int,
     ) -> bool:
-        """What the broker says to a sent batch. False where the leader should be looked up."""
+        """Takes the broker's answer to a sent batch. False if the leader should be looked up."""
         known_code = code_of(code)
         if known_code in ACKNOWLEDGED:
             self._acknowledge(entry, base_offset if code == 0 else -1, now, wall_ms)
             return True
         error = error_for(code, message)
         self.trouble = error
-        if now >= self.retry_at:  # one wait, for however many that were in flight
+        if now >= self.retry_at:  # one wait for all that were in flight
             self.retry_at = now + self._backoff.next_s()
         if self._idempotent and known_code in IDENTITY_LOST:
             entry.state, self._draining = State.REFUSED, True
@@ -246,7 +246,7 @@ class Outbox:
         entry.state, self._is_known = State.UNSENT, False
 
     def settle(self) -> list[Delivery]:
-        """What the owner is told: acknowledged batches from the front, and what goes back."""
+        """Reports to the owner: acknowledged batches from the front, and those that go back."""
         found: list[Delivery] = []
         while self._flight and self._flight[0].state is State.ACKED:
             entry = self._flight.popleft()

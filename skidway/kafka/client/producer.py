@@ -23,9 +23,9 @@ from skidway.kafka.types import TopicPartition
 class Producer:
     """Sends batches to their partitions' leaders, exactly in order, until they are acknowledged.
 
-    The rules are those of `skidway.kafka.client.outbox`. Nothing happens but in `send`, which sends
-    what can be sent without waiting, and `poll`. What a broker refuses for now is tried again for
-    ever; `troubles` says what and why.
+    The rules are those of `skidway.kafka.client.outbox`. All work is done in `send`, which sends
+    what can be sent without waiting, and in `poll` and `flush`. What a broker refuses for now is
+    retried for ever; `troubles` says where and why.
     """
 
     def __init__(
@@ -63,17 +63,17 @@ class Producer:
         self._topic_ids: dict[str, str] = {}
 
     def bind(self, topic_ids: Mapping[str, str]) -> None:
-        """From now on batches of these topics go to no other topic of the same name: where one was
-        made again they wait, and `made_again` names it. "" stands for an id that nobody knows.
+        """From now on batches of these topics go to no other topic of the same name: if a topic was
+        recreated, its batches wait, and `made_again` names it. "" stands for an unknown id.
 
-        The brokers are asked for ids when they are asked for leaders, so a topic that was deleted
-        and made again between two batches takes what comes until then.
+        Ids come with the leaders in metadata, so a topic that was deleted and recreated between two
+        batches takes batches until metadata is asked for again.
         """
         self._topic_ids = {topic: topic_id for topic, topic_id in topic_ids.items() if topic_id}
 
     @property
     def made_again(self) -> frozenset[str]:
-        """Topics that are bound to an id and have another one by now."""
+        """Topics that are bound to an id and now have another one."""
         return frozenset(topic for topic in self._topic_ids if self._is_another(topic))
 
     @property
@@ -102,14 +102,14 @@ class Producer:
         return self._dispatch.troubles
 
     def send(self, tp: TopicPartition, encoded: EncodedBatch, token: object) -> None:
-        """Queues a batch, and sends what can be sent now. BufferFull; see `has_room`."""
+        """Queues a batch, and sends what can be sent now. BufferFull unless `has_room`."""
         self._dispatch.add(tp, encoded, token)
         self._client.picture.want(tp.topic)
         self._advance()
         self._client.push()
 
     def poll(self, timeout_ms: int, *wake: int) -> list[Delivery]:
-        """What has become of batches; waits at most so long for something to tell.
+        """Deliveries since the last call; waits at most `timeout_ms` for the first.
 
         Returns early when one of the descriptors `wake` is readable. Deliveries of a partition
         come in the order of `send`, without holes.
@@ -129,7 +129,7 @@ class Producer:
     def flush(self, timeout_ms: int) -> bool:
         """Waits until every batch is delivered; False when that takes longer.
 
-        What was delivered is given by the next `poll`.
+        The next `poll` returns the deliveries.
         """
         until = self._clock.monotonic() + timeout_ms / 1000
         last_look = False
@@ -168,7 +168,7 @@ class Producer:
         if self._dispatch.has_stale_leaders:
             self._dispatch.has_stale_leaders = False
             picture.is_stale()
-        picture.advance(session, now)  # what has been learned counts already for this plan
+        picture.advance(session, now)  # so that this plan uses what was learned
 
         def usable(address: Address) -> bool:
             return session.usable(address, Channel.PRODUCE, now)
@@ -201,7 +201,7 @@ class Producer:
                 self._dispatch.answered(request_id, answer.response.results, now, wall_ms)
 
     def _take_identity(self, now: float) -> None:
-        """Asks any broker for a producer id where one is wanted, again until one has answered."""
+        """Asks any broker for a producer id if one is wanted; asks again until one answers."""
         while self._identity_inbox:
             answer = self._identity_inbox.popleft()
             self._identity_asked = False

@@ -10,12 +10,12 @@ from skidway.kafka.client.fetching import Fetching, Place
 from skidway.kafka.client.metadata import Metadata
 from skidway.kafka.client.session import Channel, Inbox, Session
 
-# A link in backoff or a missing leader is looked at again this often while somebody waits for it.
+# How often to look again at a link in backoff or a missing leader that somebody waits for.
 LOOK_AGAIN_S = 0.05
 
 
 class FetchPump:
-    """Joins a `Fetching` to a session; both drivers turn it, neither decides anything."""
+    """Joins a `Fetching` to a session, for both drivers; it decides nothing."""
 
     def __init__(self, fetching: Fetching, session: Session, picture: Metadata) -> None:
         self._fetching = fetching
@@ -37,7 +37,7 @@ class FetchPump:
         if fetching.has_stale_leaders:
             fetching.has_stale_leaders = False
             picture.is_stale()
-        picture.advance(session, now)  # what has been learned counts already for this plan
+        picture.advance(session, now)  # so that this plan uses what was learned
 
         def usable(address: Address) -> bool:
             return session.usable(address, Channel.FETCH, now)
@@ -50,7 +50,7 @@ class FetchPump:
         picture.advance(session, now)
 
     def next_deadline(self, now: float) -> float | None:
-        """When to advance again though nothing has come (monotonic seconds)."""
+        """When to advance again even if nothing has come (monotonic seconds)."""
         times = [self._fetching.next_deadline(now), self._picture.next_deadline]
         if self._fetching.is_stalled:
             times.append(now + LOOK_AGAIN_S)

@@ -155,7 +155,7 @@ def describe_configs_call(kind: ResourceType, names: Iterable[str]) -> MessageCa
 
 
 def described_configs(response: DescribeConfigsResponse) -> dict[str, dict[str, str]]:
-    """The settings that have a value. KafkaError for a resource that has none to show."""
+    """The settings that have a value. Raises the KafkaError of a resource, if one has an error."""
     for row in response.results:
         if row.error_code:
             raise error_for(row.error_code, row.error_message or row.resource_name)
@@ -166,7 +166,7 @@ def described_configs(response: DescribeConfigsResponse) -> dict[str, dict[str, 
 
 
 def config_entries(response: DescribeConfigsResponse) -> dict[str, list[ConfigEntry]]:
-    """Every setting with its source. KafkaError for a resource that has none to show."""
+    """Every setting with its source. Raises the KafkaError of a resource, if one has an error."""
     described_configs(response)
     return {
         row.resource_name: [
@@ -212,7 +212,7 @@ def describe_log_dirs_call() -> MessageCall:
 
 
 def described_log_dirs(response: DescribeLogDirsResponse) -> list[LogDir]:
-    """The directories. KafkaError if the broker does not tell."""
+    """The directories. KafkaError if the broker refuses to list them."""
     if response.error_code:
         raise error_for(response.error_code, "log directories")
     return [

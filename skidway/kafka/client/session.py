@@ -1,11 +1,11 @@
-"""All connections of one client, without sockets: who dials, hangs up, waits, and until when.
+"""All connections of one client, without sockets: which dial, hang up or wait, and until when.
 
 A link is the intention to talk to an address on a channel; it has a connection or is waiting for
-one. Calls are submitted with a ticket and an inbox; what becomes of each is put into the inbox
-exactly once: a response, an error of the call (`UnsupportedVersion`), or `Disconnected` when the
-connection ended first. Nothing is tried again here: only who made a call knows what that means.
+one. Each call has a ticket and an inbox; its outcome is put into the inbox exactly once: a
+response, an error of the call (`UnsupportedVersion`), or `Disconnected` when the connection ended
+first. Nothing is retried here: only the caller knows what a retry would mean.
 
-Channels keep apart what must not wait for each other: a long-polling fetch holds up everything
+Channels separate calls that must not wait for each other: a long-polling fetch holds up everything
 behind it on its connection.
 
 A driver (`skidway.kafka.client.network`) does the I/O: it asks for `dials` and `hangups`, moves
@@ -48,7 +48,7 @@ class Disconnected(BrokerUnreachable):
 
 
 class LinkKey(NamedTuple):
-    """Which connection: at most one to an address on a channel."""
+    """Identifies a connection: at most one to an address on a channel."""
 
     address: Address
     channel: Channel
@@ -85,7 +85,7 @@ class Link:
 
     @property
     def next_deadline(self) -> float | None:
-        """When something here has waited long enough (monotonic seconds)."""
+        """When dialling or the oldest call times out (monotonic seconds)."""
         if self.connection is not None:
             return self.connection.next_deadline
         return self.dial_deadline
@@ -137,10 +137,10 @@ class Session:
         self.failure_count = 0
         self.delivered_count = 0  # answers put into inboxes so far
 
-    # for whoever has something to say to a broker
+    # for callers
 
     def usable(self, address: Address, channel: Channel, now: float) -> bool:
-        """Whether a call may be submitted: not after a failure until the wait is over."""
+        """Whether a call may be submitted: not during a backoff, nor behind too many others."""
         link = self._links.get(LinkKey(address, channel))
         if link is None:
             return True
@@ -155,7 +155,7 @@ class Session:
     def submit(
         self, address: Address, channel: Channel, call: Call, inbox: Inbox, now: float
     ) -> int:
-        """Sends a call, dialling first where needed; returns its ticket. Only where `usable`."""
+        """Sends a call, dials first if needed; returns its ticket. Disconnected unless `usable`."""
         key = LinkKey(address, channel)
         link = self._links.get(key)
         if link is None:
@@ -172,7 +172,7 @@ class Session:
         return ticket
 
     def forget(self, ticket: int) -> None:
-        """Nobody waits for this answer any more."""
+        """Drops this answer: nobody waits for it any more."""
         self._inboxes.pop(ticket, None)
 
     def retry_at(self, address: Address, channel: Channel) -> float:
@@ -181,8 +181,8 @@ class Session:
         return 0.0 if link is None else link.retry_at
 
     def ended_count(self, address: Address, channel: Channel) -> int:
-        """How many connections have ended or not come about: a call is answered on the one that
-        was wanted when it was submitted, or not at all.
+        """How many connections have ended or could not be made: a call is answered on the
+        connection for which it was submitted, or not at all.
         """
         link = self._links.get(LinkKey(address, channel))
         return 0 if link is None else link.ended_count
@@ -213,13 +213,13 @@ class Session:
         link.opened(Connection(self._client_id, self._response_bytes_max, deadline))
 
     def sent(self, link: Link, count: int) -> None:
-        """That many bytes of the link's outgoing ones are gone."""
+        """`count` of the link's outgoing bytes were sent."""
         if link.connection is not None:
             link.connection.sent(count)
             self._collect(link)
 
     def received(self, link: Link, count: int, now: float) -> None:
-        """That many bytes came into the link's space; 0 is the end of the stream."""
+        """`count` bytes came into the link's space; 0 is the end of the stream."""
         if link.connection is None:
             return
         if count == 0:
@@ -236,7 +236,7 @@ class Session:
         self._collect(link)
 
     def failed(self, link: Link, why: str, now: float) -> None:
-        """The link's connection is over, or there will be none: all its calls end here."""
+        """The link's connection has ended or could not be made: all its calls end here."""
         link.failure = self.last_failure = f"{link.key.address}: {why}"
         self.failure_count += 1
         link.ended_count += 1
@@ -260,7 +260,7 @@ class Session:
         return min((each for each in deadlines if each is not None), default=None)
 
     def close(self) -> None:
-        """Ends every link; open calls are told."""
+        """Ends every link; open calls get Disconnected."""
         for link in self._links.values():
             self._hangups.append(link)
             for ticket in link.closed():

@@ -15,7 +15,7 @@ class SelectorWatcher:
         self._selector = selectors.DefaultSelector()
 
     def watch(self, fd: int, *, read: bool, write: bool) -> None:
-        """Begins to watch a descriptor, or changes what for."""
+        """Watches a descriptor for these events from now on."""
         events = read * selectors.EVENT_READ | write * selectors.EVENT_WRITE
         if fd in self._selector.get_map():
             self._selector.modify(fd, events)
@@ -23,11 +23,11 @@ class SelectorWatcher:
             self._selector.register(fd, events)
 
     def unwatch(self, fd: int) -> None:
-        """Ends it."""
+        """Stops watching a descriptor."""
         self._selector.unregister(fd)
 
     def wait(self, timeout_s: float, wake: Sequence[int]) -> list[tuple[int, bool, bool]]:
-        """(descriptor, readable, writable) of those that are ready; those of `wake` among them."""
+        """(descriptor, readable, writable) of each that is ready, including those of `wake`."""
         for fd in set(wake):
             self._selector.register(fd, selectors.EVENT_READ)
         try:

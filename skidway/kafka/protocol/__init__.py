@@ -1,10 +1,9 @@
 """The Kafka wire protocol without I/O, for brokers and clients alike.
 
 Bytes come in as memoryviews, messages come out; messages go in, bytes (or lists of buffers) come
-out. Nothing here knows a socket, a clock or a log. Everything a peer sends is refused by a typed
-``ProtocolError`` when it is not exactly what the version says: cut short, too long, a length that
-cannot fit, text that is not UTF-8. No length is believed before it is compared with the bytes
-that are there.
+out. Nothing here knows a socket, a clock or a log. A typed ``ProtocolError`` refuses whatever is
+not exactly what the version says: cut short, too long, a length that cannot fit, text that is not
+UTF-8. No length is believed before it is compared with the bytes that are there.
 
 Reading order::
 
@@ -13,7 +12,7 @@ Reading order::
     apis.py          ApiKey, VersionRange, which versions a broker offers and a client wants, choose
     messages.py      how a class with typed fields becomes a decoder and an encoder per version
     frames.py        length prefix, request and response headers, FrameReader
-    pieces.py        what a response is sent in: bytes, and slices of files
+    pieces.py        the pieces of a response: bytes, and slices of files
     api_versions.py metadata.py produce.py fetch.py list_offsets.py create_topics.py
     delete_topics.py create_partitions.py init_producer_id.py find_coordinator.py join_group.py
     sync_group.py heartbeat.py leave_group.py offset_commit.py offset_fetch.py list_groups.py
@@ -56,12 +55,12 @@ A broker
     pieces = fetch_response.write_response(correlation_id, version, results)
     # list of bytes | memoryview | FileSlice: bytes are sent, a FileSlice goes to os.sendfile
 
-``api_versions.answer(version, ranges)`` makes the ApiVersions body, the one for an unsupported
-version (v0 body, error 35) included; its response header never has a tag section, and
-``response_frame`` knows that.
-A request whose key is unknown, whose version was not offered, or whose body is refused closes its
-connection, and only that one; Produce 0-2 is answered with UNSUPPORTED_VERSION.
-A broker decodes requests with ``may_have_more=True``: librdkafka leaves bytes behind one of them.
+``api_versions.answer(version, ranges)`` makes the ApiVersions body, including the one for an
+unsupported version (v0 body, error 35); its response header never has a tag section, and
+``response_frame`` knows that. A request whose key is unknown, whose version was not offered, or
+whose body is refused closes its connection, and only that one; Produce 0-2 is answered with
+UNSUPPORTED_VERSION. A broker decodes requests with ``may_have_more=True``, because librdkafka
+leaves trailing bytes behind one of them.
 
 A client
 --------

@@ -3,7 +3,7 @@
 1    throttling after the answer
 2    flexible
 
-What is not named is back at its default: `incremental_alter_configs` is what people mostly mean.
+A setting that is not named returns to its default; people mostly want `incremental_alter_configs`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class AlterableConfig:
 
 @structure
 class AlterConfigsResource:
-    """A topic or broker and all that it shall have; the type is a `ResourceType`."""
+    """A topic or broker and all its new settings; the type is a `ResourceType`."""
 
     resource_type: Int8
     resource_name: str

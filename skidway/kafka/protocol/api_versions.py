@@ -7,7 +7,7 @@
 The *response header* never has a tag section, in no version: a client must be able to read the
 answer to a version that the broker does not know (``frames.response_frame`` sees to it). That
 answer is a version 0 body with error 35 (UNSUPPORTED_VERSION) and the ranges, and the body of such
-a request is not looked at (KIP-511).
+a request is ignored (KIP-511).
 
 Ignored by our broker: features. Version 4 (a feature's lowest version may be 0) is left out.
 """

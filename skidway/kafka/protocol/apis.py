@@ -1,16 +1,16 @@
-"""Which APIs and versions there are: for brokers to offer, for clients to want.
+"""The APIs and their versions: what our broker can offer, and what our client wants.
 
 ``flexible_since`` decides the headers and the encoding of a version (KIP-482). ``broker`` is what
 our broker can serve: its ApiVersions answer is computed from the handlers that it registers, each
 within this range. ``client`` is what our client can speak; ``choose`` takes the highest that both
-have. The ranges are those that today's clients were seen to need, all of them with one set:
+have. One set of ranges covers what today's clients were seen to need:
 
 * Produce is offered from 0, because librdkafka before 2.11.1 sends uncompressed batches if the
   lowest version is above 0; 0-2 are answered with UNSUPPORTED_VERSION (KIP-896, KAFKA-18659).
 * Fetch reaches 12, because librdkafka 2.6.0 always sends 12; not 13, which names topics by id only.
 * ListOffsets, CreateTopics and DeleteTopics begin where Apache Kafka 4 begins.
 
-More APIs (transactions, SASL) are added here, and in a file of their own name.
+A further API (transactions, SASL) is added here, and in a file of its own name.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class VersionRange(NamedTuple):
 
 
 NEVER_FLEXIBLE = 1 << 15
-"""`flexible_since` of an API none of whose versions is flexible."""
+"""`flexible_since` of an API that has no flexible version."""
 
 
 class ApiKey(IntEnum):
-    """Kafka's API keys: number, flexible since, what the broker serves, and what the client speaks
-    where that is something else."""
+    """Kafka's API keys: number, flexible since, what the broker serves and, if it differs, what the
+    client speaks."""
 
     PRODUCE = 0, 9, (0, 9), (3, 9)
     FETCH = 1, 12, (4, 12)
@@ -93,7 +93,7 @@ class ApiKey(IntEnum):
 _BY_NUMBER: Mapping[int, ApiKey] = {key.value: key for key in ApiKey}
 
 PRODUCE_SERVED_SINCE = 3
-"""Produce versions below are offered and answered with UNSUPPORTED_VERSION, nothing else."""
+"""Lower Produce versions are offered, but only answered with UNSUPPORTED_VERSION."""
 
 
 def known(number: int) -> ApiKey:

@@ -1,8 +1,8 @@
 """Reading at a position, for the hand-written parsers of Produce and Fetch.
 
 The same types and the same refusals as ``primitives.Reader``, but without an object per message and
-a call per field: the caller keeps the position in a local variable. Reading behind the end raises
-``struct.error`` or ``IndexError`` here; ``refusing`` makes ProtocolErrors of them at the edge.
+a call per field: the caller keeps the position in a local variable. Reading past the end raises
+``struct.error`` or ``IndexError`` here; ``refusing`` turns these into ProtocolErrors.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def refusing(parse: Callable[P, T]) -> Callable[P, T]:
-    """A parser whose reads behind the end and broken texts become ProtocolErrors."""
+    """Wraps a parser: reads past the end and texts that are not UTF-8 become ProtocolErrors."""
 
     @wraps(parse)
     def refuse(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -84,7 +84,7 @@ def compact_count_at(
 
 
 def checked(count: int, left: int, least_bytes: int, most: int = ELEMENTS_MAX) -> int:
-    """A count that its elements can live up to in the bytes left, and that is at most `most`."""
+    """The count, if so many elements can fit in the bytes left and it is at most `most`."""
     if count < 0:
         raise BadValue(f"an array of {count} elements")
     if count * least_bytes > left:
@@ -104,7 +104,7 @@ def skip_tags_at(view: memoryview, at: int) -> int:
 
 
 def ended(view: memoryview, at: int) -> None:
-    """The message must end here."""
+    """Raises TrailingBytes unless the message ends here."""
     if at != len(view):
         raise TrailingBytes(f"{len(view) - at} bytes follow the end of a message")
 
@@ -121,7 +121,7 @@ Item = TypeVar("Item", bound=OfTopic)
 
 
 def by_topic(items: Iterable[Item]) -> list[tuple[str, list[Item]]]:
-    """Neighbours of one topic together, order kept."""
+    """Groups neighbouring items of one topic; keeps the order."""
     groups: list[tuple[str, list[Item]]] = []
     last: str | None = None
     members: list[Item] = []

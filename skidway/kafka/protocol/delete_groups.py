@@ -1,4 +1,4 @@
-"""DeleteGroups (key 42), versions 0-2: groups without members go, with their offsets (KIP-229).
+"""DeleteGroups (key 42), versions 0-2: deletes groups without members, with offsets (KIP-229).
 
 1    throttling after the answer
 2    flexible

@@ -18,12 +18,12 @@ from skidway.kafka.protocol.messages import (
 
 VERSIONS = VersionRange(0, 2)
 HIGH_WATERMARK = -1
-"""As an offset asked for: everything that consumers can see."""
+"""As a requested offset: everything that consumers can see."""
 
 
 @structure
 class DeleteRecordsPartition:
-    """A partition, and the offset below which its records go; -1 = the high watermark."""
+    """A partition, and the offset below which its records are deleted; -1 = the high watermark."""
 
     partition_index: Int32
     offset: Int64
@@ -39,7 +39,7 @@ class DeleteRecordsTopic:
 
 @structure
 class DeleteRecordsRequest(Request):
-    """Records that shall go."""
+    """Records to be deleted."""
 
     API = ApiKey.DELETE_RECORDS
     VERSIONS = VERSIONS

@@ -2,7 +2,7 @@
 
     1    brokers or controllers (KIP-919)
 
-Flexible from the beginning. 2 asks for fenced brokers, which only KRaft has.
+Flexible from the beginning. Version 2 asks for fenced brokers, which only KRaft has.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from skidway.kafka.protocol.metadata import OPERATIONS_UNKNOWN
 
 VERSIONS = VersionRange(0, 1)
 BROKERS = 1
-"""The endpoint type of brokers; 2 is that of KRaft's controllers."""
+"""The endpoint type of brokers; 2 stands for KRaft's controllers."""
 
 
 @structure

@@ -45,7 +45,7 @@ class DescribeLogDirsRequest(Request):
 
 @structure
 class DescribeLogDirsPartition:
-    """Bytes of a partition's segments; how far its end is behind the high watermark."""
+    """Bytes of a partition's segments, and how far its log end is behind the high watermark."""
 
     partition_index: Int32
     partition_size: Int64

@@ -42,7 +42,7 @@ COMPACT_TOPIC_BYTES_MIN = 3
 """The least that a topic's name and the count of its partitions take."""
 
 CONSUMER = -1
-"""Replica id of whoever is no follower."""
+"""Replica id of a client that is no follower."""
 NO_SESSION = 0
 SESSIONLESS = -1
 """Session epoch of a fetch that neither has nor wants a session."""
@@ -98,7 +98,7 @@ class FetchRequest(Request):
 
 @structure
 class EpochEndOffset:
-    """Where a follower's log leaves the leader's."""
+    """Where a follower's log diverges from the leader's."""
 
     epoch: Int32 = -1
     end_offset: Int64 = -1

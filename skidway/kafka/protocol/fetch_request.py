@@ -41,7 +41,7 @@ from skidway.kafka.protocol.primitives import (
 
 
 class FetchTarget(NamedTuple):
-    """A partition asked for; epochs and log start offset -1 = not told."""
+    """A partition asked for; epochs and log start offset -1 = not given."""
 
     topic: str
     partition: int

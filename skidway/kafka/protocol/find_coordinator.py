@@ -1,4 +1,4 @@
-"""FindCoordinator (key 10), versions 0-3: the broker that looks after a group.
+"""FindCoordinator (key 10), versions 0-3: the broker that coordinates a group.
 
     1    key type (0 group, 1 transaction), error message, throttle time
     2    throttling after the answer

@@ -7,8 +7,8 @@
     response header 1  the same, then tags: flexible versions, but never ApiVersions (KIP-511)
 
 Invariants: a length that is negative or above the limit is refused before anything is allocated;
-and below it the buffer grows only as bytes arrive, at most to twice what is there. Bytes of HTTP or
-TLS on a plain port are such a length, and the error says so.
+for any other the buffer grows only as bytes arrive, to at most twice what is there. HTTP or TLS on
+a plain port looks like such a length, and the error says so.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _RESPONSE_HEAD_TAGS: Final = Struct(">iib")
 
 
 class RequestHeader(NamedTuple):
-    """What stands before every request's body."""
+    """The header of every request."""
 
     api_key: ApiKey
     api_version: int
@@ -43,11 +43,11 @@ class RequestHeader(NamedTuple):
 def read_request_header(frame: memoryview) -> tuple[RequestHeader, memoryview]:
     """Header and body of a request's frame (without its length).
 
-    The version may be one that nobody offers: that is for the caller to judge. Of an ApiVersions
-    request in an unknown version only the first fields are read, since a later version may look
-    different behind them; such a request has to be answered all the same (KIP-511).
+    The version may be one that is not offered: the caller has to judge. In an ApiVersions request
+    of an unknown version only the first fields are read, since the rest may look different; such a
+    request must be answered all the same (KIP-511).
 
-    Raises UnknownApi for another key, ProtocolError for a header that is cut short or damaged.
+    Raises UnknownApi for an unknown key, ProtocolError for a header that is cut short or damaged.
     """
     if len(frame) < _REQUEST_HEAD.size:
         raise Truncated(f"a request of {len(frame)} bytes, less than its header")
@@ -121,8 +121,8 @@ class FrameReader:
         count = sock.recv_into(reader.space())
         for frame in reader.received(count): ...
 
-    Every frame has its own memory and stays valid as long as somebody holds it. A frame that is cut
-    by the end of the buffer is put together in that memory, into which the rest is received.
+    Every frame has its own memory and stays valid as long as somebody holds it. A frame that the
+    end of the buffer cuts moves to its own memory, which receives the rest.
 
     After a ProtocolError the reader must not be used again.
     """
@@ -132,8 +132,8 @@ class FrameReader:
     def __init__(
         self, limit_bytes: int = REQUEST_BYTES_MAX, *, eager_bytes: int = _GROWTH_BYTES_MIN
     ) -> None:
-        """`limit_bytes`: longest frame. `eager_bytes`: memory that may be taken on the word of a
-        length alone; a client that trusts its broker can set it to the size of its responses."""
+        """`limit_bytes`: longest frame. `eager_bytes`: memory that may be allocated for a length
+        alone; a client that trusts its broker can set it to the size of its responses."""
         self._limit_bytes = limit_bytes
         self._buffer = bytearray(_BUFFER_BYTES)
         self._eager_bytes = max(eager_bytes, _GROWTH_BYTES_MIN)
@@ -149,7 +149,7 @@ class FrameReader:
         return memoryview(self._partial)[self._filled :]
 
     def received(self, count: int) -> Iterator[memoryview]:
-        """The frames that `count` bytes, just received into `space()`, complete.
+        """The frames completed by `count` bytes, just received into `space()`.
 
         A frame is without its length. Raises FrameTooLarge. The iterator must be used up before
         the next `space()`.
@@ -193,8 +193,8 @@ class FrameReader:
         self._partial = grown
 
     def _capacity(self, held: memoryview) -> int:
-        """How much memory to have for a frame of which `held` is there: never more than it needs,
-        so that what is received into it ends with it."""
+        """How much memory to allocate for a frame that begins with `held`: never more than it
+        needs, so that nothing of the next frame is received into it."""
         if len(held) < LENGTH_BYTES:
             return LENGTH_BYTES
         needed = LENGTH_BYTES + self._length(held, 0)

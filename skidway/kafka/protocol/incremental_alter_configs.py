@@ -23,7 +23,7 @@ VERSIONS = VersionRange(0, 1)
 
 
 class ConfigOperation(IntEnum):
-    """What becomes of a setting (Kafka's AlterConfigOp)."""
+    """What to do with a setting (Kafka's AlterConfigOp)."""
 
     SET = 0
     DELETE = 1
@@ -51,7 +51,7 @@ class AlterConfigsResource:
 
 @structure
 class IncrementalAlterConfigsRequest(Request):
-    """Resources some of whose settings change."""
+    """Resources, and the changes to their settings."""
 
     API = ApiKey.INCREMENTAL_ALTER_CONFIGS
     VERSIONS = VERSIONS

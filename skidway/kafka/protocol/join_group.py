@@ -31,7 +31,7 @@ VERSIONS = VersionRange(2, 7)
 
 @structure
 class JoinGroupRequestProtocol:
-    """A protocol that the member can follow, the one it likes best first."""
+    """A protocol that the member supports; the one it prefers comes first."""
 
     name: str
     metadata: bytes
@@ -55,7 +55,7 @@ class JoinGroupRequest(Request):
 
 @structure
 class JoinGroupResponseMember:
-    """A member, as only the leader is told."""
+    """A member; only the leader's response lists them."""
 
     member_id: str
     group_instance_id: Annotated[str | None, since(5)] = None

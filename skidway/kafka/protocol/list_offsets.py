@@ -7,8 +7,8 @@
     6    flexible
     7    timestamp -3: the offset of the largest timestamp (KIP-734)
 
-A timestamp asked for is in ms, or one of the constants below. No record at or after it: offset -1,
-timestamp -1. Ignored: local and tiered offsets (-4, -5 of versions 8 and 9).
+A timestamp asked for is in ms, or one of the constants below. Where no record is at or after it,
+offset and timestamp are -1. Ignored: local and tiered offsets (-4, -5 of versions 8 and 9).
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ only if it differs from its default. ``REFUSED_IF_ABSENT`` marks a field that a 
 silently leave out: ``encode`` raises UnsupportedVersion if it was set.
 
 Each (class, version) is compiled once into a list of steps; neighbouring fixed-width fields become
-one ``struct`` format. This is the general path: Produce and Fetch have hand-written ones beside it,
-and the tests hold the two equal.
+one ``struct`` format. This is the general path. Produce and Fetch also have hand-written ones, and
+the tests keep both equal.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ Int16 = Annotated[int, Mark("code", "h")]
 Int32 = Annotated[int, Mark("code", "i")]
 Int64 = Annotated[int, Mark("code", "q")]
 ErrorText = Annotated[str | None, Mark("clipped")]
-"""Words for people: cut to what the wire holds rather than refused."""
+"""Text for people: cut to what the wire holds, not refused."""
 
 REFUSED_IF_ABSENT = Mark("refused")
 NO_ID = uuid.UUID(int=0)
@@ -126,7 +126,7 @@ M = TypeVar("M", bound=Message)
 def encode(message: Message, version: int) -> bytes:
     """The body of a message in a version.
 
-    Raises UnsupportedVersion if the version is unknown or cannot say what the message says, and
+    Raises UnsupportedVersion if the version is unknown or cannot express the message, and
     ValueError if a value does not fit its type.
     """
     out = bytearray()
@@ -146,11 +146,12 @@ def decode(
 ) -> M:
     """The message that a whole body holds, in a version.
 
-    With `may_have_more`, bytes behind the message are passed over, as Apache Kafka does: librdkafka
-    2.16 asks for all topics (Metadata 9 and newer) with a null array of four bytes, of which the
-    protocol knows one, so that three are left over.
+    With `may_have_more`, bytes behind the message are ignored, as in Apache Kafka: librdkafka 2.16
+    asks for all topics (Metadata 9 and newer) with a null array of four bytes where the protocol
+    has one, so three are left over.
 
-    Raises ProtocolError if the body is not exactly that, UnsupportedVersion if there is none such.
+    Raises ProtocolError if the body is not exactly such a message, UnsupportedVersion if the
+    version is unknown.
     """
     reader = Reader(memoryview(body), elements_max=cls.ELEMENTS_MAX)
     message = _compiled(cls, version).read(reader)
@@ -404,7 +405,7 @@ def _codec(field: Field, version: int, compact: bool) -> _Codec:
     null_allowed = version >= field.nullable_since
     shape = field.shape
     if isinstance(shape, Nested | Id | Fixed):
-        # The wire has no null for these: an optional one is a tagged one, absent if null.
+        # The wire has no null for these: an optional one is tagged, and absent if null.
         return _element(shape, version, compact)
     codec = _array(shape, version, compact) if isinstance(shape, Array) else _sized(shape, compact)
     return codec if null_allowed else _never_null(codec, field.name)

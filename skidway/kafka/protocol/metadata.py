@@ -3,7 +3,7 @@
     1    rack, controller id, is_internal; null topics = all, an empty array = none (0: empty = all)
     2    cluster id
     3    throttle time
-    4    allow_auto_topic_creation: before, asking creates; so our client wants 4 or higher
+    4    allow_auto_topic_creation: lower versions always create, so our client wants 4 or higher
     5    offline replicas
     7    leader epochs (KIP-320)
     8    authorized operations (KIP-430): INT32_MIN if not asked for or not known
@@ -12,7 +12,7 @@
     11   cluster authorized operations are gone (KIP-700)
     12   topics can be asked for by id; then the name is null
 
-Ignored: nothing. Versions 2 to 6 differ by throttling before or after the answer only.
+Ignored: nothing. Version 6 differs from 5 only by throttling after the answer.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ VERSIONS = VersionRange(2, 8)
 
 @structure
 class OffsetCommitRequestPartition:
-    """The next offset to be read of a partition, with words of the client's own."""
+    """The next offset to read in a partition, with the client's own metadata."""
 
     partition_index: Int32
     committed_offset: Int64
@@ -51,7 +51,7 @@ class OffsetCommitRequestTopic:
 
 @structure
 class OffsetCommitRequest(Request):
-    """Offsets to be stored; generation -1 and no member id is a simple consumer's."""
+    """Offsets to be stored; a simple consumer has generation -1 and no member id."""
 
     API = ApiKey.OFFSET_COMMIT
     VERSIONS = VERSIONS

@@ -1,4 +1,4 @@
-"""OffsetDelete (key 47), version 0: single offsets of a group go (KIP-496). Never flexible."""
+"""OffsetDelete (key 47), version 0: deletes single offsets of a group (KIP-496). Never flexible."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ VERSIONS = VersionRange(0, 0)
 
 @structure
 class OffsetDeleteRequestPartition:
-    """A partition whose offset goes."""
+    """A partition whose offset is deleted."""
 
     partition_index: Int32
 

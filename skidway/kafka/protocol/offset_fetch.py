@@ -1,12 +1,12 @@
 """OffsetFetch (key 9), versions 1-7: a group's stored offsets.
 
-    1    offsets are the broker's, no more ZooKeeper's (0 is gone with KIP-896)
+    1    offsets come from the broker, no longer from ZooKeeper (0 is gone with KIP-896)
     2    null asks for all topics; an error of the whole request
     3    throttle time
     4    throttling after the answer
     5    leader epochs (KIP-320)
     6    flexible
-    7    require_stable: not what an open transaction may change (KIP-447)
+    7    require_stable: no offset that an open transaction may change (KIP-447)
 
 Left out: several groups at once (version 8, KIP-709).
 """

@@ -4,8 +4,8 @@
     3    replica id
     4    flexible
 
-A consumer asks for the epoch of the last record that it has seen: an end below its position says
-that records which it saw were replaced.
+A consumer asks for the epoch of the last record that it has seen: an end below its position means
+that records that it has seen were replaced.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from skidway.kafka.protocol.messages import (
 
 VERSIONS = VersionRange(2, 4)
 UNDEFINED = -1
-"""The epoch and the offset of an answer where there is none."""
+"""Epoch and offset in an answer that has none."""
 
 
 @structure
 class OffsetForLeaderPartition:
-    """A partition and the epoch asked for; the current one is the one that the client knows."""
+    """A partition and the epoch asked for; the current epoch is the one that the client knows."""
 
     partition: Int32
     current_leader_epoch: Int32 = -1
@@ -47,7 +47,7 @@ class OffsetForLeaderTopic:
 
 @structure
 class OffsetForLeaderEpochRequest(Request):
-    """Asks for the ends of epochs; replica id -1 = a consumer, -2 = not told."""
+    """Asks for the ends of epochs; replica id -1 = a consumer, -2 = not given."""
 
     API = ApiKey.OFFSET_FOR_LEADER_EPOCH
     VERSIONS = VERSIONS
@@ -58,7 +58,7 @@ class OffsetForLeaderEpochRequest(Request):
 
 @structure
 class EpochEndOffset:
-    """The largest epoch that is not above the one asked for, and the offset behind its last."""
+    """The largest epoch not above the one asked for, and the offset after its last record."""
 
     error_code: Int16 = 0
     partition: Int32

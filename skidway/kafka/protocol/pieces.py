@@ -1,7 +1,7 @@
-"""Pieces of a frame: bytes to send, or a stretch of a file that nobody has to read for it.
+"""Pieces of a frame: bytes to send, or a part of a file that is sent without being read.
 
 A response is a list of pieces, in the order in which they go out. A ``FileSlice`` stands for bytes
-of a file that the network layer sends with sendfile; only its length is looked at here.
+of a file that the network layer sends with sendfile; only its length is used here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class HasFileno(Protocol):
 
     @property
     def path(self) -> Path:
-        """What to call the file when it cannot be read."""
+        """The file's path, for errors when it cannot be read."""
 
     def fileno(self) -> int:
         """The descriptor, for os.sendfile."""
@@ -24,7 +24,7 @@ class HasFileno(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FileSlice:
-    """Bytes of a file that stand in a response without having been read."""
+    """Bytes of a file that are part of a response without having been read."""
 
     file: HasFileno
     position: int

@@ -12,9 +12,10 @@
     tags             uvarint count, then (uvarint tag, uvarint size, bytes); in flexible versions
                      at the end of every structure (KIP-482)
 
-Invariants: a ``Reader`` never looks behind the end of its view, and never allocates for a length or
-count before that many bytes (elements of at least that size) are known to be there. ``Reader``
-raises only ``ProtocolError``; the write functions raise ``ValueError`` for what does not fit.
+Invariants: a ``Reader`` never reads past the end of its view, and never allocates for a length or
+count before it knows that so many bytes (or elements of the least size) are there. ``Reader``
+raises only ``ProtocolError``; the write functions raise ``ValueError`` for a value that does not
+fit.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ VARLONG_BYTES_MAX: Final = 10
 STRING_BYTES_MAX: Final = (1 << 15) - 1
 ELEMENTS_MAX: Final = 2_000_000
 """Most array elements in one message, all arrays together. One byte on the wire can become an
-object of a hundred bytes in memory, so that the size of the frame alone is no bound. A cluster's
-whole metadata at Kafka's largest (200,000 partitions of three replicas) stays below it."""
+object of a hundred bytes in memory, so the size of the frame alone is no bound. A cluster's whole
+metadata at Kafka's largest (200,000 partitions of three replicas) stays below it."""
 REQUEST_ELEMENTS_MAX: Final = 200_000
 """The same for a request: as many as such a cluster has partitions."""
 
@@ -62,7 +63,7 @@ class Reader:
         return self.end - self.at
 
     def finish(self) -> None:
-        """The message must end here."""
+        """Raises TrailingBytes unless the message ends here."""
         if self.at != self.end:
             raise TrailingBytes(f"{self.left} bytes follow the end of a message")
 

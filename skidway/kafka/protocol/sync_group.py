@@ -1,4 +1,4 @@
-"""SyncGroup (key 14), versions 0-5: the leader brings the assignment, every member gets its own.
+"""SyncGroup (key 14), versions 0-5: the leader sends all assignments, every member gets its own.
 
 1    throttle time
 2    throttling after the answer
@@ -27,7 +27,7 @@ VERSIONS = VersionRange(0, 5)
 
 @structure
 class SyncGroupRequestAssignment:
-    """What one member is to do."""
+    """One member's assignment."""
 
     member_id: str
     assignment: bytes
@@ -35,7 +35,7 @@ class SyncGroupRequestAssignment:
 
 @structure
 class SyncGroupRequest(Request):
-    """Asks for the member's assignment; the leader's request has those of all."""
+    """Asks for the member's assignment; the leader's request has those of all members."""
 
     API = ApiKey.SYNC_GROUP
     VERSIONS = VERSIONS

@@ -66,7 +66,7 @@ def _fake_nouns(monkeypatch: pytest.MonkeyPatch) -> None:
     ("verb", "status", "sentence"),
     [
         ("full", 1, "skidway: cannot write: No space left on device\n"),
-        ("not-utf8", 2, "skidway: an argument is not UTF-8, and what it names has to be\n"),
+        ("not-utf8", 2, "skidway: an argument is not UTF-8, but what it names must be\n"),
     ],
 )
 def test_what_the_caller_can_mend_is_no_mistake_of_ours(

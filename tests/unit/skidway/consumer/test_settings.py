@@ -28,7 +28,7 @@ def test_addresses_and_groups_are_looked_at_first() -> None:
     """What is no address or no name is refused without waiting for anybody."""
     with pytest.raises(ConfigurationRefused):
         Consumer("127.0.0.1:1", "g", "t", zookeeper_connect="nowhere")
-    with pytest.raises(UsageError, match="no name of a group"):
+    with pytest.raises(UsageError, match="cannot name a group"):
         Consumer("127.0.0.1:1", "a/b", "t")
     with pytest.raises(UsageError, match=r"bootstrap\.servers"):
         Consumer("", "g", "t")
