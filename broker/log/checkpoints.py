@@ -8,8 +8,8 @@ Formats are Kafka's. A checkpoint file::
     hdfs-logs 1 1187
 
 All are written atomically. A checkpoint only saves work, so a damaged one counts as empty (a
-recovery point of 0 means that everything is read again); meta.properties and partition.metadata
-say whose data this is, so damaged ones are refused.
+recovery point of 0 means that everything is read again). meta.properties and partition.metadata
+say whose data this is, so a damaged one is refused.
 """
 
 from __future__ import annotations
@@ -130,5 +130,5 @@ def decode_id(text: str) -> uuid.UUID:
 
 
 def clean_shutdown_content(broker_epoch: int) -> bytes:
-    """What the marker of a clean stop says."""
+    """The content of the marker of a clean stop."""
     return json.dumps({"version": 0, "brokerEpoch": broker_epoch}).encode()

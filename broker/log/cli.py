@@ -61,7 +61,7 @@ def _show(path: Path, *, with_records: bool, as_json: bool) -> int:
 
 @dataclass(slots=True)
 class _Findings:
-    """Sentences about what is wrong, and about offsets that are not there; all offsets met."""
+    """Sentences about faults and about gaps between offsets; the range of offsets met."""
 
     faults: list[str] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)
@@ -69,7 +69,7 @@ class _Findings:
     end: int = 0
 
     def note(self, batch: DumpedBatch) -> None:
-        """Takes a batch in."""
+        """Adds a batch."""
         header = batch.header
         if not batch.crc_ok:
             self.faults.append(f"{batch.path.name}: the CRC at position {batch.position} is wrong")
