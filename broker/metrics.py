@@ -1,6 +1,7 @@
-"""What the broker counted, made into metrics when they are scraped.
+"""Makes metrics of the broker's counts when they are scraped.
 
-The endpoint's thread only reads them. Closed sets of reasons label what was refused or closed.
+The endpoint's thread only reads the counts. Refused batches and closed connections are labelled
+with reasons from closed sets.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ class BrokerCollector(Collector):
     """The metrics of one broker."""
 
     def __init__(self, broker: Broker, mirrors: Callable[[], list[dict[str, Any]]]) -> None:
-        """mirrors: their status, as broker.mirror.status makes it."""
+        """mirrors: returns their status, as broker.mirror.status makes it."""
         self._broker = broker
         self._mirrors = mirrors
 
     def collect(self) -> Iterator[Metric]:
-        """All of them, as they are now."""
+        """All metrics, with their current values."""
         broker, counts, traffic = self._broker, self._broker.counts, self._broker.loop.traffic
         flushes = broker.partitions.flushes
         yield _counter("batches", "Batches appended.", counts.batches)
@@ -109,7 +110,7 @@ def _of_groups(groups: Groups) -> Iterator[Metric]:
 
 
 def _of_mirrors(sources: list[dict[str, Any]]) -> Iterator[Metric]:
-    """Per source cluster; none on a broker that mirrors nothing."""
+    """The metrics of each source cluster; none on a broker that mirrors nothing."""
     if not sources:
         return
     records = _by_source(CounterMetricFamily, "records_total", "Records mirrored.")

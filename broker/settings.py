@@ -1,4 +1,4 @@
-"""Every setting of the broker, by Kafka's names where Kafka has one."""
+"""Every setting of the broker, with Kafka's name where Kafka has the setting."""
 
 from __future__ import annotations
 
@@ -338,7 +338,7 @@ class BrokerSettings:
     )
 
     def check(self) -> None:
-        """Refuses what no single setting can know."""
+        """Refuses what bounds of single settings cannot exclude: bad addresses, contradictions."""
         clusters = [each.cluster for each in self.mirror_sources]
         if len(set(clusters)) != len(clusters) or self.cluster_name in clusters:
             raise ConfigurationRefused(
@@ -379,11 +379,12 @@ class BrokerSettings:
         return cluster if mirrored else None
 
     def endpoints(self) -> list[Endpoint]:
-        """Where to listen."""
+        """The addresses to listen on."""
         return [parse_endpoint(text, "listeners") for text in self.listeners]
 
     def advertised(self, port: int) -> Endpoint:
-        """What clients are told; `port` is the one bound. Never `localhost`: clients try ::1."""
+        """The address for clients; `port` is the bound one. By itself never `localhost`, for which
+        clients try ::1."""
         if self.advertised_listeners:
             told = parse_endpoint(self.advertised_listeners[0], "advertised.listeners")
             return Endpoint(told.protocol, told.host, told.port or port)
@@ -392,7 +393,7 @@ class BrokerSettings:
         return Endpoint(first.protocol, host, port)
 
     def group_limits(self) -> GroupLimits:
-        """What bounds groups."""
+        """The limits of groups."""
         return GroupLimits(
             session_timeout_min_s=self.group_session_timeout_min_ms / 1000,
             session_timeout_max_s=self.group_session_timeout_max_ms / 1000,
@@ -401,7 +402,7 @@ class BrokerSettings:
         )
 
     def log_defaults(self) -> LogConfig:
-        """The settings of a topic that has none of its own."""
+        """The log settings of a topic that has none of its own."""
         hours = self.retention_hours
         by_hours = UNLIMITED if hours < 0 else hours * _HOUR_MS
         return LogConfig(

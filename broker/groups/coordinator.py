@@ -101,7 +101,7 @@ class Groups(HostedGroups):
             if isinstance(group, ErrorCode):
                 reply(group)
                 return
-            # A heartbeat only moves deadlines back, so the timer stays: when due, it looks again.
+            # A heartbeat only postpones deadlines, so the timer stays: when due, it looks again.
             reply(group.heartbeat(self.clock.monotonic(), member_id, instance_id, generation))
 
         self.use(group_id, then)

@@ -1,4 +1,4 @@
-"""A group as it is stored: enough for its members to go on after a restart as if none had been."""
+"""A group as it is stored: enough for its members to go on after a restart without a rebalance."""
 
 from __future__ import annotations
 

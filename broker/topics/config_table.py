@@ -1,9 +1,9 @@
 """The settings that a topic can have, by Kafka's names: their types, checks and defaults.
 
-A setting that a topic does not have is the broker's (its `broker_keys`, the first that is set).
-Those that our broker stores and shows without acting on them are there because clients and tools
-expect them; a value that would change what is stored (compaction, recompression) is refused rather
-than ignored.
+A topic takes a setting that it does not have from the broker (the first of the `broker_keys` that
+is set). Some settings are stored and shown although the broker does not act on them, because
+clients and tools expect them. A value that would change what is stored (compaction, recompression)
+is refused rather than ignored.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from skidway.kafka import gaps
 from skidway.kafka.protocol.describe_configs import ConfigType
 
 MIRROR: Final = "mirror."
-"""Begins the names of the settings that mirrors write; nobody else changes them."""
+"""The prefix of settings that only mirrors write."""
 MIRROR_SOURCE: Final = "mirror.source."
 RETENTION_HOLD: Final = "retention.hold"
 CREATE_TIME: Final = "CreateTime"
@@ -57,7 +57,7 @@ def between(least: int, most: int) -> Check:
 
 
 def one_of(*choices: str) -> Check:
-    """Exactly these."""
+    """Exactly one of these values."""
 
     def check(text: str) -> str | None:
         return None if text in choices else f"must be {' or '.join(choices)}, not {text!r}"
@@ -66,7 +66,7 @@ def one_of(*choices: str) -> Check:
 
 
 def compression(text: str) -> str | None:
-    """Only that of the producers: nothing is compressed again."""
+    """Only `producer`: the broker compresses nothing again."""
     if text == "producer":
         return None
     return (
