@@ -93,7 +93,7 @@ class CatalogReader:
 
     def _read_topic(self, client: Any, name: str) -> Topic | None:
         if names.illegal_topic(name) is not None:
-            raise DocumentRefused(f"ZooKeeper has a topic of the illegal name {name!r}")
+            raise DocumentRefused(f"ZooKeeper has a topic with the illegal name {name!r}")
         path = documents.topic_path(name)
         found = self._get(client, path, name)
         if found is None:

@@ -62,7 +62,10 @@ class TakeOver:
 
     def _check(self, path: Path, home: LogDirectory, bill: Waybill) -> Path:
         if path.name != names.moved_directory(bill.partition):
-            raise StateRefused(f"{path} holds {bill.partition}: its name must be the one it had")
+            raise StateRefused(
+                f"{path} holds {bill.partition}: it must keep the name "
+                f"{names.moved_directory(bill.partition)}"
+            )
         if bill.cluster_id != self._cluster_id:
             raise StateRefused(
                 f"{bill.partition} was handed over in cluster {bill.cluster_id}, and this is "
@@ -89,7 +92,9 @@ class TakeOver:
         wanted = PartitionState(self._broker_id, bill.leader_epoch + 1, (self._broker_id,))
         now = assigned.state
         if assigned.topic_id != bill.topic_id:
-            raise StateRefused(f"the topic of {bill.partition} was made again since: it is another")
+            raise StateRefused(
+                f"the topic of {bill.partition} was deleted and recreated since the hand-over"
+            )
         if (now.leader, now.leader_epoch) == (wanted.leader, wanted.leader_epoch):
             return wanted.leader_epoch  # done by a take-over that was interrupted after this
         if (now.leader, now.leader_epoch) != (bill.broker_id, bill.leader_epoch):

@@ -96,7 +96,7 @@ def read_meta(directory: Path) -> MetaProperties | None:
         directory_id = pairs.get("directory.id") or encode_id(uuid.uuid4())
         return MetaProperties(int(pairs["broker.id"]), pairs["cluster.id"], directory_id)
     except (KeyError, ValueError) as error:
-        raise StateRefused(f"{path} does not say broker.id and cluster.id") from error
+        raise StateRefused(f"{path} has no valid broker.id and cluster.id") from error
 
 
 def write_partition_metadata(directory: Path, topic_id: uuid.UUID) -> None:
@@ -116,7 +116,7 @@ def read_partition_metadata(directory: Path) -> uuid.UUID | None:
     try:
         return decode_id(pairs["topic_id"])
     except (KeyError, ValueError) as error:
-        raise StateRefused(f"{path} does not say a topic_id") from error
+        raise StateRefused(f"{path} has no valid topic_id") from error
 
 
 def encode_id(value: uuid.UUID) -> str:

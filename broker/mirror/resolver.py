@@ -55,7 +55,7 @@ class Resolver:
         except OSError as error:
             outcome = error
         except UnicodeError:
-            outcome = OSError(f"{host!r} is no name of a host")
+            outcome = OSError(f"{host!r} is not a host name")
         if not self._closed:
             self._post(lambda: self._done((host, port), outcome))
 

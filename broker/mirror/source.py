@@ -155,7 +155,7 @@ class MirrorSource:
         if each.is_stopped or each.is_paused or self._has_all(each):
             return ""
         if not each.trouble and self._client.cluster.leader(each.tp) is None:
-            return "the source has not said who leads it"
+            return "the source has not said which broker leads it"
         return each.trouble
 
     @property
@@ -215,7 +215,7 @@ class MirrorSource:
             return
         self.partitions[tp] = each
         if each.follower.log_end > 0 and each.follower.position() == each.follower.log_end:
-            self._unverifiable(each, "nothing of ours is left to compare")
+            self._unverifiable(each, "our log has no batch left to compare")
         self._seek(each)
 
     def _look_at_end(self, each: MirrorPartition) -> None:
@@ -443,5 +443,5 @@ def _whole(batches: Sequence[memoryview]) -> tuple[list[BatchHeader], str]:
             check(batch, 0, header)
             headers.append(header)
     except CorruptBatch as error:
-        return headers, f"a batch came damaged: {error}"
+        return headers, f"a batch arrived damaged: {error}"
     return headers, ""

@@ -168,7 +168,7 @@ class Connection:
         elif sent:
             self._outbox[0] = piece.behind(sent)
         else:
-            raise DamagedLog(file.path, piece.position, "the file ends here, and did not before")
+            raise DamagedLog(file.path, piece.position, "the file ends here, but was longer before")
         return sent
 
     def _send_bytes(self) -> int:

@@ -58,7 +58,7 @@ def altered(
         if change.name not in TOPIC_CONFIGS:
             raise ConfigRefused(f"Unknown topic config name: {change.name}")
         if change.name.startswith(MIRROR):
-            raise ConfigRefused(f"{change.name} is written by the mirror, and by nobody else")
+            raise ConfigRefused(f"only the mirror may write {change.name}")
         _apply(found, change, inherited)
     wrong = refusal({name: found[name] for name in names if name in found})
     if wrong is not None:

@@ -220,7 +220,7 @@ class Hosting:
         moved = self._logs.moved(partition)
         if moved is not None:
             return (
-                f"{partition} was handed over and lies in {moved}; take it over where it shall be "
+                f"{partition} was handed over and lies in {moved}; take it over where it is to be "
                 "served (skidway broker take-over), here or on another broker"
             )
         return (
