@@ -18,7 +18,7 @@ Packages, low to high::
     groups         consumer groups of stock clients, and their committed offsets
     settings       all settings of the program
     topics         creating, deleting and hosting topics
-    expiry         what has expired, and who holds it back
+    expiry         applies retention, and asks which groups hold segments back
     broker         all of it together, as handlers see it
     handover       moving a partition to another broker or disk while nobody serves it
     metrics        the counts, as Prometheus reads them

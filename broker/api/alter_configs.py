@@ -1,4 +1,4 @@
-"""AlterConfigs (33), versions 0-2, and what it has in common with IncrementalAlterConfigs.
+"""AlterConfigs (33), versions 0-2, and the code that it shares with IncrementalAlterConfigs.
 
 A topic's settings become exactly those given; a mirror's own settings stay. They are checked as for
 a new topic, written to ZooKeeper, and apply from the answer on. `validate_only` only checks.

@@ -2,10 +2,11 @@
 
 A run takes requests for one loop turn at most, and ends at the first request that is not alike. It
 holds one place in the connection's queue for all its answers, and gives them together at the end of
-the turn or, with acks=all, at the high watermark: a turn's batches are flushed together. Some
-requests never join a run: those that are not good (a batch to refuse, a duplicate, a log that
-cannot be written) and those with another answer (the time of appending, too few replicas). They
-take the general path in `skidway.broker.api.produce`, which knows every answer.
+the turn or, with acks=all, at the high watermark: a turn's batches are flushed together.
+
+A request does not join a run if it cannot simply be appended (a batch to refuse, a duplicate, a log
+that cannot be written) or needs another answer (the time of appending, too few replicas). It takes
+the general path in `skidway.broker.api.produce`, which knows every answer.
 """
 
 from __future__ import annotations

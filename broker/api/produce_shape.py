@@ -2,8 +2,8 @@
 
 The bytes in front of the records are parsed once for each connection and partition, and later
 requests are compared with them; the bytes around the offsets of the answer are encoded once. A
-request that differs in any other byte takes the general path. This is for requests with one batch,
-because what matters are many small ones::
+request that differs in any other byte takes the general path. Only requests with one batch have a
+shape, because many small requests are what has to be fast::
 
     int16 key, int16 version | int32 correlation id | prefix | size | records | tail
                                                       ^ compared              ^ compared

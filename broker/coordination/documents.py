@@ -22,12 +22,12 @@ PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 
 
 class DocumentRefused(SkidwayError):
-    """A node has a content that does not belong at its path."""
+    """A node's content is not valid for its path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A broker's registration; by `directory_id` a restarted broker is told from another one."""
+    """A broker's registration; `directory_id` tells a restarted broker from another one."""
 
     address: BrokerAddress
     directory_id: str

@@ -180,8 +180,8 @@ def _refuses(result: Any) -> bool:
 def _missing(client: Any, offsets: list[str]) -> set[str]:
     """The nodes among these, and among their parents, that do not exist.
 
-    Requests are what costs, so one for each group and topic asks for all its partitions, and one
-    asks which groups exist at all.
+    To save requests, one for each group and topic asks for all its partitions, and one asks which
+    groups exist at all.
     """
     topics = sorted({_parent(path) for path in offsets})
     groups = {path: _parent(_parent(path)) for path in topics}

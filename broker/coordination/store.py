@@ -1,8 +1,8 @@
 """The operations on ZooKeeper, one function each; all block, and belong on the session's thread.
 
-They raise Unreachable when ZooKeeper does not answer, and DocumentRefused for a content that does
-not belong at its path. An operation whose answer was lost can be done again: each one looks at the
-current state before it concludes that somebody else was faster.
+They raise Unreachable when ZooKeeper does not answer, and DocumentRefused for a node's invalid
+content. An operation whose answer was lost can be done again: each one looks at the current state
+before it concludes that somebody else was faster.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def delete_group(coordinator: Coordinator, group: str) -> None:
 
     The transaction includes the node under which our own consumers register: a consumer that
     registers meanwhile either prevents the deletion or begins with an empty group. (A group with
-    more nodes than one transaction takes is deleted in several; only the first is guarded so.)
+    more nodes than one transaction takes is deleted in several; only the first is guarded.)
     """
     path, ids = group_nodes.group_path(group), group_nodes.ids_path(group)
     with answered(coordinator) as client:

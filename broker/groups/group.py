@@ -57,7 +57,7 @@ class Group:
         self._is_assigned = False  # whether this generation's assignment is stored
         self._held: dict[int, tuple[Token, Joined]] = {}
 
-    # what members ask
+    # requests of members
 
     def join(self, now: float, joining: Joining, token: Token) -> None:
         """A member asks to be in the next generation."""
@@ -137,7 +137,7 @@ class Group:
         # After a crash another generation may get the number of one that was never stored.
         return None if self._is_assigned else ErrorCode.REBALANCE_IN_PROGRESS
 
-    # what time and the store do
+    # deadlines, storing and restoring
 
     def deadline(self) -> float | None:
         """The earliest time at which `tick` has something to do."""
@@ -306,7 +306,7 @@ class Group:
     # rebalancing
 
     def _prepare(self, now: float, error: ErrorCode) -> None:
-        """Begins a rebalance, if none is being prepared; `error` answers waiting syncs."""
+        """Begins a rebalance, if none is being prepared; waiting syncs get `error`."""
         if self.state is State.PREPARING:
             return
         was_empty, self.state = self.state is State.EMPTY, State.PREPARING

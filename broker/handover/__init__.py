@@ -26,5 +26,5 @@ removes it.
     take_over            what the new broker's host does
     cli                  `skidway broker hand-over|take-over`
 
-Not done: moving while the partition is served, and replicas, of which there is one.
+Not done: moving a partition while it is served, or one with several replicas.
 """

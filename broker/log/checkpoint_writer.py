@@ -1,7 +1,7 @@
 """Checkpoints of all log directories, written in the background, one round after the other.
 
-A round writes what holds when it begins. A caller that asks during a round is told when the next
-one is done, because the state it asks for may be newer than what is being written.
+A round writes the offsets as they are when it begins. A caller that asks during a round is told
+when the next one is done, because it may want newer offsets than those being written.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class OpenSegments:
         return len(self._holders)
 
     def opened(self, holder: Holder) -> None:
-        """Notes a holder; the oldest lets go if there are too many."""
+        """Notes a holder; if there are too many, the oldest drops its descriptor."""
         self._holders[holder] = None
         while len(self._holders) > self.limit:
             oldest = next(iter(self._holders))

@@ -63,7 +63,7 @@ def expire(
         found.held += decision.held
         try:
             if decision.roll and each.flushed.offset == each.log_end_offset:
-                each.roll(now_ms)  # it goes at the next look, when the new name is durable
+                each.roll(now_ms)  # the next look deletes it, when the new file's name is durable
             if decision.count:
                 _take_out(each, decision.count, found)
         except StorageFailed as error:

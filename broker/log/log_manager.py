@@ -62,7 +62,7 @@ class NewLog:
     config: LogConfig
 
 
-# 35 methods: logs and their directories come and go together; what fails in one stops the other.
+# 35 methods: logs and their directories come and go together; a failure of one stops the other.
 class LogManager:
     """Owned by the loop; the slow work goes to `worker`."""
 
@@ -73,8 +73,8 @@ class LogManager:
         self.directories: list[LogDirectory] = []
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.stopped: Mapping[TopicPartition, str] = {}
-        """Partitions that are not served, and why. The mapping is replaced, never changed, so
-        whoever derived something from it can tell by its identity whether that still holds."""
+        """Partitions that are not served, and why. The mapping is replaced, never changed: anything
+        derived from it holds as long as this is the same object."""
         self.unclean: set[TopicPartition] = set()
         """Partitions whose logs had to be read again because the last stop was not clean."""
         self.report: Callable[[StorageFailed], object] = self.fail

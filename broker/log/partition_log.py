@@ -254,7 +254,7 @@ class PartitionLog:
         temporary.rename(path)
 
     def close_cleanly(self) -> None:
-        """Writes what makes the next start quick. Everything must be flushed. Raises OSError."""
+        """Writes the files that make the next start quick. All must be flushed. Raises OSError."""
         assert self.flushed.offset == self.log_end_offset
         if self.closed_at == self.log_end_offset and not self.epochs.changed:
             return  # nothing was appended: the files of the last clean stop still hold

@@ -43,7 +43,7 @@ class InvalidBatch(Exception):
 
 
 class Window:
-    """A part of a file in memory; it moves to each position that it is asked for."""
+    """A part of a file in memory; moves to the position that is read."""
 
     __slots__ = ("_bytes", "_data", "_descriptor", "_start")
 

@@ -206,7 +206,7 @@ class Segment:
         os.ftruncate(self.file.descriptor, size)
 
     def cut_unwritten(self, offset: int, size: int, timestamps: tuple[int, int]) -> None:
-        """Takes back appends that were never written; `timestamps` are those from before them."""
+        """Takes back unwritten appends; `timestamps`: the largest one before them, its offset."""
         self.size = size
         self.offset_index.cut_tail(size)
         self.time_index.cut_tail(offset)

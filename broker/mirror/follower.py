@@ -25,7 +25,7 @@ MISSING = "missing-in-source"
 
 
 class Phase(Enum):
-    """What a follower is doing."""
+    """The state of a follower."""
 
     CHECKING = "checking"
     FOLLOWING = "following"
@@ -139,7 +139,7 @@ class Follower:
         return self._append(headers, first)
 
     def out_of_range(self, log_start: int, high_watermark: int) -> Action:
-        """What to do when the source does not have the offset sought, but these."""
+        """What to do if the source does not have the offset sought; its log has these bounds."""
         self.interrupted()
         if log_start > self.log_end:
             if log_start >= high_watermark:

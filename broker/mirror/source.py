@@ -226,7 +226,7 @@ class MirrorSource:
             if gap is not None:
                 self._carry_out(each, gap)
 
-    # what has come
+    # answers of the source
 
     def _take(self, fetched: Fetched) -> None:
         each = self.partitions.get(fetched.tp)
@@ -312,7 +312,7 @@ class MirrorSource:
         leader = self._client.cluster.leader(each.tp)
         ask_bounds(self._ask, each.tp, leader, is_stale=is_stale, told=told)
 
-    # what follows
+    # carrying out decisions
 
     def _carry_out(self, each: MirrorPartition, action: object) -> None:
         if isinstance(action, NameGap):

@@ -2,11 +2,11 @@
 
 Start-time fair queueing (Goyal, Vin, Cheng 1996): each connection has a *tag*, the cost of the work
 done for it so far, and the connection with the lowest tag is next. A connection that was away comes
-back at the tag of the one served now: it saves nothing up, and what it owes stays owed. So two
-connections that always have requests get one half each, by cost and not by number of requests, and
-a connection that asks now and then is served before those that flood, however many they are. A new
-connection begins one allowance behind: opening one for each request gains nothing, and nobody waits
-for ever.
+back at the tag of the one served now, or at its own if that is higher: it saves nothing up, and its
+debt stays. So two connections that always have requests get one half each, by cost and not by
+number of requests, and a connection that asks now and then is served before those that flood,
+however many they are. A new connection begins one allowance behind: opening one for each request
+gains nothing, and nobody waits for ever.
 
 A turn has a bound, so that timers, other threads, writes and answers come soon. It is divided among
 the waiting connections; if they are many, it ends before all were served, and the next turn goes
