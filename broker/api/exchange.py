@@ -24,7 +24,7 @@ _log = log.get(__name__)
 
 class Exchange:
     """One request. `body` and `frame` (header and body, for handlers that need both) are valid only
-    until the handler returns; everything else is valid as long as the object."""
+    until the handler returns; everything else stays valid."""
 
     __slots__ = (
         "_loop",
