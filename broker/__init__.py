@@ -8,9 +8,9 @@ neither numpy nor pyarrow.
 Packages, low to high::
 
     log            batches in files: append, flush, read, recover, expire
-    catalog        brokers and topics of the cluster: an immutable picture of ZooKeeper's
+    catalog        the cluster's brokers and topics: an immutable snapshot of ZooKeeper
     counts         what the broker counts
-    kept_answers   answers that many clients ask for alike
+    kept_answers   encoded answers, kept because many clients ask for the same
     coordination   ZooKeeper, on a thread of its own
     network        the epoll loop, connections, timers
     purgatory      requests that cannot be answered yet
@@ -18,12 +18,12 @@ Packages, low to high::
     groups         consumer groups of stock clients, and their committed offsets
     settings       all settings of the program
     topics         creating, deleting and hosting topics
-    expiry         what has expired, and who holds it back
+    expiry         applies retention, and asks which groups hold segments back
     broker         all of it together, as handlers see it
-    handover       a partition goes to another broker or disk while nobody serves it
+    handover       moving a partition to another broker or disk while nobody serves it
     metrics        the counts, as Prometheus reads them
     api            one file per Kafka API
-    mirror         topics of other clusters, followed
+    mirror         topics of other clusters, copied by following them
     program, cli   `skidway broker run|validate|dump-log|hand-over|take-over`
 
 Who owns which state:
@@ -44,21 +44,20 @@ Who owns which state:
     committed offsets                       loop, or consumers themselves  ZooKeeper
     ======================================  =============================  =====================
 
-Threads: the loop; those of the flusher, which wait for the disk; the session's and kazoo's, which
-wait for ZooKeeper; the resolver's, which look up names of mirrors' sources; the metrics endpoint's,
-which only reads numbers. The flusher's, the session's and
-the resolver's hand their results to the loop by `Loop.post`; no other state is shared.
+Threads: besides the loop, the flusher's threads wait for the disk, the session's and kazoo's wait
+for ZooKeeper, the resolver's look up the names of mirrors' sources, and the metrics endpoint's only
+reads numbers. The flusher, the session and the resolver hand their results to the loop with
+`Loop.post`; no other state is shared.
 
 What is promised (the tests that keep it are in tests/crash/broker and tests/conformance/broker):
 
 1. acks=all is answered when the batch is on disk, acks=1 when it is in the file.
-2. Consumers see only what is on disk; what was seen never changes and never goes away, but by
-   retention.
-3. A retry of an idempotent producer is stored once, also across a crash, and is told the original
-   offset only if the original is what was sent and is on disk.
-4. After any crash a log is a prefix of what was appended, holding all that was flushed; what else
-   is found in its files is cut off and kept aside, or, if it lies in front of good data, stops the
-   partition by name.
+2. Consumers see only what is on disk. What they saw never changes, and only retention removes it.
+3. A batch that an idempotent producer retries is stored once, also across a crash. The retry gets
+   the original offset only if the original is the batch that was sent, and is on disk.
+4. After any crash a log is a prefix of what was appended and holds everything that was flushed.
+   Recovery cuts off whatever else it finds in the files and keeps a copy; if that lies in front of
+   good data, the partition is stopped, and named.
 5. While ZooKeeper is away, produce and fetch go on, and so do groups that have their assignment.
-6. A committed offset that was answered is in ZooKeeper, and no older generation's replaces it.
+6. A commit is answered once its offset is in ZooKeeper; no older generation's commit replaces it.
 """

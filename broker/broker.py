@@ -1,4 +1,4 @@
-"""The broker as a whole: what its handlers may use, and what happens at the end of a turn."""
+"""The broker as a whole: the parts that its handlers use, and the end of a turn."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from skidway.kafka.protocol.apis import ApiKey, VersionRange
 from skidway.kafka.types import TopicPartition
 
 DISK_FULL = "DiskFull"
-"""The reason of batches that were refused for want of space, beside the names of exceptions."""
+"""The reason for batches refused for want of space; the other reasons are names of exceptions."""
 _log = log.get(__name__)
 
 
 class Appended(Protocol):
-    """Requests whose batches are appended in this turn and not yet written."""
+    """One or more requests whose batches are appended in this turn and not yet written."""
 
     def answer_written(self, broker: Broker) -> None:
-        """Answers them, or lets them wait for the watermark."""
+        """Answers them, or lets them wait for the high watermark."""
         ...
 
     def abandon(self) -> None:
-        """Closes their connection: they cannot be answered."""
+        """Closes their connection, because they cannot be answered."""
         ...
 
 
@@ -58,7 +58,7 @@ class Broker:
         groups: Groups,
         group_administration: GroupAdministration,
     ) -> None:
-        # So many, because this is the one place that knows every part by name.
+        # So many parameters because this is the one place that knows every part by name.
         self.settings = settings
         self.loop = loop
         self.logs = logs
@@ -71,24 +71,24 @@ class Broker:
         self.metadata_answers = KeptAnswers(lambda: (topics.catalog, logs.stopped))
         self.counts = Counts()
         self.api_ranges: Mapping[ApiKey, VersionRange] = {}
-        """What is offered: `api.requests` says it."""
+        """The APIs offered, with their versions; `api.requests` sets it."""
         self.api_versions_answers = KeptAnswers(lambda: (self.api_ranges,))
         self.now_ms = clock.time_ms()
         self.appended: list[Appended] = []
         self.stopping = False
         self.before_write: Callable[[], None] = _nothing
-        """What else appends at the end of a turn: the mirrors."""
+        """Called before the turn's write: the mirrors append in it."""
         self.after_write: Callable[[], None] = _nothing
-        """Who appended so looks whether it was written."""
+        """Called after the turn's write: the mirrors check whether their batches were written."""
         self._clock = clock
 
     def read_clock(self) -> None:
-        """A request begins. Its moment is that of the turn, once a batch is appended in it."""
+        """Called when a request begins. The time stays the same from a turn's first append on."""
         if not self.appended:
             self.now_ms = self._clock.time_ms()
 
     def end_turn(self) -> None:
-        """Writes what the turn appended, then answers those who waited for it."""
+        """Writes what the turn appended, then answers the requests that appended it."""
         self.before_write()
         self.partitions.write()
         self.after_write()
@@ -98,7 +98,7 @@ class Broker:
                 self._answer(each)
 
     def unreadable(self, error: StorageFailed | DamagedLog) -> None:
-        """Takes out of use what a file cannot be read of: its directory, or its partition."""
+        """Takes the log directory or the partition of an unreadable file out of use."""
         partition = names.partition_of(error.path.parent.name)
         if isinstance(error, StorageFailed):
             self.partitions.storage_failed(error)
@@ -108,20 +108,20 @@ class Broker:
     def count_refused(self, partition: TopicPartition, kind: type[Exception]) -> None:
         """Counts a batch that was refused.
 
-        While its log directory is full that is the reason: batches that an idempotent producer
-        sent behind the one that did not fit are out of order only because of that one.
+        While its log directory is full, that is the reason: if one batch of an idempotent producer
+        did not fit, the batches behind it are out of order only because of that.
         """
         follows = issubclass(kind, (StorageFailed, OutOfOrderSequence))
         is_full = follows and self.logs.why_full(partition) is not None
         self.counts.count_refused(DISK_FULL if is_full else kind.__name__)
 
     def not_written(self, partition: TopicPartition) -> str | None:
-        """Counts a batch that its log could not write; why, in words, if more is known."""
+        """Counts a batch that its log could not write; returns the reason if it is known."""
         self.count_refused(partition, StorageFailed)
         return self.logs.why_full(partition)
 
     def why_not_served(self, topic: str, partition: int) -> ErrorCode:
-        """The error for a partition that is not among those served here."""
+        """The error code for a partition that this broker does not serve."""
         if TopicPartition(topic, partition) in self.logs.stopped:
             return ErrorCode.KAFKA_STORAGE_ERROR
         known = self.topics.catalog.topics.get(topic)
@@ -135,11 +135,11 @@ class Broker:
     def _answer(self, appended: Appended) -> None:
         try:
             appended.answer_written(self)
-        except Exception as error:  # noqa: BLE001 - our mistake must not reach other connections
+        except Exception as error:  # noqa: BLE001 - a bug of ours must not reach other connections
             self.counts.answers_failed += 1
             _log.error("answer_failed", exc=error)
             appended.abandon()
 
 
 def _nothing() -> None:
-    """A broker without mirrors."""
+    """Does nothing: a broker without mirrors."""

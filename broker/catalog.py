@@ -1,4 +1,4 @@
-"""Brokers, topics and partitions of the cluster: an immutable picture of what ZooKeeper says."""
+"""Brokers, topics and partitions of the cluster: an immutable snapshot of ZooKeeper."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class BrokerAddress:
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """Who leads a partition; `isr` the in-sync replicas. `version` is for conditional writes."""
+    """The leader of a partition; `isr`: its in-sync replicas; `version`: for conditional writes."""
 
     leader: int
     leader_epoch: int
@@ -49,14 +49,14 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """Everything that Metadata answers from."""
+    """Everything that a Metadata answer is made from."""
 
     cluster_id: str
     brokers: Mapping[int, BrokerAddress] = field(default_factory=dict)
     topics: Mapping[str, Topic] = field(default_factory=dict)
     controller_id: int = NO_LEADER
     deleting: Mapping[str, uuid.UUID | None] = field(default_factory=dict)
-    """Topics that are being deleted, which are no more among `topics`."""
+    """Topics that are being deleted; they are no longer in `topics`."""
 
     def by_id(self, topic_id: uuid.UUID) -> Topic | None:
         """The topic with an id."""

@@ -1,11 +1,11 @@
-"""What has expired, asked again and again; and who holds it back.
+"""Applies retention at intervals, and asks which groups hold segments back.
 
 `retention.hold` names groups (a mirror, a loader) whose committed offsets hold a topic's segments
 back although retention would let them go. The offsets are in ZooKeeper, so they are read in the
-background, and only where something would go. A group that has committed nothing holds everything;
-while ZooKeeper is away, what was read last counts. Neither lasts for ever: beyond
-`retention.hold.max.ms` and `retention.hold.max.bytes` segments go, and what a group has not read of
-them is named, as a gap.
+background, and only for partitions with expired segments. A group that has committed nothing holds
+everything; while ZooKeeper is away, the offsets read last count. Neither lasts for ever: beyond
+`retention.hold.max.ms` or `retention.hold.max.bytes` segments go, and the offsets that a group has
+not read of them are logged as a gap.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from skidway.errors import SkidwayError
 from skidway.kafka.types import TopicPartition
 
 Reader = tuple[str, TopicPartition]
-"""A group and what it reads."""
+"""A group and a partition that it reads."""
 Offsets = Mapping[Reader, int]
 _log = log.get(__name__)
 
 
 class Session(Protocol):
-    """Who does work on ZooKeeper: broker.coordination.session."""
+    """Does work on ZooKeeper: broker.coordination.session."""
 
     def submit(
         self,
         work: Callable[[Coordinator], dict[Reader, int]],
         done: Callable[[dict[Reader, int] | SkidwayError], None],
     ) -> None:
-        """Does `work` elsewhere, then calls `done` on the loop."""
+        """Does `work` on another thread, then calls `done` on the loop."""
         ...
 
 
@@ -63,7 +63,7 @@ class Expiry:
         self._offsets: dict[Reader, int] = {}
 
     def look(self) -> None:
-        """Lets go what has expired, once it is known who still reads it."""
+        """Expires segments, after it has asked which offsets the holding groups have committed."""
         self._counts.retention_checks += 1
         held = self._logs.held()
         readers = [(group, tp) for tp, groups in held.items() for group in groups]
@@ -75,7 +75,7 @@ class Expiry:
             if isinstance(outcome, SkidwayError):
                 _log.warning("hold_offsets_not_read", reason=str(outcome))
             else:
-                self._offsets = dict(outcome)  # who is not in it has committed nothing, or no more
+                self._offsets = dict(outcome)  # a group without entry has no committed offset (now)
             self._expire(held)
 
         self._session.submit(lambda coordinator: store.committed(coordinator, readers), told)
@@ -86,8 +86,8 @@ class Expiry:
         def held_from(partition: TopicPartition) -> int | None:
             groups = _of(held, partition)
             if not set(self._logs.logs[partition].config.held_by).issubset(held.get(partition, ())):
-                # Expired, or held by another group, since the groups were asked for.
-                return 0  # it waits for the next look
+                # It expired, or another group holds it, since the offsets were asked for.
+                return 0  # hold everything until the next look
             return min((known[reader] for reader in groups), default=None)
 
         found = self._logs.expire(held_from, self._producer_expiration_ms)
@@ -102,12 +102,12 @@ class Expiry:
             self._call_later(delay_ms, partial(self._logs.remove, paths))
 
     def _known(self, reader: Reader) -> int:
-        """The offset up to which a group has read; one behind the log's end is another topic's."""
+        """The offset up to which a group has read; 0 if that is behind the end of this log."""
         offset, log = self._offsets.get(reader, 0), self._logs.logs.get(reader[1])
         return offset if log is not None and offset <= log.log_end_offset else 0
 
     def _name_gap(self, reader: Reader, offset: int, cut: Cut) -> None:
-        """Says what a group that held the segments has lost of them."""
+        """Logs and counts what a group lost of the segments that it held."""
         first = max(offset, cut.first)
         if first >= cut.end:
             return

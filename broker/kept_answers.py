@@ -1,13 +1,12 @@
-"""Answers that many clients ask for in the same words, kept as bytes as long as they hold.
+"""Keeps encoded answers that many clients ask for with the same request, as long as they hold.
 
 After a restart every client asks for ApiVersions and Metadata at once, most of them for the same
-topics. Which bytes answer a request is decided by its version, its body, and the pictures that the
-answer is made from; a picture is an object that is replaced whenever it changes, never changed. So
-an answer holds as long as the pictures are the same objects, and nobody has to say that something
-changed.
+topics. A request's version, its body and some snapshots decide the bytes of its answer; a snapshot
+is an object that is replaced whenever it changes, never changed itself. So an answer holds as long
+as the snapshots are the same objects, and nobody has to report a change.
 
-What else decides an answer, or asking does (a topic that is made because it was asked for), must
-not be kept; that is for the handler to know.
+An answer that depends on anything else, or whose request has an effect (it creates a topic), must
+not be kept; the handler knows that.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ from typing import Final
 
 ENTRIES_MAX: Final = 1000
 BYTES_MAX: Final = 8 << 20
-"""Of all that is kept; 200,000 partitions in version 5."""
+"""All kept answers together; 200,000 partitions in version 5."""
 REQUEST_BYTES_MAX: Final = 16 << 10
-"""Longer requests are answered anew: they name hundreds of topics, which few clients do alike."""
+"""Longer requests are not kept: they name hundreds of topics, and few clients send the same."""
 ENTRY_BYTES: Final = 300
-"""What one takes beside the bytes of request and answer."""
+"""What one entry takes besides the bytes of request and answer."""
 
 _Key = tuple[int, bytes]
 
 
 class KeptAnswers:
-    """Owned by the loop; the answers asked for longest ago go first."""
+    """Owned by the loop; evicts the least recently used answers first."""
 
     def __init__(self, pictures: Callable[[], tuple[object, ...]]) -> None:
-        """`pictures` tells from what answers are made now."""
+        """`pictures` returns the snapshots that answers are made from now."""
         self._pictures = pictures
         self._made_from: tuple[object, ...] = ()
         self._answers: OrderedDict[_Key, bytes] = OrderedDict()
@@ -43,13 +42,13 @@ class KeptAnswers:
 
     @property
     def size_bytes(self) -> int:
-        """What all of it takes, about."""
+        """What all of it takes in memory, roughly."""
         return self._bytes
 
     def get(self, version: int, request: memoryview) -> bytes | None:
-        """The body that answers a request's body in a version, if it is known and still holds.
+        """The answer's body for a request's version and body, if it is kept and still holds.
 
-        Whoever got None makes the answer from the pictures of now, and may `keep` it.
+        On None the caller makes the answer from the current snapshots, and may `keep` it.
         """
         self._drop_outdated()
         if len(request) > REQUEST_BYTES_MAX:
@@ -61,7 +60,7 @@ class KeptAnswers:
         return found
 
     def keep(self, version: int, request: memoryview, answer: bytes) -> None:
-        """An answer that was made from the pictures that `get` saw; too large ones are not kept."""
+        """Keeps an answer made from the snapshots that `get` saw, unless it is too large."""
         key = version, bytes(request)
         weight = _weight(key, answer)
         outdated = self._drop_outdated()
@@ -74,7 +73,7 @@ class KeptAnswers:
             self._drop(next(iter(self._answers)))
 
     def _drop_outdated(self) -> bool:
-        """Forgets everything if a picture is another one by now; whether that was so."""
+        """Forgets everything if a snapshot has been replaced; returns whether it did."""
         now = self._pictures()
         if len(now) == len(self._made_from) and all(map(is_, now, self._made_from)):
             return False

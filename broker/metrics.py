@@ -1,6 +1,7 @@
-"""What the broker counted, made into metrics when they are scraped.
+"""Makes metrics of the broker's counts when they are scraped.
 
-The endpoint's thread only reads them. Closed sets of reasons label what was refused or closed.
+The endpoint's thread only reads the counts. Refused batches and closed connections are labelled
+with reasons from closed sets.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ class BrokerCollector(Collector):
     """The metrics of one broker."""
 
     def __init__(self, broker: Broker, mirrors: Callable[[], list[dict[str, Any]]]) -> None:
-        """mirrors: their status, as broker.mirror.status makes it."""
+        """mirrors: returns their status, as broker.mirror.status makes it."""
         self._broker = broker
         self._mirrors = mirrors
 
     def collect(self) -> Iterator[Metric]:
-        """All of them, as they are now."""
+        """All metrics, with their current values."""
         broker, counts, traffic = self._broker, self._broker.counts, self._broker.loop.traffic
         flushes = broker.partitions.flushes
         yield _counter("batches", "Batches appended.", counts.batches)
@@ -42,7 +43,7 @@ class BrokerCollector(Collector):
         yield _counter("flushes", "Flushes of a log.", flushes.count)
         yield _counter("flush_seconds", "Time spent waiting for flushes.", flushes.seconds)
         yield _counter("flushes_failed", "Flushes that the disk refused.", flushes.failed)
-        yield _counter("retention_checks", "Looks for what has expired.", counts.retention_checks)
+        yield _counter("retention_checks", "Checks for expired segments.", counts.retention_checks)
         yield _counter(
             "retention_hold_lost_records",
             "Records that expired before a group of retention.hold had read them.",
@@ -58,7 +59,7 @@ class BrokerCollector(Collector):
             "flush": flushes.unfinished,
             "mirror": counts.mirrors_failed,
         }
-        yield _reasons("internal_errors", "Mistakes of the broker's own.", failures)
+        yield _reasons("internal_errors", "Errors that are the broker's own bugs.", failures)
         yield _gauge("connections", "Open connections.", len(broker.loop.connections))
         yield _gauge("partitions", "Partitions served.", len(broker.partitions.replicas))
         yield _gauge("partitions_stopped", "Partitions not served.", len(broker.logs.stopped))
@@ -80,7 +81,7 @@ class BrokerCollector(Collector):
 def _free_bytes(directories: Sequence[LogDirectory]) -> Metric:
     metric = GaugeMetricFamily(
         "skidway_broker_log_directory_free_bytes",
-        "What may still be written to the volume of a log directory.",
+        "Bytes that may still be written to the volume of a log directory.",
         labels=["directory"],
     )
     for each in directories:
@@ -97,27 +98,27 @@ def _of_groups(groups: Groups) -> Iterator[Metric]:
     yield _gauge("group_offsets_waiting", "Offsets that wait for ZooKeeper.", groups.jobs.waiting)
     yield _counter("group_joins", "JoinGroup requests.", counts.joins)
     yield _counter("group_rebalances", "Generations with an assignment.", counts.rebalances)
-    yield _counter("group_members_expired", "Members not heard of.", counts.expired_members)
+    yield _counter("group_members_expired", "Members that timed out.", counts.expired_members)
     yield _counter("offset_commits", "OffsetCommit requests taken.", jobs.commits)
     yield _counter("offset_commits_offsets", "Offsets written to ZooKeeper.", jobs.offsets)
     yield _counter("offset_transactions", "Transactions of offsets.", jobs.transactions)
-    yield _counter("group_jobs", "Requests of groups to ZooKeeper.", jobs.carried_out)
-    yield _counter("group_jobs_failed", "Such requests without success.", jobs.failed)
-    yield _counter("offsets_expired", "Offsets kept no longer.", counts.offsets_expired)
-    yield _counter("groups_expired", "Groups kept no longer.", counts.groups_expired)
+    yield _counter("group_jobs", "Jobs done on ZooKeeper.", jobs.carried_out)
+    yield _counter("group_jobs_failed", "Jobs on ZooKeeper that failed.", jobs.failed)
+    yield _counter("offsets_expired", "Offsets that expired.", counts.offsets_expired)
+    yield _counter("groups_expired", "Groups that expired.", counts.groups_expired)
     yield _reasons("offset_commits_refused", "OffsetCommits refused.", counts.commits_refused)
 
 
 def _of_mirrors(sources: list[dict[str, Any]]) -> Iterator[Metric]:
-    """Per source cluster; none on a broker that mirrors nothing."""
+    """The metrics of each source cluster; none on a broker that mirrors nothing."""
     if not sources:
         return
     records = _by_source(CounterMetricFamily, "records_total", "Records mirrored.")
     size = _by_source(CounterMetricFamily, "bytes_total", "Bytes of batches mirrored.")
-    lag = _by_source(GaugeMetricFamily, "lag_records", "Records that only the source has yet.")
+    lag = _by_source(GaugeMetricFamily, "lag_records", "Records not mirrored yet.")
     partitions = _by_source(GaugeMetricFamily, "partitions", "Partitions that are followed.")
     stopped = _by_source(GaugeMetricFamily, "stopped", "Topics and partitions that are stopped.")
-    waiting = _by_source(GaugeMetricFamily, "waiting", "Partitions that something keeps back.")
+    waiting = _by_source(GaugeMetricFamily, "waiting", "Partitions that cannot go on now.")
     gaps = _by_source(GaugeMetricFamily, "gaps", "Gaps that are named.")
     untold = _by_source(
         CounterMetricFamily, "group_failures_total", "Offsets that the source did not keep."

@@ -1,4 +1,4 @@
-"""`skidway broker run`: from settings to a broker that serves, and back to files that are whole."""
+"""`skidway broker run`: starts a broker from its settings, runs it, and stops it in order."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ STOP_WITHIN_MS = 10_000
 """How long a stop waits for the last flushes and answers."""
 
 IDLE_GROUPS_MS = 10_000
-"""Time between two looks for groups that nobody is in."""
+"""Time between two looks for groups without members."""
 
 _MINUTE_MS = 60_000
 _log = log.get(__name__)
@@ -61,7 +61,7 @@ def run(settings: BrokerSettings, shutdown: Shutdown, clock: Clock | None = None
 
 
 class Program:
-    """A broker with everything around it; `start`, run the loop, `close`."""
+    """A broker with everything around it; call `start`, run the loop, call `close`."""
 
     def __init__(self, settings: BrokerSettings, clock: Clock) -> None:
         self._settings = settings
@@ -93,7 +93,7 @@ class Program:
         self._stopping = False
 
     def start(self) -> None:
-        """Everything up to accepting clients. Raises SkidwayError."""
+        """Does everything up to accepting clients. Raises SkidwayError."""
         settings = self._settings
         self._listeners = [
             Listener(
@@ -129,7 +129,7 @@ class Program:
         self._serve(cluster_id)
 
     def tell_ready(self) -> None:
-        """On the loop: it listens, is registered, and turns."""
+        """Tells systemd, from the loop, that the broker is registered, listens and runs."""
         count = len(self.partitions.replicas)
         systemd.ready(f"broker {self._settings.broker_id} serves {count} partitions")
 
@@ -150,7 +150,7 @@ class Program:
         self.partitions.flush_all(self._flushed)
 
     def close(self) -> None:
-        """Frees everything; after a stop in order the files say that it was one."""
+        """Frees everything; after a clean stop it marks the log directories as such."""
         session, self._session = self._session, None
         epoch = -1 if session is None else session.broker_epoch
         if session is not None:
@@ -285,7 +285,7 @@ class Program:
         self.loop.call_every(interval_ms, unless_stopping)
 
     def _flushed(self) -> None:
-        """Everything is durable: who still waits is answered as well as can be, and it ends."""
+        """Everything is durable: answers waiting requests as well as it can, and ends the loop."""
         self._purgatory.expire_all()
         self.loop.call_later(0, self.loop.stop)
 

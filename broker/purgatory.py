@@ -1,10 +1,10 @@
-"""Operations that cannot be answered yet: fetches for which there is too little, produce requests
-that wait for the high watermark (Kafka's name for the idea, and its rule: complete exactly once).
+"""Requests that cannot be answered yet: fetches with too little data, produce requests that wait
+for the high watermark (Kafka's name for the idea, and its rule: complete exactly once).
 
-An operation is watched under its partitions. Whoever changes one of them calls `check`, which asks
-each of its operations whether it can complete now; at its deadline an operation is told to expire.
-An operation that fails is abandoned, which its client learns from the end of its connection; the
-others, and whoever checks, do not notice.
+An operation is watched under its partitions. Code that changes a partition calls `check`, which
+asks each of the partition's operations whether it can complete now; at its deadline an operation is
+told to expire. If an operation fails it is abandoned: its connection is closed, and neither the
+other operations nor the caller of `check` notice.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from skidway.kafka.types import TopicPartition
 
 
 class Delayed(Protocol):
-    """An operation that waits. Identity is its key."""
+    """A waiting operation, identified by its object identity."""
 
     def try_complete(self, changed: TopicPartition) -> bool:
-        """Completes if it can; whether it is complete (then nothing is asked again).
+        """Completes if it can; returns whether it is complete (then it is never asked again).
 
-        Only that partition has changed since the last time: whoever watches many need not look at
-        the others.
+        Only this partition has changed since the last call: an operation that watches many need not
+        look at the others.
         """
         ...
 
     def expire(self) -> None:
-        """Completes as well as it can, now."""
+        """Completes now, as well as it can."""
         ...
 
     def abandon(self) -> None:
-        """Closes the connection that it came from: it cannot be answered."""
+        """Closes the connection that it came from, because it cannot be answered."""
         ...
 
 
 WATCHED_MAX = 1_000_000
-"""Partitions that all operations together wait for: some 200 MB. Operations outlive the connections
-that they came from, so the number of connections is no bound."""
+"""Partitions that all operations together wait for: some 200 MB. Operations outlive their
+connections, so the number of connections is no bound."""
 _log = log.get(__name__)
 
 
 class Purgatory:
-    """All operations that wait; owned by the loop."""
+    """All waiting operations; owned by the loop."""
 
     def __init__(self, timers: Timers) -> None:
         self.failed = 0
@@ -57,7 +57,7 @@ class Purgatory:
         return len(self._waiting)
 
     def has_room(self, partitions: int) -> bool:
-        """Whether an operation may wait for so many partitions more; else it completes now."""
+        """Whether an operation may wait for this many partitions; if not, it completes now."""
         return self._watched_count + partitions <= WATCHED_MAX
 
     def watch(
@@ -71,7 +71,7 @@ class Purgatory:
             self._watched.setdefault(partition, {})[operation] = None
 
     def waits_for(self, partition: TopicPartition) -> bool:
-        """Whether somebody waits for something to change on this partition."""
+        """Whether an operation waits for a change of this partition."""
         return partition in self._watched
 
     def check(self, partition: TopicPartition) -> None:
@@ -81,7 +81,7 @@ class Purgatory:
                 self._try(operation, partition)
 
     def forget(self, operation: Delayed) -> None:
-        """Drops an operation; harmless when it is complete."""
+        """Drops an operation; harmless after it has completed."""
         found = self._waiting.pop(operation, None)
         if found is None:
             return
@@ -103,7 +103,7 @@ class Purgatory:
     def _try(self, operation: Delayed, changed: TopicPartition) -> None:
         try:
             complete = operation.try_complete(changed)
-        except Exception as error:  # noqa: BLE001 - our mistake with one must not reach others
+        except Exception as error:  # noqa: BLE001 - a bug of ours in one must not reach others
             self._abandon(operation, error)
         else:
             if complete:

@@ -1,4 +1,4 @@
-"""Every setting of the broker, by Kafka's names where Kafka has one."""
+"""Every setting of the broker, with Kafka's name where Kafka has the setting."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class MirrorSettings:
     topics: list[str] = setting(
         "topics",
         [".*"],
-        help="Patterns of topics, for whole names; those that begin with _ never match.",
+        help="Patterns that match whole topic names; names that begin with _ never match.",
     )
 
     def check(self) -> None:
@@ -84,7 +84,7 @@ class BrokerSettings:
     cluster_name: str = setting(
         "cluster.name",
         "main",
-        help="Name of the cluster, without a dot; what mirrors call its topics by.",
+        help="Name of the cluster, without a dot; mirrors put it in front of topic names.",
     )
     listeners: list[str] = setting(
         "listeners",
@@ -95,7 +95,7 @@ class BrokerSettings:
     advertised_listeners: list[str] = setting(
         "advertised.listeners",
         [],
-        help="Addresses that clients are told; default: those of listeners.",
+        help="Addresses to which clients are told to connect; default: those of listeners.",
     )
     log_dirs: list[Path] = setting(
         "log.dirs",
@@ -126,12 +126,12 @@ class BrokerSettings:
         help="host:port of /metrics and /health; empty for none.",
     )
     num_partitions: int = setting(
-        "num.partitions", 1, help="Partitions of a topic that asks for none.", at_least=1
+        "num.partitions", 1, help="Partitions of a topic that does not say how many.", at_least=1
     )
     default_replication_factor: int = setting(
         "default.replication.factor",
         1,
-        help="Replicas of a topic that asks for none.",
+        help="Replicas of a topic that does not say how many.",
         at_least=1,
         at_most=1,
     )
@@ -152,7 +152,7 @@ class BrokerSettings:
     roll_ms: int | None = setting(
         "log.roll.ms",
         None,
-        help="Time after a segment's first append at which it is rolled; before log.roll.hours.",
+        help="Time after a segment's first append at which it is rolled; overrides log.roll.hours.",
         at_least=1,
     )
     retention_hours: int = setting(
@@ -164,13 +164,13 @@ class BrokerSettings:
     retention_ms: int | None = setting(
         "log.retention.ms",
         None,
-        help="Age by time of appending at which segments go; before log.retention.hours.",
+        help="Age by time of appending at which segments expire; overrides log.retention.hours.",
         at_least=-1,
     )
     retention_bytes: int = setting(
         "log.retention.bytes",
         UNLIMITED,
-        help="Size of a partition above which its oldest segments go; -1 = no limit.",
+        help="Size of a partition above which its oldest segments expire; -1 = no limit.",
         at_least=-1,
     )
     hold_bytes_max: int = setting(
@@ -188,7 +188,7 @@ class BrokerSettings:
     retention_check_ms: int = setting(
         "log.retention.check.interval.ms",
         300_000,
-        help="Time between two looks for expired segments.",
+        help="Interval between two checks for expired segments.",
         at_least=1,
     )
     segment_delete_delay_ms: int = setting(
@@ -224,25 +224,25 @@ class BrokerSettings:
     checkpoint_ms: int = setting(
         "log.flush.offset.checkpoint.interval.ms",
         60_000,
-        help="Time between two checkpoints of what is flushed.",
+        help="Interval between two checkpoints of the flushed offsets.",
         at_least=1,
     )
     timestamp_type: str = setting(
         "log.message.timestamp.type",
         "CreateTime",
-        help="CreateTime: records keep the time of their producer; LogAppendTime: of appending.",
+        help="CreateTime: records keep their producer's time; LogAppendTime: that of appending.",
         choices=("CreateTime", "LogAppendTime"),
     )
     timestamp_before_max_ms: int = setting(
         "log.message.timestamp.before.max.ms",
         FOREVER_MS,
-        help="How far behind the clock event times may be.",
+        help="How far behind the clock event times may be; agents bring old logs.",
         at_least=0,
     )
     timestamp_after_max_ms: int = setting(
         "log.message.timestamp.after.max.ms",
         FOREVER_MS,
-        help="How far ahead of the clock event times may be; agents bring old logs.",
+        help="How far ahead of the clock event times may be.",
         at_least=0,
     )
     producer_expiration_ms: int = setting(
@@ -280,7 +280,7 @@ class BrokerSettings:
         at_least=1,
     )
     fetch_bytes_max: int = setting(
-        "fetch.max.bytes", 57_671_680, help="Most that one fetch is answered with.", at_least=1024
+        "fetch.max.bytes", 57_671_680, help="Largest answer to one fetch.", at_least=1024
     )
     group_session_timeout_min_ms: int = setting(
         "group.min.session.timeout.ms",
@@ -304,7 +304,7 @@ class BrokerSettings:
         at_most=_INT_MAX,
     )
     group_size_max: int = setting(
-        "group.max.size", _INT_MAX, help="Members of one group.", at_least=1, at_most=_INT_MAX
+        "group.max.size", _INT_MAX, help="Most members of one group.", at_least=1, at_most=_INT_MAX
     )
     offset_metadata_bytes_max: int = setting(
         "offset.metadata.max.bytes",
@@ -316,14 +316,14 @@ class BrokerSettings:
     offsets_retention_minutes: int = setting(
         "offsets.retention.minutes",
         10_080,
-        help="How long the offsets of a group are kept that has no members.",
+        help="How long the offsets of a group without members are kept.",
         at_least=1,
         at_most=_INT_MAX,
     )
     offsets_retention_check_ms: int = setting(
         "offsets.retention.check.interval.ms",
         600_000,
-        help="Time between two looks for offsets that are kept no longer.",
+        help="Interval between two checks for expired offsets of groups.",
         at_least=1,
     )
 
@@ -338,7 +338,7 @@ class BrokerSettings:
     )
 
     def check(self) -> None:
-        """Refuses what no single setting can know."""
+        """Refuses what bounds of single settings cannot exclude: bad addresses, contradictions."""
         clusters = [each.cluster for each in self.mirror_sources]
         if len(set(clusters)) != len(clusters) or self.cluster_name in clusters:
             raise ConfigurationRefused(
@@ -351,13 +351,13 @@ class BrokerSettings:
             parse_endpoint(text, "advertised.listeners")
         if len(self.advertised_listeners) > 1:
             raise ConfigurationRefused(
-                "advertised.listeners: one address is told to all clients so far, whichever "
-                "listener they came by"
+                "advertised.listeners takes one address so far: all clients are told the same, "
+                "whichever listener they use"
             )
         if not self.advertised_listeners and listening[0].host in _WILDCARDS:
             raise ConfigurationRefused(
-                "advertised.listeners must say what clients shall be told, because listeners "
-                "binds to every address"
+                "advertised.listeners must name the address for clients, because listeners binds "
+                "to every address"
             )
         if len(set(self.log_dirs)) != len(self.log_dirs):
             raise ConfigurationRefused("log.dirs names a directory twice")
@@ -379,11 +379,12 @@ class BrokerSettings:
         return cluster if mirrored else None
 
     def endpoints(self) -> list[Endpoint]:
-        """Where to listen."""
+        """The addresses to listen on."""
         return [parse_endpoint(text, "listeners") for text in self.listeners]
 
     def advertised(self, port: int) -> Endpoint:
-        """What clients are told; `port` is the one bound. Never `localhost`: clients try ::1."""
+        """The address for clients; `port` is the bound one. By itself never `localhost`, for which
+        clients try ::1."""
         if self.advertised_listeners:
             told = parse_endpoint(self.advertised_listeners[0], "advertised.listeners")
             return Endpoint(told.protocol, told.host, told.port or port)
@@ -392,7 +393,7 @@ class BrokerSettings:
         return Endpoint(first.protocol, host, port)
 
     def group_limits(self) -> GroupLimits:
-        """What bounds groups."""
+        """The limits of groups."""
         return GroupLimits(
             session_timeout_min_s=self.group_session_timeout_min_ms / 1000,
             session_timeout_max_s=self.group_session_timeout_max_ms / 1000,
@@ -401,7 +402,7 @@ class BrokerSettings:
         )
 
     def log_defaults(self) -> LogConfig:
-        """The settings of a topic that has none of its own."""
+        """The log settings of a topic that has none of its own."""
         hours = self.retention_hours
         by_hours = UNLIMITED if hours < 0 else hours * _HOUR_MS
         return LogConfig(

@@ -3,17 +3,17 @@
 Each file defines `API`, an `apis.Api` with key, versions and handler; `registry` collects them, and
 the answer to ApiVersions is computed from that.
 
-A handler gets the broker and an `Exchange`, the request with the means to answer it: at once, later
-(a topic that is being created) or never (produce with acks=0). The body is a view that is there
-until the handler returns, so it is decoded before anything is waited for.
+A handler gets the broker and an `Exchange`: the request and the means to answer it, at once, later
+(a topic that is being created) or never (produce with acks=0). The request body is a view that is
+valid only until the handler returns, so a handler decodes it before it waits for anything.
 
 Produce and Fetch are the hot paths: hand-written parsing, no object per record, nothing copied.
-Their handlers only note what the end of the turn has to do.
+Their handlers only note what has to be done at the end of the turn.
 
 Domain code knows no error codes: `errors` maps its exceptions.
 
-Beside the APIs: `requests` (each to its handler), `registration` (what a file registers),
-`exchange`, `gathering` (answers made of parts that come one by one), `describe` (settings as they
-are shown), and `produce_shape` and `produce_run` (requests of a producer that are alike, appended
-together).
+Beside the APIs: `requests` (dispatches each request to its handler), `registration` (what a file
+registers), `exchange`, `gathering` (answers whose parts arrive one by one), `describe` (settings as
+clients see them), and `produce_shape` and `produce_run` (a producer's successive requests that
+differ only in their batch, appended together).
 """

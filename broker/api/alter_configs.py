@@ -1,9 +1,9 @@
-"""AlterConfigs (33), versions 0-2, and what it has in common with IncrementalAlterConfigs.
+"""AlterConfigs (33), versions 0-2, and the code that it shares with IncrementalAlterConfigs.
 
-A topic's settings become exactly those given; what a mirror wrote stays. They are checked as for a
-new topic, written to ZooKeeper, and hold from the answer on. `validate_only` only checks.
+A topic's settings become exactly those given; a mirror's own settings stay. They are checked as for
+a new topic, written to ZooKeeper, and apply from the answer on. `validate_only` only checks.
 
-The settings of a broker come from its configuration file, so nobody alters them over the wire.
+The settings of a broker come from its configuration file and cannot be altered over the network.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from skidway.kafka.protocol.describe_configs import ResourceType
 Key = tuple[int, str]
 """Type and name of a resource."""
 Alteration = Callable[[Mapping[str, str]], Mapping[str, str]]
-"""From a topic's settings to those wanted. Raises ConfigRefused, ChangeRefused."""
+"""Makes the wanted settings from a topic's settings. Raises ConfigRefused, ChangeRefused."""
 Responses = Sequence[AlterConfigsResourceResponse]
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Alters each resource, answers when the last is done."""
+    """Alters each resource; answers when the last is done."""
     request = exchange.decode(AlterConfigsRequest)
     wanted: list[tuple[Key, Alteration]] = []
     for each in request.resources:
@@ -58,7 +58,7 @@ def alter_all(
     *,
     validate_only: bool,
 ) -> None:
-    """Alters topics; `reply` is called with the result of each resource, in their order."""
+    """Alters topics, then calls `reply` with the result of each resource, in their order."""
     gathering: Gathering[AlterConfigsResourceResponse] = Gathering(len(wanted), reply)
     times = Counter(key for key, _ in wanted)
     for at, (key, change) in enumerate(wanted):

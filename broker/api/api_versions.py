@@ -1,8 +1,8 @@
 """ApiVersions (18). Versions 0-3, and an answer to every other one (KIP-511).
 
-The ranges are computed from what is registered. Every connection begins with this request, and
-after a restart all come at once: so a client that says what one before has said gets the bytes of
-that answer. Left out: features.
+The ranges are computed from the registered APIs. Every connection begins with this request, and
+after a restart all come at once, so a request that is the same as an earlier one gets the bytes of
+its answer. Left out: features.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _UNKNOWN_VERSION: Final = -1
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Says what there is; never looks at the body of a version that is not known."""
+    """Answers with the versions of all APIs; never reads the body of an unknown version."""
     answers, version, body = broker.api_versions_answers, exchange.version, exchange.body
     if version not in api_versions.VERSIONS:
-        version, body = _UNKNOWN_VERSION, _UNREAD  # one answer to them all
+        version, body = _UNKNOWN_VERSION, _UNREAD  # one answer to all of them
     kept = answers.get(version, body)
     if kept is None:
         kept = api_versions.answer(version, broker.api_ranges, _refusal(exchange))

@@ -30,7 +30,7 @@ from skidway.kafka.protocol.create_partitions import (
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Checks all, extends those that are good, answers when the last is done."""
+    """Checks all topics, extends the good ones, answers when the last is done."""
     request = exchange.decode(CreatePartitionsRequest)
     results: list[CreatePartitionsTopicResult | None] = [None] * len(request.topics)
     if not request.topics:
@@ -62,7 +62,7 @@ def _check(broker: Broker, wanted: CreatePartitionsTopic) -> tuple[Topic, Assign
     if wanted.count <= known:
         raise Refused(
             ErrorCode.INVALID_PARTITIONS,
-            f"the topic has {known} partitions, and {wanted.count} are not more",
+            f"the topic has {known} partitions already, and {wanted.count} is not more",
         )
     check_partition_count(wanted.count)
     more = assign(wanted.count - known, sorted(catalog.brokers), len(catalog.topics), known)

@@ -1,9 +1,9 @@
 """CreateTopics (19). Versions 2-7.
 
-Partitions and replication factor -1 are the broker's defaults in every version (KIP-464, and what
-kafkajs does). Names, counts, settings and assignments are checked before anything is written; a
-topic is answered with success once its partitions here can be used. `validate_only` only checks.
-While ZooKeeper is away the answer is REQUEST_TIMED_OUT, which clients try again.
+-1 for partitions or replication factor means the broker's default in every version (KIP-464;
+kafkajs sends it). Names, counts, settings and assignments are checked before anything is written.
+The answer says success once the topic's partitions here can be used. `validate_only` only checks.
+While ZooKeeper is away the answer is REQUEST_TIMED_OUT, on which clients try again.
 
 Left out: more than one replica.
 """
@@ -37,7 +37,7 @@ from skidway.kafka.protocol.create_topics import (
 from skidway.kafka.protocol.messages import NO_ID
 
 PARTITIONS_MAX = 10_000
-"""Of one topic, and of all that one request creates; each is a directory and open files."""
+"""The limit for one topic, and for one request; each partition is a directory and open files."""
 
 Assignment = Mapping[int, tuple[int, ...]]
 
@@ -51,7 +51,7 @@ class Refused(Exception):
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Checks all, creates those that are good, answers when the last is done."""
+    """Checks all topics, creates the good ones, answers when the last is done."""
     request = exchange.decode(CreateTopicsRequest)
     results: list[CreatableTopicResult | None] = [None] * len(request.topics)
     asked = Counter(topic.name for topic in request.topics)
@@ -80,7 +80,7 @@ def handle(broker: Broker, exchange: Exchange) -> None:
 
 
 def check(broker: Broker, topic: CreatableTopic) -> Assignment:
-    """Who gets which partition. Raises Refused."""
+    """Checks a topic; returns which broker gets which partition. Raises Refused."""
     illegal = names.illegal_topic(topic.name)
     if illegal is not None:
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, illegal)
@@ -108,7 +108,7 @@ def _partitions_of(broker: Broker, topic: CreatableTopic) -> int:
 
 
 def check_room(count: int, room: int) -> None:
-    """Raises Refused if so many more partitions are too many for what is left of one request."""
+    """Raises Refused if `count` more partitions exceed the rest of a request's limit, `room`."""
     if room < count <= PARTITIONS_MAX:
         raise Refused(
             ErrorCode.POLICY_VIOLATION,
@@ -117,7 +117,7 @@ def check_room(count: int, room: int) -> None:
 
 
 def check_partition_count(count: int) -> None:
-    """Raises Refused unless a topic may have so many partitions."""
+    """Raises Refused unless a topic may have this many partitions."""
     if not 0 < count <= PARTITIONS_MAX:
         raise Refused(
             ErrorCode.INVALID_PARTITIONS,

@@ -1,4 +1,4 @@
-"""DeleteGroups (42). Versions 0-2: groups without members go, with their offsets."""
+"""DeleteGroups (42). Versions 0-2: deletes groups without members, with their offsets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from skidway.kafka.protocol.delete_groups import (
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Answers when the last is done."""
+    """Deletes each group; answers when the last is done."""
     names = tuple(dict.fromkeys(exchange.decode(DeleteGroupsRequest).groups_names))
     codes: dict[str, ErrorCode] = {}
 

@@ -1,8 +1,9 @@
-"""DeleteRecords (21). Versions 0-2: the log start offset of a partition is raised.
+"""DeleteRecords (21). Versions 0-2: raises the log start offset of a partition.
 
-To any offset up to the high watermark, or to the watermark (-1); a lower one changes nothing. What
-lies below is gone for readers at once, and for good: the answer comes when the log start offset is
-on disk. Segments that lie below go with the next look at retention, whoever holds them.
+The new offset may be any up to the high watermark, or the watermark itself (-1); a lower one than
+now changes nothing. Consumers cannot read the records below it from now on, and for good: the
+answer comes when the log start offset is on disk. The next look at retention deletes the segments
+below it, even if a group of `retention.hold` needs them.
 """
 
 from __future__ import annotations

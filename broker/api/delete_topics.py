@@ -1,7 +1,7 @@
 """DeleteTopics (20). Versions 1-6: by name, or by id from 6 on.
 
-Answered when the topic is gone from ZooKeeper and its directories are out of sight; their bytes go
-in the background. A topic made again under the same name has another id.
+Answered when the topic is gone from ZooKeeper and its directories are renamed; these are removed in
+the background. A topic recreated under the same name has another id.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from skidway.kafka.protocol.delete_topics import (
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Deletes what is there, answers when the last is done."""
+    """Deletes each topic that exists; answers when the last is done."""
     request = exchange.decode(DeleteTopicsRequest)
     states = tuple({(each.name, each.topic_id): each for each in request.states()}.values())
     results: list[DeletableTopicResult | None] = [None] * len(states)

@@ -1,6 +1,6 @@
-"""Settings as DescribeConfigs shows them: of topics, and of the broker.
+"""The settings of topics and of the broker, as DescribeConfigs shows them.
 
-A setting's synonyms are all places that give it a value, the one that counts first: the topic, the
+A setting's synonyms are all places that give it a value, in order of precedence: the topic, the
 broker's configuration, the default.
 """
 
@@ -36,7 +36,7 @@ _TYPES: Final[Mapping[type, ConfigType]] = {
 def describe_topic(
     settings: BrokerSettings, configs: Mapping[str, str]
 ) -> list[DescribeConfigsResourceResult]:
-    """Every setting of a topic that has these of its own."""
+    """Every setting of a topic; `configs`: those of its own."""
     defaults = settings.log_defaults()
     named = configs.get(gaps.CONFIG, "")
     own = {**configs, **gaps.shown(named, VALUE_BYTES_MAX)} if named else configs
@@ -72,7 +72,7 @@ def describe_broker(settings: BrokerSettings) -> list[DescribeConfigsResourceRes
 
 
 def inherited(settings: BrokerSettings) -> dict[str, str]:
-    """The value of each setting of a topic that has none of its own."""
+    """The value of each topic setting for a topic that does not set it."""
     defaults = settings.log_defaults()
     return {each.name: _inherited(settings, defaults, each) for each in TOPIC_CONFIGS.values()}
 
@@ -107,7 +107,7 @@ def _inherited(settings: BrokerSettings, defaults: LogConfig, each: TopicConfig)
 
 
 def _synonyms(settings: BrokerSettings, keys: tuple[str, ...]) -> list[DescribeConfigsSynonym]:
-    """What the broker's configuration says, then the defaults; keys that have no value say none."""
+    """The values in the broker's configuration, then the defaults; skips keys without a value."""
     table = specs(BrokerSettings)
     given, default = [], []
     for key in keys:

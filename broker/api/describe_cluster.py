@@ -1,4 +1,4 @@
-"""DescribeCluster (60). Versions 0-1: what Metadata says of the cluster, without topics (KIP-700).
+"""DescribeCluster (60). Versions 0-1: Metadata's part about the cluster, without topics (KIP-700).
 
 Left out: authorized operations (never computed).
 """
@@ -22,7 +22,7 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     """Answers from the catalog."""
     request = exchange.decode(DescribeClusterRequest)
     if request.endpoint_type != BROKERS:
-        code, words = ErrorCode.MISMATCHED_ENDPOINT_TYPE, "this is a broker, and no controller"
+        code, words = ErrorCode.MISMATCHED_ENDPOINT_TYPE, "this is a broker, not a controller"
         exchange.reply(
             DescribeClusterResponse(error_code=code, error_message=words, cluster_id="", brokers=())
         )

@@ -19,7 +19,7 @@ from skidway.kafka.protocol.describe_groups import (
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Answers when the last is known."""
+    """Describes each group; answers when the last is known."""
     names = tuple(dict.fromkeys(exchange.decode(DescribeGroupsRequest).groups))
     found: dict[str, DescribedGroup] = {}
 

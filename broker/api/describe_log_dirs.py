@@ -1,7 +1,7 @@
-"""DescribeLogDirs (35). Versions 1-4: this broker's log directories, and what lies in them.
+"""DescribeLogDirs (35). Versions 1-4: this broker's log directories and their partitions.
 
 Every directory is named, with KAFKA_STORAGE_ERROR if it is offline; partitions that are not here
-are left out. Bytes of the volume are asked for in the background, as a disk may take its time.
+are left out. The size of the volume is asked for in the background, because a disk may be slow.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Space = tuple[int, int]
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Describes each directory once the volumes have said how full they are."""
+    """Describes each directory once the sizes of the volumes are known."""
     request = exchange.decode(DescribeLogDirsRequest)
     wanted = None
     if request.topics is not None:

@@ -15,7 +15,7 @@ from skidway.kafka.protocol.messages import Request, Response, decode, encode
 from skidway.kafka.protocol.pieces import Piece
 
 SHARED_BYTES_MIN: Final = 4096
-"""Bodies from here on are sent as they are, behind their head; shorter ones together with it."""
+"""Bodies of at least this length are sent without a copy, behind their head."""
 
 _NOTHING: Final = memoryview(b"")
 R = TypeVar("R", bound=Request)
@@ -23,8 +23,8 @@ _log = log.get(__name__)
 
 
 class Exchange:
-    """`body` and `frame` (header and body, where a handler wants it) are there until the handler
-    returns; everything else as long as somebody holds it."""
+    """One request. `body` and `frame` (header and body, for handlers that need both) are valid only
+    until the handler returns; everything else stays valid."""
 
     __slots__ = (
         "_loop",
@@ -47,7 +47,7 @@ class Exchange:
         body: memoryview,
         frame: memoryview | None = None,
     ) -> None:
-        # Seven: made for every request, so its header is handed on as it is, without an object.
+        # Seven parameters: made for every request, so the header comes in parts, without an object.
         self._loop = loop
         self.connection = connection
         self.key = key
@@ -58,19 +58,19 @@ class Exchange:
         self._slot: Slot | None = connection.reserve()
 
     def forget_request(self) -> None:
-        """Lets the request's memory go: an answer may wait for minutes, a request be of 100 MB."""
+        """Frees the request's memory: its answer may wait for minutes, and it may have 100 MB."""
         self.body = _NOTHING
         self.frame = None
 
     def decode(self, kind: type[R]) -> R:
-        """The request. Raises ProtocolError."""
+        """Decodes the request. Raises ProtocolError."""
         return decode(kind, self.body, self.version, may_have_more=True)
 
     def reply(self, response: Response) -> bytes | None:
-        """Answers with a message in the request's version; the body that it became.
+        """Answers with a message in the request's version; returns its encoded body.
 
-        Closes the connection, and returns None, if it cannot be written in that version: answers
-        come from timers, too, where a mistake would end the loop.
+        If it cannot be encoded in that version, closes the connection and returns None instead of
+        raising: answers also come from timers, where an exception would not close the connection.
         """
         try:
             body = encode(response, self.version)
@@ -82,8 +82,8 @@ class Exchange:
         return body
 
     def reply_body(self, body: bytes) -> None:
-        """Answers with a body that is encoded already; a long one is not copied, so that clients
-        who get the same share its memory."""
+        """Answers with an encoded body; a long one is not copied, so clients that get the same body
+        share its memory."""
         head = response_head(self.key, self.version, self.correlation_id, len(body))
         self.send([head + body] if len(body) < SHARED_BYTES_MIN else [head, body])
 
@@ -94,9 +94,9 @@ class Exchange:
         self._loop.fill(self.connection, slot, pieces)
 
     def stay_silent(self) -> None:
-        """Answers nothing, as the request wants."""
+        """Sends no answer, as the request wants."""
         self.send(())
 
     def close(self, reason: str) -> None:
-        """Closes the connection instead of an answer."""
+        """Closes the connection instead of answering."""
         self._loop.drop(self.connection, reason)

@@ -1,9 +1,10 @@
 """Fetch (1). Versions 4-12.
 
-Whole batches from the one that holds the offset on, never beyond the high watermark, as slices of
-files for sendfile. At least one batch, even if it is larger than every limit (KIP-74): the first
-that is found in the request's order. If there is less than `min_bytes` the request is parked until
-there is, or until `max_wait_ms` have passed; being parked makes the partition flush at once.
+Answers with whole batches, beginning with the one that holds the offset and never beyond the high
+watermark, as slices of files for sendfile. The first batch found, in the request's order, is sent
+even if it is larger than every limit (KIP-74). If there is less than `min_bytes`, the request is
+parked until there is enough or `max_wait_ms` have passed; a parked request makes the partition
+flush at once.
 
     offset below the log start or above the log end   OFFSET_OUT_OF_RANGE, log start filled in
     known leader epoch older / newer than ours        FENCED_LEADER_EPOCH / UNKNOWN_LEADER_EPOCH
@@ -32,12 +33,12 @@ from skidway.kafka.types import TopicPartition
 
 READ_COMMITTED = 1
 WAIT_MS_MAX = 60_000
-"""A parked request outlives its connection, so there is a limit to it whatever the client says."""
+"""Limits `max_wait_ms`, because a parked request outlives its connection."""
 _UNKNOWN = -1
 
 
 class DelayedFetch:
-    """A request for which there is too little: what is there of each partition, and in all."""
+    """A parked request, with the bytes available in each partition and in all of them."""
 
     __slots__ = ("_broker", "_exchange", "_found", "_request", "_targets", "_total")
 
@@ -56,11 +57,11 @@ class DelayedFetch:
 
     @property
     def partitions(self) -> Collection[TopicPartition]:
-        """What it waits for."""
+        """The partitions that it waits for."""
         return self._targets.keys()
 
     def try_complete(self, changed: TopicPartition) -> bool:
-        """Answers if there is enough, or an error to tell of; looks at what has changed only."""
+        """Answers if there is enough data or an error; looks only at the changed partition."""
         if self._exchange.connection.closed:
             return True
         least_bytes = self._request.min_bytes
@@ -75,7 +76,7 @@ class DelayedFetch:
         return True
 
     def expire(self) -> None:
-        """Answers with what is there."""
+        """Answers with the data that is there."""
         if not self._exchange.connection.closed:
             _send(self._exchange, _read_all(self._broker, self._request))
 
@@ -89,12 +90,12 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     request = parse_request(exchange.body, exchange.version)
     broker.counts.fetches += 1
     if len(request.wanted) > 1:
-        # A partition named twice is read once, as the last one says: Kafka's way, and a bound.
+        # A partition named twice is read once, with its last entry: as in Kafka, and a bound.
         wanted = {(each.topic, each.partition): each for each in request.wanted}
         if len(wanted) < len(request.wanted):
             request = request._replace(wanted=list(wanted.values()))
     if request.session_id and request.session_epoch > 0:
-        # Not one of ours: the client begins again without.
+        # The session is not one of ours: the client begins again without one.
         code = ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         exchange.send(
             write_response(exchange.correlation_id, exchange.version, (), error_code=code)
@@ -115,7 +116,7 @@ def handle(broker: Broker, exchange: Exchange) -> None:
 
 
 def enough(broker: Broker, request: Fetch, found: dict[TopicPartition, int]) -> bool:
-    """Whether there are min_bytes, or an error; `found` gets what there is of each partition."""
+    """Whether there are min_bytes, or an error; `found` gets the bytes of each partition."""
     total, least_bytes = 0, request.min_bytes
     if least_bytes <= 0:
         return True
@@ -133,7 +134,7 @@ def enough(broker: Broker, request: Fetch, found: dict[TopicPartition, int]) -> 
 def available(
     broker: Broker, partition: TopicPartition, target: FetchTarget, least_bytes: int
 ) -> int:
-    """Bytes that may be read there now; at least `least_bytes` if there is an error to tell of."""
+    """Bytes that may be read there now; at least `least_bytes` if the answer is an error."""
     replica = broker.partitions.replicas.get(partition)
     if replica is None or _epoch_error(replica, target):
         return least_bytes

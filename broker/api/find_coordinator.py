@@ -1,8 +1,8 @@
-"""FindCoordinator (10). Versions 0-3: the broker that looks after a group, which is this one.
+"""FindCoordinator (10). Versions 0-3: the broker that coordinates a group, which is this one.
 
-Left out: transactions, refused for good with TRANSACTIONAL_ID_AUTHORIZATION_FAILED, as
-InitProducerId does, since clients ask again for a minute when a coordinator is not available;
-several keys at once.
+Left out: several keys at once; transactions. These are refused for good, as in InitProducerId, with
+TRANSACTIONAL_ID_AUTHORIZATION_FAILED, because clients ask again for a minute if no coordinator is
+available.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from skidway.kafka.protocol.find_coordinator import (
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Says who it is."""
+    """Answers with the coordinator's address."""
     request = exchange.decode(FindCoordinatorRequest)
     if request.key_type == TRANSACTION:
         code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED

@@ -1,4 +1,4 @@
-"""Answers that are made of parts, each of which may come later: sent when the last is there."""
+"""Gathers the parts of an answer, which may come one by one; the answer is sent after the last."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ P = TypeVar("P")
 
 
 class Gathering(Generic[P]):
-    """So many parts in an order; `finish` is called with all of them, once."""
+    """A number of parts in a fixed order; calls `finish` once, with all of them."""
 
     __slots__ = ("_finish", "_missing", "_parts")
 
@@ -21,7 +21,7 @@ class Gathering(Generic[P]):
             finish(())
 
     def put(self, at: int, part: P) -> None:
-        """One part, at its place."""
+        """Puts a part in its place."""
         assert self._parts[at] is None
         self._parts[at] = part
         self._missing -= 1

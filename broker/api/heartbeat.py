@@ -11,7 +11,7 @@ from skidway.kafka.protocol.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Keeps the member alive, and tells it of a rebalance."""
+    """Renews the member's session, and tells it of a rebalance."""
     request = exchange.decode(HeartbeatRequest)
 
     def reply(code: ErrorCode) -> None:

@@ -1,7 +1,7 @@
-"""IncrementalAlterConfigs (44), versions 0-1: settings of topics are set, deleted, or, if they are
-lists, appended to and subtracted from. What is not named stays.
+"""IncrementalAlterConfigs (44), versions 0-1: sets or deletes settings of topics, or appends to and
+subtracts from those that are lists. Settings that the request does not name stay.
 
-Appending to a list that a topic does not have begins with the one that it inherits.
+If a topic does not set a list itself, these operations begin with the list that it inherits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from skidway.kafka.protocol.incremental_alter_configs import (
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Alters each resource, answers when the last is done."""
+    """Alters each resource; answers when the last is done."""
     request = exchange.decode(IncrementalAlterConfigsRequest)
     defaults = inherited(broker.settings)
     wanted: list[tuple[Key, Alteration]] = []

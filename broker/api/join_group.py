@@ -16,13 +16,13 @@ from skidway.kafka.protocol.join_group import (
 )
 
 KNOWN_ID_SINCE = 4
-"""Versions whose clients come back with the id that they are given (KIP-394)."""
+"""From this version on clients come back with the member id that they are given (KIP-394)."""
 
 NULL_PROTOCOL_SINCE = 7
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Lets the member wait for the generation."""
+    """Hands the request to the group, which answers when the generation begins."""
     request = exchange.decode(JoinGroupRequest)
 
     def reply(joined: Joined) -> None:

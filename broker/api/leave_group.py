@@ -17,7 +17,7 @@ SEVERAL_SINCE = 3
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Takes the members out."""
+    """Removes the members from the group."""
     request = exchange.decode(LeaveGroupRequest)
     leaving = request.identities(exchange.version)
 

@@ -1,4 +1,4 @@
-"""ListGroups (16). Versions 0-4: every group, those included that only have offsets."""
+"""ListGroups (16). Versions 0-4: every group, including those that only have offsets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from skidway.kafka.protocol.list_groups import ListedGroup, ListGroupsRequest, L
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Lists them."""
+    """Lists the groups in the wanted states."""
     request = exchange.decode(ListGroupsRequest)
     wanted = {state.lower() for state in request.states_filter}
 

@@ -3,13 +3,13 @@
     -1 latest          the high watermark, which never goes back; also the last stable offset
     -2 earliest        the log start offset
     -3 max timestamp   the first record that has the largest timestamp (KIP-734)
-    a time             the first record at or after it; none: -1, -1
-    any other below 0  UNSUPPORTED_VERSION, as -3 before version 7
+    a time             the first record at or after it; -1, -1 if there is none
+    any other below 0  UNSUPPORTED_VERSION, as for -3 before version 7
 
-A partition that is asked for twice is answered with INVALID_REQUEST, as in Kafka.
+A partition that a request names twice is answered with INVALID_REQUEST, as in Kafka.
 
-For a time one batch is decompressed, bounded, to look at its records' timestamps; nothing else in
-the broker looks into a batch.
+To find a time, one batch is decompressed, within bounds, to read its records' timestamps; nothing
+else in the broker looks into a batch.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MAX_TIMESTAMP_SINCE = 7
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Looks every partition up."""
+    """Looks up every partition."""
     request = exchange.decode(ListOffsetsRequest)
     times = Counter(
         (topic.name, each.partition_index) for topic in request.topics for each in topic.partitions

@@ -1,11 +1,11 @@
-"""Metadata (3). Versions 0-11: brokers, topics, who leads what.
+"""Metadata (3). Versions 0-11: brokers, topics, and the leader of each partition.
 
-Answered from the catalog, so also while ZooKeeper is away, and with the bytes of the last answer to
-the same request as long as it holds: after a restart all clients ask at once.
+Answered from the catalog, so also while ZooKeeper is away. The same request gets the bytes of its
+last answer as long as that holds, because after a restart all clients ask at once.
 
-A topic that is asked for by name and unknown is created if `auto.create.topics.enable` and the
-request both allow it; the answer says LEADER_NOT_AVAILABLE until it is there, and clients ask
-again. Names that belong to a mirror source are left to the mirror.
+An unknown topic that a request names is created if `auto.create.topics.enable` and the request both
+allow it; the answer says LEADER_NOT_AVAILABLE until the topic is there, and clients ask again.
+Names that belong to a mirror source are left to the mirror.
 
 Left out: authorized operations (never computed), topics by id (version 12).
 """
@@ -35,7 +35,7 @@ _log = log.get(__name__)
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Answers from the catalog, or with what was answered from it before."""
+    """Answers from the catalog, or with a kept answer."""
     answers = broker.metadata_answers
     kept = answers.get(exchange.version, exchange.body)
     if kept is not None:
@@ -43,7 +43,7 @@ def handle(broker: Broker, exchange: Exchange) -> None:
         return
     response = _response(broker, exchange.decode(MetadataRequest), exchange.version)
     body = exchange.reply(response)
-    # Whether a topic is made that is not there is decided anew at each request.
+    # An answer about a missing topic is not kept: each request may create it.
     if body is not None and all(each.error_code == 0 for each in response.topics):
         answers.keep(exchange.version, exchange.body, body)
 
@@ -75,7 +75,7 @@ def _named(broker: Broker, name: str, may_create: bool) -> MetadataResponseTopic
     if names.illegal_topic(name) is not None:
         code = ErrorCode.INVALID_TOPIC_EXCEPTION
     elif broker.settings.mirrors_as(name) is not None:
-        pass  # the mirror makes it, or nobody: as an ordinary topic it would be in the mirror's way
+        pass  # only the mirror may create it: an ordinary topic would be in the mirror's way
     elif may_create and broker.settings.auto_create_topics:
         code = ErrorCode.LEADER_NOT_AVAILABLE
         if not broker.topics.is_creating(name) and broker.topics.session.is_connected:

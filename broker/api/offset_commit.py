@@ -1,7 +1,7 @@
 """OffsetCommit (8). Versions 2-8: answered when ZooKeeper has the offsets.
 
-What cannot be stored is refused partition by partition, the rest is stored. Retention times of old
-clients (2-4) are passed over: offsets.retention.minutes holds for all.
+Offsets that cannot be stored are refused partition by partition; the others are stored. Retention
+times from old clients (2-4) are ignored: offsets.retention.minutes holds for all.
 """
 
 from __future__ import annotations

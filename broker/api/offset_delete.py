@@ -1,4 +1,4 @@
-"""OffsetDelete (47). Version 0: offsets of topics that no member of the group subscribes to."""
+"""OffsetDelete (47). Version 0: deletes offsets of topics to which no member subscribes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from skidway.kafka.types import TopicPartition
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Answers when they are gone."""
+    """Answers when the offsets are deleted."""
     request = exchange.decode(OffsetDeleteRequest)
     wanted = [
         TopicPartition(topic.name, each.partition_index)

@@ -1,6 +1,7 @@
 """OffsetForLeaderEpoch (23). Versions 2-4: where the records of a leader epoch end (KIP-320).
 
-Answered from the epochs in the log. Those of a mirror are its source's, as its records carry them.
+Answered from the leader epochs in the log; in a mirror's log they are those of the source, which
+the batches carry.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from skidway.kafka.types import TopicPartition
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Looks every partition up."""
+    """Looks up every partition."""
     request = exchange.decode(OffsetForLeaderEpochRequest)
     topics = tuple(
         OffsetForLeaderTopicResult(

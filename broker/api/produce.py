@@ -4,15 +4,15 @@
     acks 1    answered when the batch is written, at the end of the loop turn
     acks -1   answered when the high watermark has passed it: flushed by every in-sync replica
 
-A duplicate (KIP-98) is answered with its original offset, whatever the acks, once the watermark has
-passed that: before, a crash could still take the original back. Offered from 0, since librdkafka
-before 2.11.1 sends uncompressed otherwise (KAFKA-18659).
+A duplicate (KIP-98) is answered with its original offset, whatever the acks, once the high
+watermark has passed it: until then a crash could still take the original back. ApiVersions offers
+Produce from version 0, because otherwise librdkafka before 2.11.1 sends uncompressed (KAFKA-18659).
 
-This is the general way. Requests that are good and like one before take a shorter one,
+This is the general path. Good requests that are like an earlier one take a shorter path,
 `skidway.broker.api.produce_run`.
 
-A topic with LogAppendTime has its batches stamped with the time of appending, which the answer
-says; the CRC is computed again for it.
+On a topic with LogAppendTime, batches are stamped with the time of appending, which the answer
+contains; their CRC is computed again.
 
 Left out: transactions (a transactional id is refused).
 """
@@ -49,7 +49,7 @@ from skidway.kafka.protocol.produce import (
 from skidway.kafka.types import TopicPartition
 
 Appended = tuple[Replica, int, int, bool]
-"""Replica, base offset, the offset behind the last record, whether a duplicate."""
+"""Replica, base offset, the offset behind the last record, whether it is a duplicate."""
 _UNKNOWN_OFFSET = -1
 
 
@@ -71,7 +71,7 @@ class Appending:
         self.exchange.close("failed")
 
     def answer_written(self, broker: Broker) -> None:
-        """At the end of the turn, when the files have it: answers, or waits for the watermark."""
+        """Answers at the end of the turn, after the write, or waits for the high watermark."""
         if self.exchange.connection.closed:
             return
         if self.acks == 0:
@@ -92,18 +92,18 @@ class DelayedProduce:
         self._request = request
 
     def try_complete(self, changed: TopicPartition) -> bool:
-        """Answers if every partition is past the watermark, or not served any more."""
+        """Answers if every high watermark has passed its batch, or can no longer do so."""
         return self.try_at_once()
 
     def try_at_once(self) -> bool:
-        """The same before anything has changed."""
+        """Like `try_complete`, before anything has changed."""
         if any(_waits(each) for each in self._request.appended):
             return False
         self._answer()
         return True
 
     def expire(self) -> None:
-        """Answers with what is known: REQUEST_TIMED_OUT where the watermark did not come."""
+        """Answers now: REQUEST_TIMED_OUT where the watermark has not passed the batch."""
         self._answer()
 
     def abandon(self) -> None:
@@ -117,7 +117,7 @@ class DelayedProduce:
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Appends every batch that may be; the turn's end answers."""
+    """Appends every good batch; the answer comes at the end of the turn or later."""
     request = parse_request(exchange.body, exchange.version)
     refusal = _refusal(exchange.version, request)
     appending = Appending(exchange, request.acks, request.timeout_ms)
@@ -140,7 +140,7 @@ def handle(broker: Broker, exchange: Exchange) -> None:
 
 
 def _remember(exchange: Exchange, request: Produce, replica: Replica) -> None:
-    """So that the next one of its kind need not come here."""
+    """Remembers the shape of a request, so that the next ones like it take the shorter path."""
     if exchange.frame is None:
         return
     shape = learn(exchange.frame, exchange.version, request, replica)

@@ -1,12 +1,12 @@
-"""Requests of a connection that are alike and come one behind the other: appended one by one,
-answered together.
+"""A run of similar produce requests on one connection: appended one by one, answered together.
 
-A run lives for one loop turn at most. It holds the place of all its answers in the connection's
-queue, ends at the first request that is not alike, and is one thing to answer at the turn's end or,
-with acks=all, at the watermark: a turn's batches are flushed together. What is not good (a batch to
-be refused, a duplicate, a log that cannot be written) is no part of a run, nor what has an answer
-of its own (the time of appending, too few replicas): it takes the general way of
-`skidway.broker.api.produce`, which knows every answer.
+A run takes requests for one loop turn at most, and ends at the first request that is not alike. It
+holds one place in the connection's queue for all its answers, and gives them together at the end of
+the turn or, with acks=all, at the high watermark: a turn's batches are flushed together.
+
+A request does not join a run if it cannot simply be appended (a batch to refuse, a duplicate, a log
+that cannot be written) or needs another answer (the time of appending, too few replicas). It takes
+the general path in `skidway.broker.api.produce`, which knows every answer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _Part = tuple[Shape, int, int, int]
 
 
 class Alike:
-    """What a connection remembers: the shapes of its producer, and the run that is open."""
+    """What a connection remembers: the shapes of its producer's requests, and the open run."""
 
     __slots__ = ("run", "shapes")
 
@@ -40,7 +40,7 @@ class Alike:
 
 
 class Run:
-    """Good requests of one connection within one turn, in their order; one answer for all."""
+    """Good requests of one connection within one turn, in order, answered together."""
 
     __slots__ = ("_alike", "_broker", "_connection", "_parts", "_slot", "acks", "shape")
 
@@ -54,20 +54,20 @@ class Run:
         self._parts: list[_Part] = []
 
     def takes(self, shape: Shape) -> bool:
-        """Whether a request of a shape may be answered together with these.
+        """Whether a request of this shape may be answered together with the run.
 
-        With acks=all only those of one partition: no answer waits for another log's flush.
+        With acks=all only requests of one partition are: no answer waits for another log's flush.
         """
         return shape is self.shape or (shape.acks == self.acks != ALL)
 
     def add(self, part: _Part) -> None:
-        """One more request, whose batch is appended."""
+        """Adds a request whose batch is appended."""
         if self._parts:
             self._connection.reserve_in(self._slot)
         self._parts.append(part)
 
     def answer_written(self, broker: Broker) -> None:
-        """At the end of the turn, when the files have it: answers, or waits for the watermark."""
+        """Answers at the end of the turn, after the write, or waits for the high watermark."""
         self._alike.run = None
         if self._connection.closed:
             return
@@ -79,7 +79,7 @@ class Run:
             self._send([_when_written(broker, part) for part in self._parts])
 
     def try_complete(self, changed: TopicPartition) -> bool:
-        """Answers if all are past the watermark, or can never be."""
+        """Answers if the high watermark has passed all batches, or can no longer do so."""
         replica, end = self.shape.replica, self._parts[-1][3]
         if replica.served and replica.log.written.offset >= end > replica.offset:
             return False
@@ -87,7 +87,7 @@ class Run:
         return True
 
     def expire(self) -> None:
-        """Answers with what is known: REQUEST_TIMED_OUT where the watermark did not come."""
+        """Answers now: REQUEST_TIMED_OUT where the watermark has not passed the batch."""
         if not self._connection.closed:
             self._send([self._at_watermark(part) for part in self._parts])
 
@@ -125,9 +125,9 @@ class Run:
 
 
 def handle_alike(broker: Broker, connection: Connection, frame: memoryview) -> bool:
-    """Appends a good request that is like one before on this connection; False if it is not.
+    """Appends a good request that is like an earlier one on this connection; else returns False.
 
-    What it refuses it leaves as it was, for the general way to say why.
+    It leaves a request that it does not take unchanged, so that the general path can say why.
     """
     alike = connection.memo
     if not isinstance(alike, Alike):

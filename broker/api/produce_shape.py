@@ -1,9 +1,9 @@
-"""A producer's requests are alike: only correlation id and records differ from one to the next.
+"""The shape of a producer's requests: only correlation id and records differ between them.
 
-So what stands in front of the records is parsed once a connection and partition, and later requests
-are compared with it; what stands around the offsets of the answer is written once. A request that
-differs in any byte takes the general way. For requests with one batch, which is what matters: many
-small ones::
+The bytes in front of the records are parsed once for each connection and partition, and later
+requests are compared with them; the bytes around the offsets of the answer are encoded once. A
+request that differs in any other byte takes the general path. Only requests with one batch have a
+shape, because many small requests are what has to be fast::
 
     int16 key, int16 version | int32 correlation id | prefix | size | records | tail
                                                       ^ compared              ^ compared
@@ -19,22 +19,22 @@ from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.produce import Produce, ProduceResult, write_response
 
 SHAPES_MAX: Final = 64
-"""Partitions of one connection that are remembered; with more, all are learned anew."""
+"""Shapes remembered of one connection; beyond this, all are forgotten and learned again."""
 PREFIX_BYTES_MAX: Final = 1024
-"""A longer one (a client may call itself what it likes) is not worth its memory."""
+"""A longer prefix (a client may have any name) is not worth its memory."""
 
 _INT32: Final = Struct(">i")
 _INT64: Final = Struct(">q")
 _PREFIX_START: Final = 8
 _FLEXIBLE_SINCE: Final = ApiKey.PRODUCE.flexible_since
-_TAGS: Final = b"\0\0\0"  # of the partition, the topic and the request: none
+_TAGS: Final = b"\0\0\0"  # no tags of the partition, the topic and the request
 _LOG_START_SINCE: Final = 5
 _BASE_MARK: Final = 0x1122334455667788
 _START_MARK: Final = 0x0123456789ABCDEF
 
 
 class Shape:
-    """All of a request but correlation id and records, and its good answer but the offsets."""
+    """A request without correlation id and records, and its good answer without the offsets."""
 
     __slots__ = (
         "_answer_form",
@@ -65,8 +65,8 @@ class Shape:
         self._learn_answer()
 
     def records(self, frame: memoryview) -> memoryview | None:
-        """The records of a request with this shape's key, version and prefix; None if it differs
-        behind them."""
+        """The records of a request that has this shape's key, version and prefix; None if the rest
+        of the request differs."""
         at = self._size_at
         if not self._flexible:
             size = len(frame) - at - _INT32.size
@@ -78,7 +78,7 @@ class Shape:
         return frame[start:end]
 
     def answer(self, correlation_id: int, base_offset: int) -> bytes:
-        """The frame that says that the records were stored from an offset on."""
+        """The answer's frame: the records were stored from `base_offset` on."""
         size, middle, between, rest = self._answer_parts
         form = self._answer_form
         if not self._has_log_start:
@@ -102,7 +102,7 @@ class Shape:
 
 
 class Shapes:
-    """What a connection's producer was seen to send, one shape a partition."""
+    """The shapes of the requests on one connection, one for each partition."""
 
     __slots__ = ("_heads", "_shapes")
 
@@ -129,12 +129,12 @@ class Shapes:
             self._heads = {}
         size = len(shape.prefix)
         self._shapes[shape.prefix] = shape
-        # With the size behind the prefix: a frame that is shorter than that has no shape.
+        # Includes the size behind the prefix: a shorter frame cannot have this shape.
         self._heads[_PREFIX_START + size + _INT32.size] = Struct(f">ii{size}s")
 
 
 def learn(frame: memoryview, version: int, request: Produce, replica: Replica) -> Shape | None:
-    """The shape of a request that was parsed; None if it has not one batch in the usual place."""
+    """The shape of a parsed request; None if it does not have one batch in the usual place."""
     if len(request.data) != 1 or request.transactional_id is not None:
         return None
     records = request.data[0].records
@@ -150,7 +150,7 @@ def learn(frame: memoryview, version: int, request: Produce, replica: Replica) -
 
 
 def _compact_size(frame: memoryview, at: int) -> tuple[int, int]:
-    """The size that a compact length of at most four bytes says, and the position behind it."""
+    """The size in a compact length of at most four bytes, and the position behind it."""
     size = shift = 0
     for position in range(at, at + 4):
         byte = frame[position]

@@ -1,4 +1,4 @@
-"""What an API file registers: key and handler; the versions are those that `apis` lists."""
+"""What an API file registers: key and handler; `apis` lists the versions."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ class Api:
 
     @property
     def versions(self) -> VersionRange:
-        """The versions that the handler takes: those for which there is a decoder and a test."""
+        """The versions that the handler takes; each has a decoder and a test."""
         return self.key.broker

@@ -1,4 +1,4 @@
-"""The requests of all connections, each given to the handler of its API."""
+"""Gives each request of all connections to the handler of its API."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.frames import read_request_header
 
 REQUEST_COST: Final = 20
-"""Of a request outside of its handler, in microseconds: receiving, writing, answering."""
+"""The cost of a request outside of its handler, in microseconds: receiving, writing, answering."""
 ALIKE_COST: Final = REQUEST_COST + 5
-"""Of a request that goes the short way: they are all the same, and a look at the clock would cost a
-part of it. Others are measured."""
+"""The cost of a request on the shorter path. It is not measured as for others: all cost the same,
+and reading the clock would cost a part of it."""
 
 
 class Requests:
@@ -31,8 +31,8 @@ class Requests:
         broker.api_ranges = registry.ranges()
 
     def handle(self, connection: Connection, frame: memoryview) -> int:
-        """Handles one request; its cost, see `Service`. Raises ProtocolError: the connection is
-        closed."""
+        """Handles one request; returns its cost (see `Service`). Raises ProtocolError, which closes
+        the connection."""
         self._broker.read_clock()
         if handle_alike(self._broker, connection, frame):
             return ALIKE_COST
@@ -41,11 +41,11 @@ class Requests:
         return max(round((self._clock.monotonic() - began) * 1_000_000), REQUEST_COST)
 
     def end_turn(self) -> None:
-        """Writes what the turn appended, then answers those who waited for it."""
+        """Writes what the turn appended, then answers the requests that appended it."""
         self._broker.end_turn()
 
     def unreadable(self, error: StorageFailed | DamagedLog) -> None:
-        """Takes out of use what a file cannot be read of."""
+        """Takes the log directory or the partition of an unreadable file out of use."""
         self._broker.unreadable(error)
 
     def _handle(self, connection: Connection, frame: memoryview) -> None:

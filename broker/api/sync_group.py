@@ -12,7 +12,7 @@ from skidway.kafka.protocol.sync_group import SyncGroupRequest, SyncGroupRespons
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Lets the member wait for its assignment."""
+    """Hands the request to the group, which answers when there is an assignment."""
     request = exchange.decode(SyncGroupRequest)
 
     def reply(synced: Synced) -> None:

@@ -12,20 +12,20 @@
     /latest_producer_id_block                  {"block_start", "block_end", ...}
 
     documents     paths and contents
-    consumers     the same of groups: committed offsets, generations
-    answers       kazoo's answers, its silence as an exception of ours
-    stored_groups groups as they lie there: looked at, listed, deleted
-    ledger        what is written of groups: generations, committed offsets
+    consumers     the contents of committed offsets
+    answers       waiting for kazoo's answers; a timeout becomes `Unreachable`
+    stored_groups groups in ZooKeeper: read, listed, deleted
+    ledger        writes of groups: generations, committed offsets
     store         the other operations, blocking
-    reassignment  who has a partition, read and changed as one
+    reassignment  a partition's assignment and state, read and changed together
     reader        the catalog, re-reading only what a watch says has changed
     session       the thread that does all of it, and what happens when the session is lost
     producer_ids  ids from the block that we own
 
 Only the session's thread talks to ZooKeeper, so the loop never waits for it: the loop hands over a
-job and gets its outcome posted back. While ZooKeeper is away no job is taken (its requests get an
-error that clients retry) and the catalog stays as it was: produce and fetch go on.
+job, and the session posts the outcome back. While ZooKeeper is away no job is taken (requests that
+need one get an error that clients retry) and the catalog stays as it was: produce and fetch go on.
 
-Every write is conditional (create if absent, or on the version that was read), so that two brokers
-that do the same thing at once do it once.
+Every write is conditional (create if absent, or on the version that was read), so when two brokers
+do the same thing at the same time it is done once.
 """

@@ -1,6 +1,6 @@
-"""kazoo's answers, in time; its silence as an exception of ours.
+"""Waits for kazoo's answers, with a time limit; silence becomes Unreachable.
 
-What can be asked at once is: requests are sent without waiting for each other's answers.
+Independent requests are sent together, without waiting for each other's answers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ANSWER_WITHIN_S = 10.0
 
 @contextlib.contextmanager
 def answered(coordinator: Coordinator) -> Iterator[Any]:
-    """kazoo's client, whose silence becomes Unreachable."""
+    """Lends kazoo's client; silence inside the block becomes Unreachable."""
     try:
         yield coordinator.client
     except UNANSWERED as error:
@@ -35,9 +35,9 @@ def one_answer(asked: Any) -> Any:
 
 
 def each_answer(request: Callable[[str], Any], paths: Sequence[str]) -> list[Any]:
-    """The answers to a request for each path, in their order; what ZooKeeper refused as exception.
+    """The answers to a request for each path, in order; where ZooKeeper refuses, the exception.
 
-    Silence raises what kazoo says of it.
+    Raises kazoo's own error if ZooKeeper does not answer.
     """
     answers: list[Any] = []
     left = iter(paths)
@@ -54,6 +54,6 @@ def each_answer(request: Callable[[str], Any], paths: Sequence[str]) -> list[Any
 
 
 def require(error: Exception, *expected: type[Exception]) -> None:
-    """Raises an answer that is none of these errors."""
+    """Raises an error unless it is one of the expected types."""
     if not isinstance(error, expected):
         raise error

@@ -1,4 +1,4 @@
-"""What a committed offset's node in ZooKeeper holds; where it lies: `skidway.kafka.group_nodes`."""
+"""The content of a committed offset's node in ZooKeeper; its path: `skidway.kafka.group_nodes`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from skidway.kafka.group_nodes import split_offset
 
 NO_EPOCH = -1
 OFFSET_BYTES: Final = 350
-"""What a committed offset takes in memory without its client's words."""
+"""What a committed offset takes in memory, apart from its client's metadata."""
 _NUMBER = re.compile(r"[0-9]{1,10}\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A committed offset; when ZooKeeper took it (0 before that), and the version of its node."""
+    """A committed offset; the time of its commit in ZooKeeper (0 before), its node's version."""
 
     offset: int
     metadata: str = ""
@@ -30,24 +30,24 @@ class Committed:
 
 
 class TopicOffset(NamedTuple):
-    """What was committed, and the id of the topic it is of: a name may be another's by now."""
+    """A committed offset and its topic's id, because another topic may have the name by now."""
 
     topic_id: uuid.UUID
     committed: Committed
 
     @property
     def size_bytes(self) -> int:
-        """What it takes in memory, about."""
+        """What it takes in memory, roughly."""
         return OFFSET_BYTES + sys.getsizeof(self.committed.metadata)
 
 
 def partition_number(name: str) -> int | None:
-    """The partition of a node's name; None if it is none."""
+    """The partition that a node's name says; None if the name is no number."""
     return int(name) if _NUMBER.match(name) else None
 
 
 def offset_document(committed: Committed) -> bytes:
-    """A committed offset as it is written: a bare number if that is all."""
+    """The content of a committed offset's node: a bare number if there is nothing else."""
     more: dict[str, str | int] = {}
     if committed.metadata:
         more["metadata"] = committed.metadata

@@ -1,4 +1,4 @@
-"""Paths and contents of our nodes in ZooKeeper. What is read comes from outside and is checked."""
+"""Paths and contents of our nodes in ZooKeeper. Contents come from outside, so reads check them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 
 
 class DocumentRefused(SkidwayError):
-    """A node whose content is not what its path promises."""
+    """A node's content is not valid for its path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A broker as it registered; `directory_id` tells its successor from a stranger."""
+    """A broker's registration; `directory_id` tells a restarted broker from another one."""
 
     address: BrokerAddress
     directory_id: str
@@ -69,7 +69,7 @@ def read_cluster_id(path: str, data: bytes) -> str:
 
 
 def registration(registered: Registration, now_ms: int) -> bytes:
-    """Content of a broker's node, as Kafka writes it, and our directory id beside."""
+    """Content of a broker's node, as Kafka writes it, with our directory id added."""
     address = registered.address
     return _dump(
         {
@@ -160,7 +160,7 @@ def read_configs(path: str, data: bytes) -> dict[str, str]:
 
 
 def deletion(topic_id: uuid.UUID) -> bytes:
-    """Content of a deletion's mark."""
+    """Content of a deletion mark."""
     return _dump({"topic_id": encode_id(topic_id)})
 
 

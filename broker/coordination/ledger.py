@@ -1,7 +1,6 @@
-"""What the broker writes of groups; blocking, on the session's thread.
+"""Writes groups to ZooKeeper; blocking, on the session's thread.
 
-Offsets are written in transactions of many groups. A job whose answer was lost can be done
-again.
+One transaction writes the offsets of many groups. A job whose answer was lost can be done again.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ Offset = tuple[str, TopicPartition]
 
 
 class Record(NamedTuple):
-    """A group as it is to be stored; with members only where nobody registered in ZooKeeper."""
+    """A group's content to store; one with members only if no consumer registered in ZooKeeper."""
 
     content: bytes
     has_members: bool
@@ -42,7 +41,7 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What the loop wants done at once, in this order."""
+    """What the loop wants done in one go, in the order of these fields."""
 
     records: Mapping[str, Record] = field(default_factory=dict)
     commits: Mapping[Offset, Committed] = field(default_factory=dict)
@@ -53,7 +52,7 @@ class Job:
 
 @dataclass(slots=True)
 class Report:
-    """How it went: by group, content or error."""
+    """The results of a job, by group: contents or errors."""
 
     records: dict[str, SkidwayError | None] = field(default_factory=dict)
     loads: dict[str, bytes | None] = field(default_factory=dict)
@@ -65,14 +64,15 @@ class Report:
 class Ledger:
     """Used on the session's thread; remembers which nodes are there, and their versions.
 
-    What it remembers wrongly, because others deleted it, it learns from the refusal."""
+    If others have deleted or changed a node since, ZooKeeper refuses the write, and it looks again.
+    """
 
     def __init__(self) -> None:
         self._there: set[str] = set()
         self._versions: dict[str, int] = {}
 
     def carry_out(self, coordinator: Coordinator, job: Job) -> Report:
-        """All of a job. Raises Unreachable: then anything may or may not have been done."""
+        """Does all of a job. Raises Unreachable: then any part of it may have been done or not."""
         report = Report()
         with answered(coordinator) as client:
             for group, record in job.records.items():
@@ -102,7 +102,7 @@ class Ledger:
         for _ in range(_ATTEMPTS_MAX):
             transaction, version = client.transaction(), self._versions.get(group)
             if record.has_members:
-                # Who registers writes to this node in the same transaction: so one of us fails.
+                # A consumer that registers writes to this node in its transaction: one of us fails.
                 present = one_answer(client.exists_async(ids))
                 if present is None:
                     _make(client, ids)
@@ -123,9 +123,10 @@ class Ledger:
         return SkidwayError(f"ZooKeeper's node {path} changes too often to be written")
 
     def _learn_version(self, client: Any, group: str, path: str) -> None:
-        """A write was refused: others made, changed or removed the node, or the one above it.
+        """Looks again after a refused write.
 
-        Or an earlier write of ours was done, whose answer was lost; nobody else coordinates it.
+        Others made, changed or removed the node or its parent; or an earlier write of ours was done
+        and its answer lost. No other broker coordinates the group.
         """
         found = one_answer(client.exists_async(path))
         if found is not None:
@@ -140,7 +141,7 @@ class Ledger:
         self._versions[group] = version
 
     def _write_offsets(self, client: Any, commits: Mapping[Offset, Committed]) -> int:
-        """Writes all of them; the number of transactions."""
+        """Writes all of them; returns the number of transactions."""
         count = 0
         for chunk in _chunks(commits):
             count += self._write_chunk(client, chunk)
@@ -177,10 +178,10 @@ def _refuses(result: Any) -> bool:
 
 
 def _missing(client: Any, offsets: list[str]) -> set[str]:
-    """Which of these nodes are not there, and which above them.
+    """The nodes among these, and among their parents, that do not exist.
 
-    Requests are what costs: one for each group and topic tells of all its partitions, and one for
-    all groups tells which are new.
+    To save requests, one for each group and topic asks for all its partitions, and one asks which
+    groups exist at all.
     """
     topics = sorted({_parent(path) for path in offsets})
     groups = {path: _parent(_parent(path)) for path in topics}

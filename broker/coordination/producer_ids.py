@@ -1,9 +1,9 @@
-"""Producer ids from the block that this broker owns.
+"""Gives out producer ids from the block that this broker owns.
 
-A block is taken from ZooKeeper when the one before is used up; requests that come meanwhile wait
-for it together. It starts past every block before and past the highest id in our logs, so that no
-id is ever given out twice, even if ZooKeeper was restored from an older state. What is left of a
-block when the broker stops is never used.
+When a block is used up, the broker takes another from ZooKeeper; requests that come meanwhile wait
+for it together. A new block starts behind every earlier block and behind the highest id in our
+logs, so no id is ever given out twice, even if ZooKeeper was restored from an older state. What is
+left of a block when the broker stops is never used.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ProducerIds:
         self._waiting: list[Given] = []
 
     def give(self, given: Given) -> None:
-        """Calls `given` with an id that nobody has, or with the reason why there is none now."""
+        """Calls `given` with an unused id, or with the reason why there is none now."""
         if self._next <= self._last and not self._waiting:
             self._next += 1
             given(self._next - 1)

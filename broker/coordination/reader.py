@@ -1,8 +1,8 @@
-"""The catalog from ZooKeeper: all of it once, then what the watches say has changed.
+"""Reads the catalog from ZooKeeper: all of it once, then what the watches say has changed.
 
-A watch tells only that something is different, once; it is set again by reading. So nothing that
-changes is missed, and what changes twice is read once. A reading that fails half-way forgets
-nothing either: what was to be read again still is.
+A watch tells only once that a node has changed; reading the node sets the watch again. So no change
+is missed, and a node that changes twice in between is read once. If a read fails half-way, the
+nodes that had changed are read again next time.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from skidway.broker.coordination.documents import DocumentRefused
 from skidway.broker.log import names
 from skidway.coordination import Coordinator
 
-_BROKERS = "/"  # no topic is called so
+_BROKERS = "/"  # no topic can have this name
 _log = log.get(__name__)
 
 
 class CatalogReader:
-    """Used on the session's thread; `changed` is called on kazoo's when it should read again."""
+    """Used on the session's thread; calls `changed`, on kazoo's, when it should read again."""
 
     def __init__(self, coordinator: Coordinator, changed: Callable[[], None]) -> None:
         self._coordinator = coordinator
         self._changed = changed
         self._topics: dict[str, Topic] = {}
-        # Filled on kazoo's thread, emptied on the session's: each of its operations is atomic.
+        # Filled on kazoo's thread, emptied on the session's: each deque operation is atomic.
         self._stale: deque[str] = deque()
         self._watches: dict[str, Callable[[Any], None]] = {}
 
     def forget(self) -> None:
-        """Believes nothing any more: a new session has no watches."""
+        """Forgets all topics: a new session has no watches."""
         self._topics = {}
 
     def read(self, cluster_id: str, broker_id: int, time_ms: int) -> Catalog:
@@ -48,7 +48,7 @@ class CatalogReader:
             with answered(self._coordinator) as client:
                 return self._read(client, stale, cluster_id, broker_id, time_ms)
         except BaseException:
-            self._stale.extend(stale)  # their watches have told all that they will ever tell
+            self._stale.extend(stale)  # their watches have fired and will not fire again
             raise
 
     def _read(
@@ -89,11 +89,11 @@ class CatalogReader:
             return self._read_topic(client, name)
         except DocumentRefused as error:
             _log.error("topic_refused", topic=name, reason=str(error))
-            return self._topics.get(name)  # as it was: what is served is not dropped for a typo
+            return self._topics.get(name)  # as it was: a typo must not stop a topic that is served
 
     def _read_topic(self, client: Any, name: str) -> Topic | None:
         if names.illegal_topic(name) is not None:
-            raise DocumentRefused(f"ZooKeeper has a topic of the illegal name {name!r}")
+            raise DocumentRefused(f"ZooKeeper has a topic with the illegal name {name!r}")
         path = documents.topic_path(name)
         found = self._get(client, path, name)
         if found is None:
@@ -142,7 +142,7 @@ class CatalogReader:
         return data, status.version
 
     def _watch(self, name: str) -> Callable[[Any], None]:
-        """One function for each name: kazoo keeps a set of them, so none is called twice."""
+        """The watch of a name, always the same function: kazoo keeps a set, so calls it once."""
         watch = self._watches.get(name)
         if watch is None:
 

@@ -1,4 +1,4 @@
-"""Who has a partition, read and changed as one: its topic's node and its state."""
+"""A partition's assignment and state, read together and changed in one transaction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from skidway.kafka.types import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """A partition's assignment among those of its topic, with the version that it was read in."""
+    """The assignment of a topic's partitions with its version, and the state of one of them."""
 
     topic_id: uuid.UUID
     replicas: Mapping[int, tuple[int, ...]]
@@ -27,7 +27,11 @@ class Assigned:
 
 
 def read(coordinator: Coordinator, partition: TopicPartition) -> Assigned:
-    """Raises TopicGone, StateRefused for one that nobody ever led, DocumentRefused, Unreachable."""
+    """Reads a partition's assignment and state.
+
+    Raises TopicGone, StateRefused for a partition that nobody ever led, DocumentRefused,
+    Unreachable.
+    """
     topic, number = partition
     path = documents.topic_path(topic)
     found = coordinator.get(path)
@@ -53,10 +57,10 @@ def write(
     before: Assigned,
     wanted: PartitionState,
 ) -> None:
-    """Assigns the partition to the leader of `wanted`, and says that it leads it: both or neither.
+    """Assigns the partition to the leader of `wanted` and writes its state: both or neither.
 
-    Raises SkidwayError if either is not as in `before` any more, Unreachable; after that it may
-    have been done.
+    Raises SkidwayError if either has changed since `before`. Raises Unreachable; then it may have
+    been done.
     """
     topic, number = partition
     path, state_path = documents.topic_path(topic), documents.state_path(topic, number)

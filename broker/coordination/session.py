@@ -1,12 +1,12 @@
-"""The session with ZooKeeper: its thread, its jobs, and what follows when it is lost.
+"""The session with ZooKeeper: its thread, its jobs, and what happens when it is lost.
 
-The loop hands over jobs with `submit` and gets their outcomes by `post`. Jobs are done one after
-the other, so a topic is not created and deleted at once. While the session is not connected no job
-is taken: its caller is told at once, not after a timeout. A job that is under way when ZooKeeper
-falls silent ends within the session's timeout: every wait in `skidway.coordination` is bounded.
+The loop hands over jobs with `submit` and gets their outcomes by `post`. Jobs run one after the
+other, so a topic is never created and deleted at the same time. While the session is not connected
+it takes no job, and tells the caller at once, not after a timeout. If ZooKeeper falls silent during
+a job, the job ends within the session's timeout: every wait in `skidway.coordination` is bounded.
 
-When the session was lost and a new one is there, the broker registers again and the catalog is read
-from the beginning; both are tried until they succeed.
+After a lost session, once there is a new one, the broker registers again and reads the whole
+catalog; it tries both until they succeed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _log = log.get(__name__)
 
 
 class Job(Generic[T]):
-    """Something to do with ZooKeeper, and who wants to know how it went."""
+    """Work to do with ZooKeeper, and the function that gets its outcome."""
 
     __slots__ = ("_done", "_work")
 
@@ -49,7 +49,7 @@ class Job(Generic[T]):
         self._done = done
 
     def run(self, coordinator: Coordinator, post: Post) -> None:
-        """Does it here, tells of it there."""
+        """Does the work on this thread, and posts the outcome to the loop."""
         outcome: T | SkidwayError
         try:
             outcome = self._work(coordinator)
@@ -57,7 +57,7 @@ class Job(Generic[T]):
             outcome = error
         except KazooException as error:
             outcome = SkidwayError(f"ZooKeeper refused: {type(error).__name__} {error}".strip())
-        except Exception as error:  # noqa: BLE001 - the thread must live: nobody else has ZooKeeper
+        except Exception as error:  # noqa: BLE001 - this thread must live: no other has ZooKeeper
             _log.error("zookeeper_job_failed", exc=error)
             outcome = SkidwayError("the broker made a mistake; its log says more")
         done = self._done
@@ -112,7 +112,7 @@ class Session:
         return store.lead(self._coordinator, *partition, wanted)
 
     def start(self) -> None:
-        """Does jobs from now on."""
+        """Starts the thread that does jobs."""
         self._thread.start()
 
     def submit(
@@ -130,14 +130,14 @@ class Session:
         self._post(lambda: done(refusal))
 
     def close(self) -> None:
-        """Ends the thread and the session; the registration goes at once.
+        """Ends the thread and the session, and with it the broker's registration.
 
-        The job under way may end, in `CLOSE_WITHIN_S`; the others are not done, and their callers
-        not told. Bounded, whatever ZooKeeper does: closing the session ends what still waits.
+        The job under way may end, within `CLOSE_WITHIN_S`; the others are dropped without telling
+        their callers. Bounded, whatever ZooKeeper does: closing the session ends every wait.
         """
         self._closing.set()
         if self._thread.is_alive():
-            with contextlib.suppress(queue.Full):  # then there is something to wake it
+            with contextlib.suppress(queue.Full):  # if full, a job will wake the thread
                 self._jobs.put_nowait(None)
             self._thread.join(CLOSE_WITHIN_S if self.is_connected else 0)
         self._coordinator.close()
@@ -152,7 +152,7 @@ class Session:
             job.run(self._coordinator, self._post)
 
     def _refresh(self) -> None:
-        """Asks for the catalog to be read again; from any thread, as often as one likes."""
+        """Asks for the catalog to be read again; from any thread, any number of times."""
         if not self._refreshing.is_set() and not self._closing.is_set():
             self._refreshing.set()
             self._enqueue(self._read_again)
@@ -184,7 +184,7 @@ class Session:
         self._post(lambda: self._on_catalog(catalog))
 
     def _state_changed(self, state: State) -> None:
-        """On kazoo's thread, which must not wait."""
+        """Called on kazoo's thread, which must not wait."""
         if self._closing.is_set():
             return
         if state is State.LOST:
@@ -216,4 +216,4 @@ class Session:
 
 
 def _ignore(_outcome: object) -> None:
-    """Jobs of the session's own report by themselves."""
+    """Ignores the outcome: the session's own jobs log their errors themselves."""

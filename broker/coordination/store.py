@@ -1,8 +1,8 @@
 """The operations on ZooKeeper, one function each; all block, and belong on the session's thread.
 
-They raise Unreachable when ZooKeeper does not answer, and DocumentRefused for contents that are not
-what they should be. An operation whose answer was lost can be done again: each looks at what is
-there before it decides that somebody else was faster.
+They raise Unreachable when ZooKeeper does not answer, and DocumentRefused for a node's invalid
+content. An operation whose answer was lost can be done again: each one looks at the current state
+before it concludes that somebody else was faster.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class TopicGone(SkidwayError):
 
 
 class TooManyGaps(SkidwayError):
-    """A mirror topic misses more ranges of offsets than can be named."""
+    """A mirror topic has more gaps than can be named."""
 
 
 def cluster_id(coordinator: Coordinator) -> str:
-    """The cluster's id; made by whoever comes first."""
+    """The cluster's id; the first broker makes it."""
     path = documents.CLUSTER_ID
     coordinator.create_if_absent(path, documents.cluster_id(encode_id(uuid.uuid4())))
     found = coordinator.get(path)
@@ -58,10 +58,10 @@ def cluster_id(coordinator: Coordinator) -> str:
 def register(
     coordinator: Coordinator, registered: Registration, *, wait_s: float, time_ms: int
 ) -> int:
-    """Registers the broker; its epoch. Waits for the session of a predecessor to end.
+    """Registers the broker, after the session of a predecessor has ended; returns its epoch.
 
-    A predecessor with our directory id is dead, since we hold the directory's lock: its node goes
-    at once. Raises SkidwayError if another broker keeps the id for longer than `wait_s`.
+    A predecessor with our directory id is dead, since we hold the directory's lock: we delete its
+    node at once. Raises SkidwayError if another broker keeps the id for longer than `wait_s`.
     """
     path = documents.broker_path(registered.address.broker_id)
     deadline = time.monotonic() + wait_s
@@ -85,7 +85,7 @@ def register(
                     client.retry(client.delete, path, version=status.version)
                 continue
         if time.monotonic() >= deadline:
-            raise SkidwayError(  # may pass: the old session of a host that has moved
+            raise SkidwayError(  # may pass: perhaps the old session of a broker that has moved
                 f"broker.id {registered.address.broker_id} is in use by the broker at "
                 f"{other.address.host}:{other.address.port}; give this one another"
             )
@@ -96,9 +96,9 @@ def register(
 
 
 def claim_controller(coordinator: Coordinator, broker_id: int, time_ms: int) -> int:
-    """Becomes controller if there is none; the controller's broker id.
+    """Becomes controller if there is none; returns the controller's broker id.
 
-    Raises Unreachable if the controller changes all the time.
+    Raises Unreachable if the controller keeps changing.
     """
     path = documents.CONTROLLER
     content = documents.controller(broker_id, time_ms)
@@ -107,8 +107,8 @@ def claim_controller(coordinator: Coordinator, broker_id: int, time_ms: int) -> 
         found = coordinator.get(path)
         if found is not None:
             return documents.read_controller(path, found.data)
-        # Between both the session of the one before ended. Its end wakes nobody any more: unclaimed
-        # now, there would be no controller until something else changes.
+        # The old controller's session ended between the two calls, so no watch will tell of it.
+        # Claim again: otherwise there is no controller until something else changes.
     raise Unreachable(f"ZooKeeper's node {path} changes too often to be read")
 
 
@@ -125,7 +125,7 @@ def create_topic(
             raise TopicExists(f"Topic '{topic}' is being deleted.")
         for parent in (documents.TOPICS, documents.TOPIC_CONFIGS):
             client.ensure_path(parent)
-        # Settings of a topic whose creation or deletion ended half-way are nobody's.
+        # Remove settings that a half-finished creation or deletion left behind.
         with contextlib.suppress(NoNodeError):
             if client.retry(client.exists, documents.topic_path(topic)) is None:
                 client.retry(client.delete, documents.config_path(topic))
@@ -141,7 +141,7 @@ def create_topic(
 
 
 def name_gap(coordinator: Coordinator, topic: str, topic_id: uuid.UUID, gap: Gap) -> None:
-    """Adds a gap to those that a mirror topic's settings name, whoever else adds one meanwhile.
+    """Adds a gap to a mirror topic's settings, even while others change them.
 
     Raises TopicGone, TooManyGaps.
     """
@@ -165,7 +165,7 @@ def name_gap(coordinator: Coordinator, topic: str, topic_id: uuid.UUID, gap: Gap
 def committed(
     coordinator: Coordinator, readers: Iterable[tuple[str, TopicPartition]]
 ) -> dict[tuple[str, TopicPartition], int]:
-    """The offsets that groups have committed; those that have committed none are not there."""
+    """The offsets that groups have committed; a group without a commit has no entry."""
     found = {}
     for group, partition in readers:
         path = group_nodes.offset_path(group, partition)
@@ -185,7 +185,7 @@ def alter_configs(
     topic_id: uuid.UUID,
     change: Callable[[Mapping[str, str]], Mapping[str, str]],
 ) -> dict[str, str]:
-    """Changes a topic's settings, whoever else does so meanwhile; what they are then.
+    """Changes a topic's settings, even while others change them; returns the new settings.
 
     Raises TopicGone, and what `change` raises.
     """
@@ -214,7 +214,7 @@ def add_partitions(
     topic_id: uuid.UUID,
     partitions: Mapping[int, Sequence[int]],
 ) -> None:
-    """Sets the partitions of a topic, which only become more. Raises TopicGone."""
+    """Adds partitions to a topic; `partitions` has all of them. Raises TopicGone."""
     path = documents.topic_path(topic)
     content = documents.topic(topic_id, partitions)
     for _ in range(_ATTEMPTS_MAX):
@@ -230,17 +230,17 @@ def add_partitions(
 
 
 def mark_deletion(coordinator: Coordinator, topic: str, topic_id: uuid.UUID) -> None:
-    """Says that a topic is being deleted: from now on nobody serves it. Raises TopicGone."""
+    """Marks a topic as being deleted: from now on no broker serves it. Raises TopicGone."""
     _still(coordinator, topic, topic_id)
     coordinator.create_if_absent(documents.deletion_path(topic), documents.deletion(topic_id))
 
 
 def remove_topic(coordinator: Coordinator, topic: str) -> None:
-    """Removes a topic that was marked, when its partitions are gone, with the offsets that groups
-    have committed of it. Can be done again.
+    """Removes a marked topic whose partitions are gone, and the offsets that groups have committed
+    of it. Can be done again.
 
-    Without the mark nothing is removed: somebody else has done it, and what has the name now is
-    another topic.
+    Without the mark it removes nothing: somebody else has finished the deletion, and a topic that
+    has the name now is another one.
     """
     mark = documents.deletion_path(topic)
     with answered(coordinator) as client:
@@ -255,7 +255,7 @@ def remove_topic(coordinator: Coordinator, topic: str) -> None:
 
 
 def _still(coordinator: Coordinator, topic: str, topic_id: uuid.UUID) -> None:
-    """Raises TopicGone if the topic of that name is another one, or none."""
+    """Raises TopicGone if there is no topic of that name, or another one has it."""
     path = documents.topic_path(topic)
     found = coordinator.get(path)
     if found is None or documents.read_topic(path, found.data)[0] != topic_id:
@@ -269,7 +269,7 @@ def lead_new(
     partitions: Sequence[int],
     leader: int,
 ) -> dict[int, PartitionState]:
-    """Says who leads the new partitions of a topic; their states afterwards. Raises TopicGone."""
+    """Writes the leader of a topic's new partitions; returns their states. Raises TopicGone."""
     _still(coordinator, topic, topic_id)
     wanted = PartitionState(leader, 0, (leader,))
     return {each: lead(coordinator, topic, each, wanted) for each in partitions}
@@ -278,9 +278,9 @@ def lead_new(
 def lead(
     coordinator: Coordinator, topic: str, partition: int, wanted: PartitionState
 ) -> PartitionState:
-    """Writes the state of a partition; `wanted.version` -1 creates it. What is there afterwards.
+    """Writes the state of a partition, or creates it (`wanted.version` -1); returns the state then.
 
-    Not what was wanted if somebody else wrote in between. Raises TopicGone.
+    That is not the wanted one if somebody else wrote in between. Raises TopicGone.
     """
     path = documents.state_path(topic, partition)
     content = documents.state(wanted)
@@ -295,7 +295,7 @@ def lead(
 
 
 def producer_id_block(coordinator: Coordinator, broker_id: int, above: int) -> tuple[int, int]:
-    """The first and last id of a new block, above every block before and above `above`."""
+    """Takes a new block, above every earlier block and above `above`; its first and last id."""
     path = documents.PRODUCER_ID_BLOCK
     for _ in range(_ATTEMPTS_MAX):
         found = coordinator.get(path)
@@ -309,7 +309,7 @@ def producer_id_block(coordinator: Coordinator, broker_id: int, above: int) -> t
             done = coordinator.create_if_absent(path, content)
         else:
             done = coordinator.set_versioned(path, content, found.version)
-        # A lost answer may have been a success; that block is then never used.
+        # If the answer to a success was lost, its block is never used.
         if done:
             return first, end
     raise Unreachable(f"ZooKeeper's node {path} changes too often to be written")

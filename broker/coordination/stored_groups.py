@@ -1,4 +1,4 @@
-"""Groups as they lie in ZooKeeper: looked at, listed, deleted; blocking, on the session's thread.
+"""Reads, lists and deletes the groups in ZooKeeper; blocking, on the session's thread.
 
 An operation whose answer was lost can be done again.
 """
@@ -23,9 +23,9 @@ from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
 
 DELETED_BYTES_AT_ONCE = 256 * 1024
-"""Paths in one transaction; ZooKeeper closes the connection of a request above 1 MB."""
+"""Bytes of paths in one transaction; ZooKeeper closes the connection of a request above 1 MB."""
 NOBODY_EVER = -1
-"""The version of a group's registrations where nobody ever registered."""
+"""The version of a group's registrations if no consumer ever registered."""
 NO_RECORD = -2
 _ATTEMPTS_MAX = 5
 _log = log.get(__name__)
@@ -34,7 +34,7 @@ Offsets = dict[TopicPartition, Committed]
 
 
 class GroupInUse(SkidwayError):
-    """A group that has members, perhaps of the kind that registers in ZooKeeper."""
+    """The group has members, perhaps consumers that registered in ZooKeeper."""
 
 
 class GroupGone(SkidwayError):
@@ -42,10 +42,10 @@ class GroupGone(SkidwayError):
 
 
 class Looked(NamedTuple):
-    """A group as it lies there; `native` counts the consumers that registered in ZooKeeper.
+    """A group as it was read; `native` counts the consumers that registered in ZooKeeper.
 
-    ids_version: of the children of their node; ids_writes: of the node, which each of them writes
-    to when it registers.
+    ids_version: the version of the children of their `ids` node. ids_writes: the version of that
+    node itself, to which each of them writes when it registers.
     """
 
     record: bytes | None
@@ -57,7 +57,7 @@ class Looked(NamedTuple):
 
 
 def look(coordinator: Coordinator, group: str) -> Looked:
-    """All of a group. Raises Unreachable."""
+    """Reads all of a group. Raises Unreachable."""
     with answered(coordinator) as client:
         found = coordinator.get(group_nodes.record_path(group))
         status = one_answer(client.exists_async(group_nodes.ids_path(group)))
@@ -84,9 +84,9 @@ def list_groups(coordinator: Coordinator) -> dict[str, bytes | None]:
 def delete_group(coordinator: Coordinator, group: str) -> None:
     """Deletes a group with its offsets. Raises GroupInUse, GroupGone. Can be done again.
 
-    In one transaction with the node that our own consumers register under: who registers meanwhile
-    either keeps the group from being deleted, or begins with an empty one. (A group of more nodes
-    than a transaction takes is deleted in several, and only the first is so guarded.)
+    The transaction includes the node under which our own consumers register: a consumer that
+    registers meanwhile either prevents the deletion or begins with an empty group. (A group with
+    more nodes than one transaction takes is deleted in several; only the first is guarded.)
     """
     path, ids = group_nodes.group_path(group), group_nodes.ids_path(group)
     with answered(coordinator) as client:
@@ -103,7 +103,7 @@ def delete_group(coordinator: Coordinator, group: str) -> None:
 
 
 def require_unused(coordinator: Coordinator, group: str) -> None:
-    """Raises GroupGone if there is no such group, GroupInUse if somebody registered there."""
+    """Raises GroupGone if there is no such group, GroupInUse if a consumer is registered there."""
     with answered(coordinator) as client:
         if one_answer(client.exists_async(group_nodes.group_path(group))) is None:
             raise GroupGone(f"there is no group {group!r}")
@@ -115,7 +115,7 @@ def require_unused(coordinator: Coordinator, group: str) -> None:
 def delete_offsets(
     coordinator: Coordinator, group: str, partitions: Iterable[TopicPartition]
 ) -> None:
-    """Deletes offsets; those that are not there are no fault."""
+    """Deletes offsets; a missing one is no error."""
     paths = [group_nodes.offset_path(group, each) for each in partitions]
     with answered(coordinator) as client:
         for answer in each_answer(client.delete_async, paths):
@@ -124,14 +124,14 @@ def delete_offsets(
 
 
 def expire_offsets(coordinator: Coordinator, group: str, offsets: Offsets) -> int:
-    """Deletes offsets as they were looked at; how many. What was committed since then stays."""
+    """Deletes offsets that are as they were read; returns how many. Newer commits stay."""
     versions = {
         group_nodes.offset_path(group, each): committed.version
         for each, committed in offsets.items()
     }
     count = 0
     with answered(coordinator) as client:
-        # All at once: commits of other groups wait behind this.
+        # All requests at once, because commits of other groups wait behind this.
         for answer in each_answer(
             lambda path: client.delete_async(path, versions[path]), list(versions)
         ):
@@ -143,9 +143,9 @@ def expire_offsets(coordinator: Coordinator, group: str, offsets: Offsets) -> in
 
 
 def expire_group(coordinator: Coordinator, group: str, looked: Looked) -> int:
-    """Deletes a group as it was looked at; the number of offsets that went.
+    """Deletes a group that is as it was read; returns the number of deleted offsets.
 
-    What was committed, or who joined, since then stays, and the group with it.
+    Offsets committed and members joined since then stay, and the group with them.
     """
     count = expire_offsets(coordinator, group, looked.offsets)
     with answered(coordinator) as client:
@@ -184,7 +184,7 @@ def count_native(client: Any, groups: Sequence[str]) -> dict[str, int]:
 
 
 def read_offsets(client: Any, group: str) -> Offsets:
-    """All offsets of a group; what is none is passed over, and said."""
+    """All offsets of a group; nodes that hold no offset are skipped and logged."""
     try:
         topics = sorted(one_answer(client.get_children_async(group_nodes.offsets_path(group))))
     except NoNodeError:
@@ -219,18 +219,18 @@ def _delete_version(client: Any, path: str, version: int) -> bool:
 
 
 def _forget_beginnings(client: Any, group: str, ids_writes: int) -> None:
-    """Deletes what our own consumers noted of topics, unless one has registered since the look."""
+    """Deletes our own consumers' notes on topics, unless one has registered since the look."""
     above = group_nodes.offsets_path(group)
     with contextlib.suppress(NoNodeError):
         for topic in one_answer(client.get_children_async(above)):
             transaction = client.transaction()
             transaction.check(group_nodes.ids_path(group), ids_writes)
             transaction.delete(f"{above}/{topic}")
-            one_answer(transaction.commit_async())  # nothing, where there are offsets of it still
+            one_answer(transaction.commit_async())  # does nothing while the topic has offsets
 
 
 def _prune(client: Any, path: str) -> None:
-    """Deletes nodes that hold neither data nor others, from the leaves up."""
+    """Deletes nodes that have neither data nor children, from the leaves up."""
     with contextlib.suppress(NoNodeError, NotEmptyError):
         for name in one_answer(client.get_children_async(path)):
             _prune(client, f"{path}/{name}")
@@ -240,12 +240,12 @@ def _prune(client: Any, path: str) -> None:
 
 
 def in_use(group: str, count: int) -> GroupInUse:
-    """The error where so many consumers have registered in ZooKeeper."""
+    """The error for a group for which `count` consumers have registered in ZooKeeper."""
     return GroupInUse(f"group {group!r} has {count} consumers that coordinate through ZooKeeper")
 
 
 def _tree(client: Any, path: str) -> list[str]:
-    """A node and all below it, the deepest first."""
+    """The paths of a node and of all below it, the deepest first."""
     found: list[str] = []
     level = [path]
     while level:
@@ -261,7 +261,7 @@ def _tree(client: Any, path: str) -> list[str]:
 
 
 def _parts(nodes: Sequence[str], ids: str) -> Iterator[Sequence[str]]:
-    """What one transaction deletes, each; the registrations' node is among the first."""
+    """The nodes to delete, in parts of one transaction each; the first part has the node `ids`."""
     ordered = [*(each for each in nodes if each == ids), *(each for each in nodes if each != ids)]
     part: list[str] = []
     size = 0
@@ -276,7 +276,7 @@ def _parts(nodes: Sequence[str], ids: str) -> Iterator[Sequence[str]]:
 
 
 def _delete(client: Any, nodes: Sequence[str]) -> bool:
-    """Deletes all of them, or none: False where there is not what there was."""
+    """Deletes all of them or none; False if the nodes have changed since."""
     transaction = client.transaction()
     for each in nodes:
         transaction.delete(each)

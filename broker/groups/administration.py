@@ -1,4 +1,4 @@
-"""What administrators ask of groups: to list, describe and delete them, and single offsets."""
+"""The requests of administrators: list, describe and delete groups, and delete offsets."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class GroupAdministration:
         self._session = session
 
     def list(self, reply: Callable[[Sequence[Listed] | ErrorCode], None]) -> None:
-        """Every group: of ZooKeeper, with the state that it has in memory."""
+        """Lists the groups in ZooKeeper and in memory; the state in memory counts."""
 
         def done(outcome: dict[str, bytes | None] | SkidwayError) -> None:
             if isinstance(outcome, SkidwayError):
@@ -75,7 +75,7 @@ class GroupAdministration:
         self._session.submit(stored_groups.list_groups, done)
 
     def describe(self, group_id: str, reply: Callable[[Described | ErrorCode], None]) -> None:
-        """One group; it is Dead if nothing is known of it."""
+        """Describes one group; it is Dead if nothing is known of it."""
 
         def then(group: Group | ErrorCode) -> None:
             if isinstance(group, ErrorCode):
@@ -106,7 +106,7 @@ class GroupAdministration:
             elif hosted.unstored or self._groups.jobs.is_busy_with(group_id):
                 reply(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
             else:
-                # Whoever asks for it from now on gets what is there after the deletion.
+                # From now on a request for it reads what ZooKeeper has after the deletion.
                 self._groups.drop(group_id)
                 self._session.submit(work, done)
 
@@ -210,7 +210,7 @@ def _described(group: Group) -> Described:
 
 
 def _subscribed(group: Group) -> frozenset[str] | None:
-    """Topics that members may be reading; None if that cannot be known."""
+    """The topics that members may be reading; None if that cannot be known."""
     found: set[str] = set()
     for member in group.roster:
         if group.roster.protocol_type != subscription.CONSUMER:

@@ -1,8 +1,8 @@
-"""Committed offsets of groups with members, so that a rebalance does not read them all again.
+"""Caches the committed offsets of groups with members: a rebalance does not read them all again.
 
-Only of those: a group without members may be written by others (an administrator's tool, consumers
-that coordinate through ZooKeeper). What was committed for a topic that was deleted, or made again,
-is not the new topic's.
+Groups without members are not cached, because others may write their offsets (an administrator's
+tool, consumers that coordinate through ZooKeeper). Offsets of a topic that was deleted do not count
+for a new topic of that name.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from skidway.broker.coordination.stored_groups import Offsets
 from skidway.kafka.types import TopicPartition
 
 BYTES_MAX: Final = 64 << 20
-"""Of all groups together; 160,000 offsets without words of their clients'."""
+"""For all groups together; 160,000 offsets without metadata."""
 
 
 class OffsetCache:
-    """Owned by the loop; the groups asked for longest ago go first."""
+    """Owned by the loop; evicts the least recently used groups first."""
 
     def __init__(self, topic_id: Callable[[str], uuid.UUID | None]) -> None:
         self._topic_id = topic_id
@@ -30,7 +30,7 @@ class OffsetCache:
 
     @property
     def size_bytes(self) -> int:
-        """What all of it takes, about."""
+        """What all of it takes in memory, roughly."""
         return self._bytes
 
     def get(self, group: str) -> Offsets | None:
@@ -47,7 +47,7 @@ class OffsetCache:
         }
 
     def put(self, group: str, offsets: Offsets) -> None:
-        """All offsets of a group, as they were read."""
+        """Caches all offsets of a group, as they were read."""
         self.drop(group)
         known: dict[TopicPartition, TopicOffset] = {}
         for partition, committed in offsets.items():
@@ -59,7 +59,7 @@ class OffsetCache:
         self._make_room()
 
     def update(self, group: str, offsets: Mapping[TopicPartition, TopicOffset]) -> None:
-        """Offsets that were committed, if the group's are known."""
+        """Adds committed offsets, if the group is cached."""
         known = self._groups.get(group)
         if known is None:
             return
@@ -69,7 +69,7 @@ class OffsetCache:
         self._make_room()
 
     def drop(self, group: str) -> None:
-        """Knows nothing of a group any more."""
+        """Forgets a group."""
         self._bytes -= _weight(self._groups.pop(group, {}))
 
     def _make_room(self) -> None:

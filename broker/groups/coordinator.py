@@ -1,6 +1,6 @@
-"""What members ask of the groups of this broker: to join, to sync, to be heard of, to leave.
+"""The requests of members: join, sync, heartbeat, leave.
 
-One broker coordinates all groups for now: `coordinator_of` is where they will be spread.
+For now one broker coordinates all groups; `coordinator_of` is the place to spread them.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from skidway.kafka.errors import ErrorCode
 _log = log.get(__name__)
 
 LOOKING_MAX = 50_000
-"""Joins that wait to know whether others have the group."""
+"""Joins that wait to know whether consumers in ZooKeeper have the group."""
 
 Code = Callable[[ErrorCode], None]
 
 
 class Groups(HostedGroups):
-    """Owned by the loop; `offsets` has what they have committed."""
+    """Owned by the loop; `offsets` has the groups' committed offsets."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Groups(HostedGroups):
         jobs: JobQueue,
         topic_id: Callable[[str], uuid.UUID | None],
     ) -> None:
-        """broker_id: of this broker. topic_id: of the topic that has the name now."""
+        """broker_id: this broker's. topic_id: the id of the topic that has a name now."""
         super().__init__(limits, clock, timers, jobs, topic_id)
         self.offsets = GroupOffsets(self, topic_id)
         self._broker_id = broker_id
@@ -54,8 +54,8 @@ class Groups(HostedGroups):
     def join(self, group_id: str, joining: Joining, reply: Callable[[Joined], None]) -> None:
         """Answers when the next generation begins, or at once with an error.
 
-        INCONSISTENT_GROUP_PROTOCOL while consumers have the group that coordinate through
-        ZooKeeper. Should one of them come after we have looked, the generation is not stored.
+        INCONSISTENT_GROUP_PROTOCOL while the group has consumers that coordinate through ZooKeeper.
+        If one of them comes after we have looked, the generation is not stored.
         """
         self.counts.joins += 1
 
@@ -95,13 +95,13 @@ class Groups(HostedGroups):
     def heartbeat(
         self, group_id: str, member_id: str, instance_id: str | None, generation: int, reply: Code
     ) -> None:
-        """Answers what the member has to do."""
+        """Answers with what the member has to do."""
 
         def then(group: Group | ErrorCode) -> None:
             if isinstance(group, ErrorCode):
                 reply(group)
                 return
-            # Deadlines only move away, so the timer stays: it looks again when it is due.
+            # A heartbeat only postpones deadlines, so the timer stays: when due, it looks again.
             reply(group.heartbeat(self.clock.monotonic(), member_id, instance_id, generation))
 
         self.use(group_id, then)
@@ -112,7 +112,7 @@ class Groups(HostedGroups):
         members: Iterable[tuple[str, str | None]],
         reply: Callable[[list[ErrorCode] | ErrorCode], None],
     ) -> None:
-        """Answers with what became of each (member id, instance id)."""
+        """Answers with an error code for each (member id, instance id)."""
 
         def then(group: Group | ErrorCode) -> None:
             if isinstance(group, ErrorCode):
@@ -126,7 +126,7 @@ class Groups(HostedGroups):
         self.use(group_id, then)
 
     def _if_free(self, group_id: str, then: Callable[[], None], refuse: Code) -> None:
-        """Goes on where no consumer has registered in ZooKeeper for a group."""
+        """Calls `then` if no consumer has registered in ZooKeeper for the group, else `refuse`."""
 
         def counted(found: int | SkidwayError) -> None:
             self._looking -= 1
@@ -145,7 +145,7 @@ class Groups(HostedGroups):
             self.jobs.count_native(group_id, counted)
 
     def _say_refused(self, group_id: str, consumers: int) -> None:
-        """Once, until somebody may join again."""
+        """Logs the refusal, once until somebody may join again."""
         hosted = self.hosted.get(group_id)
         if hosted is not None and not hosted.refused:
             hosted.refused = True

@@ -4,9 +4,9 @@
                ^    (joins wait)       (syncs wait)         |
                +--- a member comes, goes, or changes -------+
 
-Every method gets the time (monotonic seconds) and leaves what is to be said in `outputs`; `tick` is
-called at `deadline()`. An assignment is told to nobody before it is stored (`Store`), so a
-generation never has two, whatever crashes.
+Every method gets the time (monotonic seconds) and leaves its answers in `outputs`; the caller calls
+`tick` at `deadline()`. No member gets an assignment before it is stored (`Store`), so a generation
+never has two, whatever crashes.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class State(Enum):
     STABLE = "Stable"
 
 
-# 32 methods: Kafka's state machine, an event each, over one state.
+# 32 methods: Kafka's state machine, one method for each event, over one state.
 class Group:
-    """Owned by the coordinator. `new_id` makes an id that nobody has, from a client's words."""
+    """Owned by the coordinator. `new_id` makes an unused member id that begins with a name."""
 
     def __init__(self, group_id: str, limits: GroupLimits, new_id: Callable[[str], str]) -> None:
         self.group_id = group_id
@@ -54,13 +54,13 @@ class Group:
         self._sync_by = 0.0
         self._stores = 0
         self._storing: int | None = None  # the assignment of this generation
-        self._is_assigned = False  # this generation: its assignment is stored
+        self._is_assigned = False  # whether this generation's assignment is stored
         self._held: dict[int, tuple[Token, Joined]] = {}
 
-    # what members ask
+    # requests of members
 
     def join(self, now: float, joining: Joining, token: Token) -> None:
-        """A member wants to be in the next generation."""
+        """A member asks to be in the next generation."""
         error = admission.refusal(joining, self.roster, self._limits)
         if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
             self.roster.given.pop(joining.member_id, None)
@@ -73,7 +73,7 @@ class Group:
         self._complete_if_joined(now)
 
     def sync(self, now: float, syncing: Syncing, token: Token) -> None:
-        """A member wants its assignment; the leader brings everybody's."""
+        """A member asks for its assignment; the leader brings all members' assignments."""
         member_id = syncing.member_id
         error = self._refusal(member_id, syncing.instance_id, syncing.generation)
         if error is None and syncing.protocol_type not in (None, self.roster.protocol_type):
@@ -99,7 +99,7 @@ class Group:
     def heartbeat(
         self, now: float, member_id: str, instance_id: str | None, generation: int
     ) -> ErrorCode:
-        """A member is alive; what it is told."""
+        """A member is alive; returns the error code that tells it what to do."""
         error = self._refusal(member_id, instance_id, generation)
         if error is not None:
             return error
@@ -127,20 +127,20 @@ class Group:
     ) -> ErrorCode | None:
         """Why a commit is refused; None if it may be stored."""
         if generation < 0 and self.state is State.EMPTY:
-            return None  # a simple consumer's
+            return None  # from a simple consumer
         if generation < 0 and not member_id and instance_id is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
         error = self._refusal(member_id, instance_id, generation)
         if error is not None:
             return error
         self._renew(now, self.roster.members[member_id])
-        # After a crash another generation may get the number of one that was never assigned.
+        # After a crash another generation may get the number of one that was never stored.
         return None if self._is_assigned else ErrorCode.REBALANCE_IN_PROGRESS
 
-    # what time and the store do
+    # deadlines, storing and restoring
 
     def deadline(self) -> float | None:
-        """When `tick` has something to do at the earliest."""
+        """The earliest time at which `tick` has something to do."""
         found = list(self.roster.given.values())
         found += [each.deadline for each in self.roster if not each.is_parked]
         if self.state is State.PREPARING:
@@ -150,7 +150,7 @@ class Group:
         return min(found, default=None)
 
     def tick(self, now: float) -> None:
-        """Ends what is over."""
+        """Removes members that are overdue, and ends a join or sync phase that is over."""
         given = self.roster.given
         for member_id in [each for each, until in given.items() if until <= now]:
             del given[member_id]
@@ -168,9 +168,9 @@ class Group:
             self._complete_if_joined(now)
 
     def stored(self, now: float, number: int, error: ErrorCode | None) -> None:
-        """What `Store` asked for is durable, or failed.
+        """The group that `Store` asked to store is durable, or storing it failed.
 
-        INCONSISTENT_GROUP_PROTOCOL: consumers have the group that coordinate through ZooKeeper.
+        INCONSISTENT_GROUP_PROTOCOL: the group has consumers that coordinate through ZooKeeper.
         """
         held = self._held.pop(number, None)
         if held is not None:
@@ -195,7 +195,7 @@ class Group:
                 self._answer(token, self._synced(member))
 
     def record(self) -> GroupRecord:
-        """The group as it is to be stored now."""
+        """The record to store for the group as it is now."""
         return GroupRecord(
             generation=self.generation,
             protocol_type=self.roster.protocol_type or "",
@@ -205,7 +205,7 @@ class Group:
         )
 
     def restore(self, now: float, record: GroupRecord) -> None:
-        """A group as it was stored; its members have a session timeout to be heard of."""
+        """Restores a stored group; its members have one session timeout to send a heartbeat."""
         self.generation = record.generation
         self.protocol = record.protocol
         self.roster.protocol_type = record.protocol_type or None
@@ -216,7 +216,7 @@ class Group:
                 self._renew(now, member)
 
     def close(self, error: ErrorCode) -> None:
-        """Answers everybody who waits: nothing more comes."""
+        """Answers every waiting member with an error."""
         for token, _ in self._held.values():
             self._answer(token, Joined(error=error))
         self._held.clear()
@@ -251,7 +251,7 @@ class Group:
         same = member.protocols == joining.protocols
         leads = member_id == self.roster.leader
         if self.state is State.COMPLETING and same:
-            self._renew(now, member)  # our answer was lost
+            self._renew(now, member)  # the member did not get our answer
             self._answer(token, self._joined(member))
         elif self.state is State.STABLE and same and not leads:
             self._renew(now, member)
@@ -286,7 +286,7 @@ class Group:
     def _replace(
         self, now: float, member: Member, member_id: str, joining: Joining, token: Token
     ) -> None:
-        """A static member started again: whoever has its old id is fenced."""
+        """A static member started again: a client that still uses its old id is fenced."""
         self._fail_join(member, ErrorCode.FENCED_INSTANCE_ID)
         self._fail_sync(member, ErrorCode.FENCED_INSTANCE_ID)
         led_by, waited_for = self.roster.leader, member.member_id in self._unsynced
@@ -296,7 +296,7 @@ class Group:
         member.take(joining)
         self._renew(now, member)
         if self.state is State.STABLE and choose_protocol(self.roster) == self.protocol:
-            # It goes on with what it had. Named as leader it would assign anew: so it is not told.
+            # It keeps its assignment. It is not told that it leads, or it would assign anew.
             answer = replace(self._joined(member), members=(), leader=led_by or "")
             self._held[self._store()] = (token, answer)
             return
@@ -306,7 +306,7 @@ class Group:
     # rebalancing
 
     def _prepare(self, now: float, error: ErrorCode) -> None:
-        """A rebalance begins, if none is being prepared; `error` for those that wait for a sync."""
+        """Begins a rebalance, if none is being prepared; waiting syncs get `error`."""
         if self.state is State.PREPARING:
             return
         was_empty, self.state = self.state is State.EMPTY, State.PREPARING
@@ -322,7 +322,7 @@ class Group:
             self._complete(now)
 
     def _complete(self, now: float) -> None:
-        """The next generation begins with those who joined, and static members that are away."""
+        """Begins the next generation, with all that joined and static members that are away."""
         for member in self.roster:
             if member.join is None and member.instance_id is None:
                 self.roster.remove(member)
@@ -364,7 +364,7 @@ class Group:
         self._prepare(now, ErrorCode.REBALANCE_IN_PROGRESS)
 
     def _disband(self, error: ErrorCode) -> None:
-        """Others have the group, who coordinate without us: nobody stays."""
+        """Removes all members, because consumers that coordinate without us have the group."""
         for member in self.roster:
             self._fail_join(member, error)
             self._fail_sync(member, error)

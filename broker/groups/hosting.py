@@ -1,8 +1,8 @@
-"""The groups in memory: read when somebody first asks for one, stored, timed, forgotten.
+"""The groups in memory: reads, stores, times and forgets them.
 
-A group is read from ZooKeeper when somebody first asks for it, and forgotten when it has been
-without members for a while. While ZooKeeper is away groups that are in memory go on; whoever needs
-ZooKeeper is told COORDINATOR_LOAD_IN_PROGRESS, and tries again.
+A group is read from ZooKeeper on the first request for it, and forgotten when it has been without
+members for a while. While ZooKeeper is away, groups in memory go on; a request that needs ZooKeeper
+gets COORDINATOR_LOAD_IN_PROGRESS, and its client tries again.
 """
 
 from __future__ import annotations
@@ -48,8 +48,7 @@ class Hosted:
     timer: Timer | None = None
     unstored: bool = False
     refused: bool = False
-    """Members were refused since consumers have it that coordinate through ZooKeeper; it is said
-    once."""
+    """Whether a join was refused, and that logged, because of consumers registered in ZooKeeper."""
     empty_since_ms: int = 0
 
 
@@ -76,7 +75,7 @@ class HostedGroups:
         jobs: JobQueue,
         topic_id: Callable[[str], uuid.UUID | None],
     ) -> None:
-        """topic_id: of the topic that has the name now."""
+        """topic_id: the id of the topic that has a name now."""
         self.counts = GroupCounts()
         self.jobs = jobs
         self.cache = OffsetCache(topic_id)
@@ -90,7 +89,7 @@ class HostedGroups:
 
     @property
     def members(self) -> int:
-        """Members of all groups in memory; from any thread."""
+        """The number of members of all groups in memory; from any thread."""
         return sum(len(each.group.roster) for each in tuple(self.hosted.values()))
 
     def is_loading(self, group_id: str) -> bool:
@@ -98,7 +97,7 @@ class HostedGroups:
         return group_id in self._loading
 
     def use(self, group_id: str, then: Use) -> None:
-        """Calls `then` with the group, now or when it was read; or with the error."""
+        """Calls `then` with the group, at once or when it has been read, or with an error."""
         if not group_id or len(group_id.encode()) > GROUP_ID_BYTES_MAX:
             then(ErrorCode.INVALID_GROUP_ID)
         elif self._stopping:
@@ -116,7 +115,7 @@ class HostedGroups:
                 self.jobs.load(group_id, lambda found: self._loaded(group_id, found))
 
     def forget_idle(self) -> None:
-        """Now and then: groups without members go from memory; what is not stored is, again."""
+        """Called now and then: forgets groups without members, and stores unstored ones again."""
         now = self.clock.monotonic()
         for group_id, hosted in list(self.hosted.items()):
             group = hosted.group
@@ -128,14 +127,14 @@ class HostedGroups:
                 self.drop(group_id)
 
     def drop(self, group_id: str) -> None:
-        """A group goes from memory; it is read again when somebody asks for it."""
+        """Removes a group from memory; the next request for it reads it again."""
         hosted = self.hosted.pop(group_id, None)
         self.cache.drop(group_id)
         if hosted is not None and hosted.timer is not None:
             self._timers.cancel(hosted.timer)
 
     def close(self) -> None:
-        """Answers everybody: the broker stops, another one will know the groups."""
+        """Answers every waiting request with an error, because the broker stops."""
         self._stopping = True
         self.jobs.close(SkidwayError("the broker stops"))
         for hosted in list(self.hosted.values()):
@@ -155,7 +154,7 @@ class HostedGroups:
         for then in waiting:
             if isinstance(outcome, ErrorCode) or self._hosts(outcome):
                 then(outcome)
-            else:  # one of those in front has deleted it: what ZooKeeper has by then counts
+            else:  # one of the calls before has deleted the group: read it again
                 self.use(group_id, then)
 
     def _hosts(self, group: Group) -> bool:
@@ -174,13 +173,13 @@ class HostedGroups:
                 return ErrorCode.COORDINATOR_NOT_AVAILABLE
             group.restore(now, record)
             hosted.empty_since_ms = record.empty_since_ms
-            hosted.unstored = bool(record.omitted)  # members that it still names, and we know not
+            hosted.unstored = bool(record.omitted)  # the record counts members that we do not know
         self.hosted[group_id] = hosted
         self._set_timer(hosted)
         return group
 
     def settle(self, group: Group) -> None:
-        """Says and stores what the group wants said and stored; sees to its next deadline."""
+        """Sends the group's answers, stores what it asks to store, and sets its timer."""
         self._answer(group)
         hosted = self.hosted.get(group.group_id)
         if hosted is None:

@@ -1,8 +1,8 @@
-"""What the loop wants of ZooKeeper for groups, gathered: one job is under way at a time.
+"""Gathers the groups' reads and writes for ZooKeeper into jobs, one of them under way at a time.
 
-What comes meanwhile waits for the next job, the newest offset of a partition replacing older
-ones; so a thousand groups that commit at once cost a few transactions. Jobs begin at least
-`PACE_S` apart. Whoever asked is told when ZooKeeper has it.
+What is asked meanwhile waits for the next job, and a newer offset of a partition replaces an older
+one, so a thousand groups that commit at once cost a few transactions. Jobs begin at least `PACE_S`
+apart. The callbacks are called when ZooKeeper has answered the job.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from skidway.kafka.types import TopicPartition
 
 PACE_S = 0.01
 WAITING_BYTES_MAX: Final = 128 << 20
-"""Of offsets that wait for a job: 280,000 without words of their clients'. More are refused,
-and their clients try again."""
+"""Offsets that wait for a job: 280,000 without metadata. More are refused, and their clients try
+again."""
 
 Told = Callable[[SkidwayError | None], None]
 Loaded = Callable[[bytes | SkidwayError | None], None]
@@ -45,7 +45,7 @@ class Submit(Protocol):
 
 @dataclass(slots=True)
 class _Gathered:
-    """What one job does, and who wants to know."""
+    """The contents of one job, with the callbacks for its results."""
 
     records: dict[str, tuple[Record, list[Told]]] = field(default_factory=dict)
     commits: dict[Offset, TopicOffset] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class JobQueue:
         monotonic: Callable[[], float],
         topic_id: Callable[[str], uuid.UUID | None],
     ) -> None:
-        """topic_id: of the topic that has the name now; offsets of others are dropped."""
+        """topic_id: the id of the topic that has a name now; other topics' offsets are dropped."""
         self.counts = JobCounts()
         self._submit = submit
         self._later = later
@@ -106,28 +106,28 @@ class JobQueue:
         self._go(group)
 
     def read(self, group: str, done: Read) -> None:
-        """Reads all offsets of a group, those included whose commit waits here."""
+        """Reads all offsets of a group, including those whose commit waits here."""
         self._next.reads.setdefault(group, []).append(done)
         self._go(group)
 
     def count_native(self, group: str, done: Counted) -> None:
-        """How many consumers have registered in ZooKeeper for a group."""
+        """Counts the consumers that have registered in ZooKeeper for a group."""
         self._next.counts.setdefault(group, []).append(done)
         self._go(group)
 
     def write(self, group: str, record: Record, done: Told) -> None:
-        """Stores a group's record; a newer one of the same group takes its place.
+        """Stores a group's record; a newer record of the same group replaces one that waits.
 
-        GroupInUse where it has members and consumers have registered in ZooKeeper.
+        `done` gets GroupInUse if it has members and consumers have registered in ZooKeeper.
         """
         _, waiting = self._next.records.get(group, (record, []))
         self._next.records[group] = (record, [*waiting, done])
         self._go(group)
 
     def commit(self, group: str, offsets: Mapping[TopicPartition, TopicOffset], done: Told) -> None:
-        """Stores offsets; `done` when ZooKeeper has these or newer ones.
+        """Stores offsets; calls `done` when ZooKeeper has these or newer ones.
 
-        Those of a topic that is gone by then, or was made again, are dropped.
+        Offsets of a topic that has been deleted by then, even if it was recreated, are dropped.
         """
         gathered, name_bytes = self._next, sys.getsizeof(group)
         size_bytes = sum(each.size_bytes + name_bytes for each in offsets.values())
@@ -145,11 +145,11 @@ class JobQueue:
         self._go(group)
 
     def is_busy_with(self, group: str) -> bool:
-        """Whether something of this group waits or is under way."""
+        """Whether a request for this group waits or is under way."""
         return group in self._next.groups or (self._away is not None and group in self._away.groups)
 
     def close(self, error: SkidwayError) -> None:
-        """Tells everybody that nothing comes of it."""
+        """Calls all waiting callbacks with an error, and begins no more jobs."""
         waiting = [self._next] if self._away is None else [self._next, self._away]
         self._next, self._closed = _Gathered(), True
         if self._away is not None:
@@ -237,15 +237,15 @@ def _refusals(gathered: _Gathered, error: SkidwayError) -> list[_Answer]:
 
 
 def _each(answers: Iterable[_Answer]) -> None:
-    """All of them: who asked together must not miss an answer because another's goes wrong.
+    """Calls all of them, even if some fail: one must not lose its answer by another's bug.
 
-    Raises ExceptionGroup of what went wrong: mistakes of our own, which the loop counts.
+    Raises ExceptionGroup of the exceptions, which are bugs of ours; the loop counts them.
     """
     mistakes = []
     for answer in answers:
         try:
             answer()
-        except Exception as error:  # noqa: BLE001 - told to the loop when all are answered
+        except Exception as error:  # noqa: BLE001 - raised when all have been called
             mistakes.append(error)
     if mistakes:
         raise ExceptionGroup("answers to groups", mistakes)

@@ -1,8 +1,8 @@
-"""How long a rebalance waits for members to join (KIP-134): pure, times are values.
+"""Decides how long a rebalance waits for members to join (KIP-134). Pure: times are values.
 
-A group that has members waits for them, at most as long as the most patient of them asks for. One
-that was empty waits `group.initial.rebalance.delay.ms` for more to come, and as long again as some
-did, up to the same time.
+A group with members waits for all of them, at most for the longest rebalance timeout among them. A
+group that was empty waits `group.initial.rebalance.delay.ms` for more members, and for that time
+again whenever new ones came, up to the same limit.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ class JoinWindow:
     def __init__(self, initial_delay_s: float) -> None:
         self.until = 0.0
         self.is_delaying = False
-        """It waits for members that nobody knows of yet, also when all known ones have joined."""
+        """Whether it waits for yet unknown members, even when all known ones have joined."""
         self._delay_s = initial_delay_s
         self._left_s = 0.0
         self._newcomers = False
 
     def open(self, now: float, timeout_s: float, *, was_empty: bool) -> None:
-        """A rebalance begins; `timeout_s` is the longest that a member asks for."""
+        """Opens for a rebalance; `timeout_s` is the longest rebalance timeout of a member."""
         self.is_delaying = was_empty
         self._newcomers = False
         wait_s = self._delay_s if was_empty else timeout_s
@@ -30,11 +30,11 @@ class JoinWindow:
         self.until = now + wait_s
 
     def arrived(self) -> None:
-        """A new member has come."""
+        """Notes that a new member has come."""
         self._newcomers = True
 
     def is_prolonged(self, now: float) -> bool:
-        """It is over by the clock: whether it goes on for those who may follow the newcomers."""
+        """At the end of the time: prolongs it if new members have come; whether it did."""
         if not (self.is_delaying and self._newcomers and self._left_s > 0):
             return False
         wait_s = min(self._delay_s, self._left_s)

@@ -1,29 +1,29 @@
-"""What bounds groups: the values of the settings, and what no setting changes."""
+"""The limits of groups: those that settings give, and those that none changes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 MEMBER_BYTES_MAX = 256 * 1024
-"""All protocols of one member, metadata and names together; its assignment likewise."""
+"""Names and metadata of all protocols of one member; the same limit for its assignment."""
 
 GROUP_BYTES_MAX = 8 << 20
-"""The same of all members of a group."""
+"""The same for all members of a group together."""
 
 GROUPS_MAX = 20_000
 """Groups in memory; one without members is forgotten soon, and read again when asked for."""
 
 NEW_MEMBER_JOIN_TIMEOUT_S = 300.0
-"""A new member that cannot send heartbeats yet waits no longer than this (as in Kafka)."""
+"""The longest wait of a new member, which cannot send heartbeats yet (as in Kafka)."""
 
 GROUP_ID_BYTES_MAX = 1000
-"""A group's name is a node's name in ZooKeeper."""
+"""A group's name is the name of a node in ZooKeeper."""
 
 NAME_BYTES_MAX = 1000
-"""An instance id, a protocol, a protocol type: they stand in answers to all members."""
+"""For an instance id, a protocol, a protocol type: these appear in answers to all members."""
 
 CLIENT_WORDS_MAX = 249
-"""Characters of a client's own words in the member id that it is given."""
+"""Characters of a client id or instance id at the front of the member id made from it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

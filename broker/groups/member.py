@@ -1,4 +1,4 @@
-"""One member of a group: what it can do, what it was told, and until when it is believed alive."""
+"""One member of a group: its protocols, its assignment, and until when it counts as alive."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 Token = object
-"""Whoever waits for an answer; the state machine only hands it back."""
+"""Stands for the request that waits for an answer; the state machine only hands it back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """A protocol that a member can follow, with what it says under it."""
+    """A protocol that a member supports, with its metadata for that protocol."""
 
     name: str
     metadata: bytes
@@ -19,7 +19,7 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joining:
-    """A JoinGroup request; timeouts in seconds. `known_id_needed`: its version has KIP-394."""
+    """A JoinGroup request; timeouts in seconds. `known_id_needed`: by its version (KIP-394)."""
 
     member_id: str = ""
     instance_id: str | None = None
@@ -33,19 +33,19 @@ class Joining:
 
     @property
     def names(self) -> Iterable[str]:
-        """What it chose to be called, and to call its protocols."""
+        """The names that the client chose: its instance id, protocol type and protocols."""
         return (self.instance_id or "", self.protocol_type, *(each.name for each in self.protocols))
 
     @property
     def size_bytes(self) -> int:
-        """What its protocols weigh, and the client's own words."""
+        """Bytes of its protocols, client id and instance id."""
         said = sum(len(each.name) + len(each.metadata) for each in self.protocols)
         return said + len(self.client_id) + len(self.instance_id or "")
 
 
 @dataclass(frozen=True, slots=True)
 class Syncing:
-    """A SyncGroup request; the protocol's type and name are None where its version has none."""
+    """A SyncGroup request; protocol type and name are None if its version does not have them."""
 
     member_id: str
     instance_id: str | None
@@ -57,7 +57,7 @@ class Syncing:
 
 @dataclass(slots=True, kw_only=True)
 class Member:
-    """A member; `deadline` is when it is taken for dead (monotonic seconds)."""
+    """A member; at `deadline` (monotonic seconds) it is taken for dead."""
 
     member_id: str
     instance_id: str | None
@@ -70,33 +70,33 @@ class Member:
     is_new: bool = False
     deadline: float = 0.0
     join: Token | None = field(default=None, repr=False)
-    """Waits for the next generation."""
+    """The request that waits for the next generation."""
     sync: Token | None = field(default=None, repr=False)
-    """Waits for its assignment."""
+    """The request that waits for its assignment."""
 
     @property
     def is_parked(self) -> bool:
-        """Waits for an answer of ours, so its silence proves nothing."""
+        """Whether it waits for an answer of ours, so that its silence proves nothing."""
         return self.sync is not None or (self.join is not None and not self.is_new)
 
     @property
     def protocol_names(self) -> Iterable[str]:
-        """The best liked first."""
+        """Its protocols, the preferred one first."""
         return (each.name for each in self.protocols)
 
     @property
     def size_bytes(self) -> int:
-        """What it weighs in memory and in ZooKeeper."""
+        """Its bytes in memory and in ZooKeeper, roughly."""
         said = sum(len(each.name) + len(each.metadata) for each in self.protocols)
         words = len(self.client_id) + len(self.instance_id or "") + len(self.member_id)
         return said + words + len(self.assignment)
 
     def metadata(self, protocol: str | None) -> bytes:
-        """What it says under a protocol."""
+        """Its metadata for a protocol."""
         return next((each.metadata for each in self.protocols if each.name == protocol), b"")
 
     def take(self, joining: Joining) -> None:
-        """It joins again, perhaps with other protocols and timeouts."""
+        """Takes over the protocols and timeouts with which it joins again."""
         self.protocols = joining.protocols
         self.session_timeout_s = joining.session_timeout_s
         self.rebalance_timeout_s = joining.rebalance_timeout_s
@@ -104,7 +104,7 @@ class Member:
 
 
 def choose_protocol(members: Iterable[Member]) -> str | None:
-    """The protocol that all can follow and most like best; ties go to the first in the alphabet."""
+    """The protocol that all support and most prefer; of several the alphabetically first."""
     everybody = list(members)
     if not everybody:
         return None

@@ -1,4 +1,4 @@
-"""Committed offsets of groups: stored when ZooKeeper has them, read from it or from the cache."""
+"""Commits the offsets of groups to ZooKeeper, and reads them from it or from the cache."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class GroupOffsets:
     """Owned by the loop."""
 
     def __init__(self, groups: HostedGroups, topic_id: Callable[[str], uuid.UUID | None]) -> None:
-        """topic_id: of the topic that has the name now."""
+        """topic_id: the id of the topic that has a name now."""
         self._groups = groups
         self._topic_id = topic_id
 
@@ -35,8 +35,8 @@ class GroupOffsets:
     ) -> None:
         """Answers when ZooKeeper has the offsets.
 
-        They are of the topics that have these names now: what waits while one of them is deleted
-        and made again is dropped.
+        They belong to the topics that have these names now: if a topic is deleted and recreated
+        while its offsets wait, these are dropped.
         """
         of_topics = self._of_topics(offsets)
 
@@ -100,7 +100,7 @@ class GroupOffsets:
                 self._groups.cache.update(group_id, offsets)
                 reply(ErrorCode.NONE)
             else:
-                self._groups.cache.drop(group_id)  # whether ZooKeeper has them is not known
+                self._groups.cache.drop(group_id)  # ZooKeeper may or may not have them
                 self._count_refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
                 reply(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 

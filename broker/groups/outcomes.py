@@ -1,4 +1,4 @@
-"""What the state machine says: answers to those who wait, and what has to be stored first."""
+"""What the state machine returns: answers to waiting requests, and what to store first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from skidway.kafka.errors import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class ToldMember:
-    """A member as the leader is told."""
+    """A member as the leader sees it."""
 
     member_id: str
     instance_id: str | None
@@ -42,7 +42,7 @@ class Synced:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Goes to the one who waits with this token."""
+    """An answer for the request with this token."""
 
     token: Token
     content: Joined | Synced
@@ -50,7 +50,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The group as it is now has to be stored; `Group.stored` is told of it with this number."""
+    """Asks to store the group as it is now, then to call `Group.stored` with this number."""
 
     number: int
 

@@ -1,4 +1,4 @@
-"""A group as it is stored: enough that its members go on after a restart as if nothing had been."""
+"""A group as it is stored: enough for its members to go on after a restart without a rebalance."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class RecordRefused(SkidwayError):
 class GroupRecord:
     """Generation and members; `empty_since_ms` (wall clock) is 0 while there are members.
 
-    `omitted`: members that the document only counts, since it would have been too large.
-    `ids_version` is the version of the children of the group's `ids` node when it was found empty:
-    consumers that coordinate through ZooKeeper themselves register there.
+    `omitted`: the number of members left out because the document would have been too large.
+    `ids_version`: the version of the children of the group's `ids` node when it was found empty;
+    consumers that coordinate through ZooKeeper register there.
     """
 
     generation: int

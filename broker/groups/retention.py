@@ -1,9 +1,9 @@
-"""Offsets of groups that nobody is in any more go after `offsets.retention.minutes`.
+"""Deletes the offsets of groups without members after `offsets.retention.minutes`.
 
-A group's time runs from when it was last seen with members; an offset's from its commit, whichever
-is later. A group that a topic's `retention.hold` names keeps its offsets of that topic as long as
-they may hold anything. Consumers that coordinate through ZooKeeper themselves are members too: a
-change among their registrations since the last look starts the time again.
+The time runs from when the group last had members or from the offset's own commit, whichever is
+later. A group that a topic's `retention.hold` names keeps its offsets of that topic as long as they
+may hold segments. Consumers that coordinate through ZooKeeper are members too: a change among their
+registrations since the last look starts the time again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
 
 Holds = Mapping[str, float]
-"""Topics that a group holds back, and for how long at most (ms)."""
+"""The topics that a group holds back, and for how long at most (ms)."""
 _log = log.get(__name__)
 
 
@@ -42,7 +42,7 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A group's fate: the record that marks it, or the offsets that go."""
+    """A group's fate, with the record that marks it, or the offsets that expire."""
 
     fate: Fate
     record: GroupRecord | None = None
@@ -84,7 +84,7 @@ class OffsetRetention:
         retention_ms: int,
         holds: Callable[[str], Holds],
     ) -> None:
-        """holds: of a group, the topics that it holds back."""
+        """holds: the topics that a group holds back."""
         self._groups = groups
         self._holds = holds
         self._session = session
@@ -94,7 +94,7 @@ class OffsetRetention:
         self._looking = False
 
     def look(self) -> None:
-        """Looks at every group; nothing if it still does, or if ZooKeeper is away."""
+        """Looks at every group; does nothing if the last look still runs or ZooKeeper is away."""
         if not self._looking:
             self._looking = True
             self._session.submit(_names, self._listed)
@@ -104,7 +104,7 @@ class OffsetRetention:
         self._next()
 
     def _next(self) -> None:
-        groups, self._looking = self._groups, False  # also where a mistake ends this look
+        groups, self._looking = self._groups, False  # also if an exception ends this look
         while self._left:
             group = self._left.pop()
             busy = groups.is_loading(group) or groups.jobs.is_busy_with(group)
@@ -148,7 +148,7 @@ class OffsetRetention:
         elif isinstance(outcome, RecordRefused):
             _log.error("group_refused", group=group, reason=str(outcome))
         elif isinstance(outcome, Unreachable):
-            self._left = []  # another time
+            self._left = []  # the next look tries again
         elif not isinstance(outcome, GroupInUse):
             _log.error("offsets_not_expired", group=group, reason=str(outcome))
 
@@ -158,7 +158,7 @@ def _names(coordinator: Coordinator) -> list[str]:
 
 
 def _carry_out(coordinator: Coordinator, group: str, looked: Looked, verdict: Verdict) -> None:
-    """Whatever was changed since the look stays."""
+    """Carries out a verdict; whatever was changed since the look stays."""
     if verdict.fate is Fate.DELETED:
         stored_groups.expire_group(coordinator, group, looked)
     elif verdict.fate is Fate.SHORTENED:

@@ -1,4 +1,4 @@
-"""Who is in a group: members, their static names, the leader, and ids that were only given out."""
+"""Who is in a group: members, instance ids, the leader, and ids given to clients yet to join."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Roster:
         self.leader: str | None = None
         self.protocol_type: str | None = None
         self.given: dict[str, float] = {}
-        """Ids that new members were told to come back with, and until when (monotonic s)."""
+        """Ids that new members have to come back with, and until when (monotonic s)."""
         self.unheard: set[str] = set()
-        """Restored members that have not spoken since."""
+        """Restored members from which no request has come since."""
         self._static: dict[str, str] = {}
 
     def __len__(self) -> int:
@@ -29,17 +29,17 @@ class Roster:
 
     @property
     def size_bytes(self) -> int:
-        """What all members weigh."""
+        """Bytes of all members."""
         return sum(each.size_bytes for each in self.members.values())
 
     @property
     def rebalance_timeout_s(self) -> float:
-        """The longest that a member asks for."""
+        """The longest rebalance timeout of a member."""
         return max((each.rebalance_timeout_s for each in self.members.values()), default=0.0)
 
     @property
     def have_all_joined(self) -> bool:
-        """Whether everybody waits for the next generation, those with a given id included."""
+        """Whether all members wait for the next generation, and no given id is outstanding."""
         return not self.given and all(each.join is not None for each in self.members.values())
 
     def static_id(self, instance_id: str | None) -> str | None:
@@ -58,13 +58,13 @@ class Roster:
         return bool(names)
 
     def refusal(self, member_id: str, instance_id: str | None) -> ErrorCode | None:
-        """Why a request is not this member's; None if it is, and then it has been heard."""
+        """Why a request is not this member's; None if it is, which counts as heard from it."""
         if instance_id is not None:
             current = self._static.get(instance_id)
             if current is None:
                 return ErrorCode.UNKNOWN_MEMBER_ID
             if current != member_id:
-                # A restored one may have been replaced before the crash: nobody is a zombie yet.
+                # The stored id may be older than the request's: do not fence until it is heard.
                 unsure = current in self.unheard
                 return ErrorCode.UNKNOWN_MEMBER_ID if unsure else ErrorCode.FENCED_INSTANCE_ID
         elif member_id not in self.members:
@@ -73,7 +73,7 @@ class Roster:
         return None
 
     def add(self, member: Member, protocol_type: str) -> None:
-        """A new member; the first one leads, and its protocol type is the group's."""
+        """Adds a member; the first one leads, and gives the group its protocol type."""
         if not self.members:
             self.protocol_type = protocol_type
         self.members[member.member_id] = member
@@ -84,7 +84,7 @@ class Roster:
             self.leader = member.member_id
 
     def remove(self, member: Member) -> None:
-        """A member goes."""
+        """Removes a member."""
         del self.members[member.member_id]
         self.unheard.discard(member.member_id)
         if self.static_id(member.instance_id) == member.member_id:
@@ -93,7 +93,7 @@ class Roster:
             self.leader = next(iter(self.members), None)
 
     def rename(self, member: Member, member_id: str) -> None:
-        """A static member came back, and goes on under another id, in its old place."""
+        """Gives a static member that came back a new id; it keeps its place."""
         old = member.member_id
         self.unheard.discard(old)
         member.member_id = member_id
@@ -105,7 +105,7 @@ class Roster:
             self.leader = member_id
 
     def elect_joined(self) -> bool:
-        """Sees to it that the leader is among those who joined; False if nobody has."""
+        """Makes sure that the leader is one of the members that joined; False if none has."""
         leader = None if self.leader is None else self.members.get(self.leader)
         if leader is not None and leader.join is not None:
             return True
@@ -115,7 +115,7 @@ class Roster:
         return joined is not None
 
     def restore(self, members: Iterable[Member], leader: str | None, protocol_type: str) -> None:
-        """As they were stored."""
+        """Adds the members as they were stored."""
         for each in members:
             self.add(each, protocol_type)
             self.unheard.add(each.member_id)

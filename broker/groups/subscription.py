@@ -1,4 +1,4 @@
-"""The topics that a consumer's protocol metadata names; the rest of it is the clients' business.
+"""Reads the topics from a consumer's protocol metadata; the rest is for the clients only.
 
 Kafka's ConsumerProtocolSubscription, any version: int16 version, int32 count, that many strings
 with an int16 length, and more.

@@ -26,7 +26,7 @@ PROGRAM: Final = "broker"
 
 def register(verbs: Any) -> None:
     """Adds the verbs `hand-over` and `take-over`."""
-    words = "prepare partitions of this broker, which is stopped, for another place"
+    words = "prepare partitions of this stopped broker for a move to another broker or directory"
     give = verbs.add_parser("hand-over", help=words, description=words)
     give.add_argument("partition", metavar="TOPIC-PARTITION", nargs="+")
     add_config_options(give)

@@ -1,4 +1,4 @@
-"""The old broker's half: from a partition that is served here to a directory that can go."""
+"""The old broker's half: turns a partition of this broker into a directory that can be moved."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from skidway.kafka.types import TopicPartition
 
 
 class HandOver:
-    """Of partitions of one broker, whose log directories are locked by the caller."""
+    """Hands over partitions of one broker, whose log directories the caller has locked."""
 
     def __init__(
         self,
@@ -44,9 +44,9 @@ class HandOver:
     def hand_over(
         self, partition: TopicPartition, progress: Callable[[str], object]
     ) -> tuple[Path, Waybill]:
-        """The directory that can be copied, and what is in it. Can be done again.
+        """Returns the directory to copy, and its waybill. Can be done again.
 
-        Raises StateRefused where the partition is not this broker's to give, DamagedLog,
+        Raises StateRefused if the partition is not this broker's to hand over, DamagedLog,
         StorageFailed, SkidwayError.
         """
         home, path, moved = self._find(partition)
@@ -101,7 +101,7 @@ class HandOver:
     def _open(
         self, home: LogDirectory, partition: TopicPartition, path: Path, config: LogConfig
     ) -> PartitionLog:
-        """As a start would, so that what a crash left is repaired; then as a clean stop does."""
+        """Opens the log as a start would, which repairs it after a crash, and closes it cleanly."""
         opening = Opening(
             partition,
             path,

@@ -1,4 +1,4 @@
-"""The new broker's half: from a directory that was copied here to a partition that is served."""
+"""The new broker's half: makes a directory that was copied here a partition of this broker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from skidway.files import fsync_directory
 
 
 class TakeOver:
-    """By one broker, whose log directories are locked by the caller."""
+    """Takes over partitions for one broker, whose log directories the caller has locked."""
 
     def __init__(
         self, broker_id: int, directories: list[LogDirectory], coordinator: Coordinator
@@ -30,9 +30,9 @@ class TakeOver:
     def take_over(
         self, directory: Path, progress: Callable[[str], object]
     ) -> tuple[Path, Waybill, int]:
-        """Where the partition lies now, what it has, and its leader epoch. Can be done again.
+        """Returns the partition's directory, its waybill and its leader epoch. Can be done again.
 
-        Raises StateRefused where the copy is not whole or not the newest, SkidwayError.
+        Raises StateRefused if the copy is not whole or not the newest, SkidwayError.
         """
         home, path = self._home_of(directory)
         bill = waybill.read(path)
@@ -62,7 +62,10 @@ class TakeOver:
 
     def _check(self, path: Path, home: LogDirectory, bill: Waybill) -> Path:
         if path.name != names.moved_directory(bill.partition):
-            raise StateRefused(f"{path} holds {bill.partition}: its name must be the one it had")
+            raise StateRefused(
+                f"{path} holds {bill.partition}: it must keep the name "
+                f"{names.moved_directory(bill.partition)}"
+            )
         if bill.cluster_id != self._cluster_id:
             raise StateRefused(
                 f"{bill.partition} was handed over in cluster {bill.cluster_id}, and this is "
@@ -75,7 +78,7 @@ class TakeOver:
         return home.path / name
 
     def _note_offsets(self, home: LogDirectory, bill: Waybill) -> None:
-        """In the checkpoints: what DeleteRecords took away must not come back."""
+        """Writes the checkpoints, so that records deleted by DeleteRecords do not come back."""
         home.recovery_points[bill.partition] = bill.log_end_offset
         home.log_start_offsets[bill.partition] = bill.log_start_offset
         try:
@@ -84,14 +87,16 @@ class TakeOver:
             raise SkidwayError(f"cannot write into {home.path}: {error.strerror}") from error
 
     def _switch(self, bill: Waybill) -> int:
-        """Says in ZooKeeper that this broker leads it, unless somebody took it since."""
+        """Writes to ZooKeeper that this broker leads it, unless another broker has taken it."""
         assigned = reassignment.read(self._coordinator, bill.partition)
         wanted = PartitionState(self._broker_id, bill.leader_epoch + 1, (self._broker_id,))
         now = assigned.state
         if assigned.topic_id != bill.topic_id:
-            raise StateRefused(f"the topic of {bill.partition} was made again since: it is another")
+            raise StateRefused(
+                f"the topic of {bill.partition} was deleted and recreated since the hand-over"
+            )
         if (now.leader, now.leader_epoch) == (wanted.leader, wanted.leader_epoch):
-            return wanted.leader_epoch  # done by a take-over that did not come to its end
+            return wanted.leader_epoch  # done by a take-over that was interrupted after this
         if (now.leader, now.leader_epoch) != (bill.broker_id, bill.leader_epoch):
             raise StateRefused(
                 f"{bill.partition} is led by broker {now.leader} in leader epoch "

@@ -1,7 +1,7 @@
-"""What belongs to a partition that was handed over: written into its directory, and compared.
+"""The list of what belongs to a partition that was handed over: written and compared.
 
-`waybill.json` is the last thing that a hand-over writes, and names every other file. Times of
-modification are part of it because retention goes by them, and not every copy keeps them.
+`waybill.json` is the last file that a hand-over writes, and names every other file. It includes
+modification times, because retention goes by them and not every copy keeps them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """One file: length in bytes, time of modification in ns, CRC-32C of all of it."""
+    """One file: length in bytes, modification time in ns, CRC-32C of all of it."""
 
     name: str
     size: int
@@ -37,7 +37,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Waybill:
-    """A partition as it was handed over. leader_epoch: the one it was served in last."""
+    """A partition as it was handed over. leader_epoch: the last one in which it was served."""
 
     partition: TopicPartition
     topic_id: uuid.UUID
@@ -50,18 +50,18 @@ class Waybill:
 
     @property
     def size_bytes(self) -> int:
-        """Of all files."""
+        """Bytes of all files."""
         return sum(each.size for each in self.files)
 
 
 def contents(directory: Path) -> tuple[Content, ...]:
-    """Every file of a partition's directory, read to its end. Raises OSError."""
+    """Reads every file of a partition's directory to its end. Raises OSError."""
     found = sorted(each for each in directory.iterdir() if each.name != FILE)
     return tuple(_content(each) for each in found if not each.name.endswith(".tmp"))
 
 
 def write(directory: Path, waybill: Waybill) -> None:
-    """Durably. Raises OSError."""
+    """Writes the waybill into a directory, durably. Raises OSError."""
     document: dict[str, Any] = {
         "version": VERSION,
         "topic": waybill.partition.topic,
@@ -101,9 +101,9 @@ def read(directory: Path) -> Waybill | None:
 
 
 def receive(directory: Path, waybill: Waybill) -> None:
-    """Compares every file with the waybill, gives it its time back and makes it durable.
+    """Compares every file with the waybill, restores its modification time and makes it durable.
 
-    Raises StateRefused for the first that is not what was handed over, OSError.
+    Raises StateRefused for the first file that is not what was handed over, OSError.
     """
     expected = {each.name: each for each in waybill.files}
     found = {each.name: each for each in contents(directory)}

@@ -23,7 +23,7 @@ room for the window of five and its checksums).
 An *offset* counts records, a *position* counts bytes in one segment's file; a `LogPosition` is
 both. All I/O is positional; nothing relies on a file's cursor.
 
-Layers, none looks up::
+Layers, each of which imports only those above it in this list::
 
     names            file and directory names, in one place
     descriptors      how many segments are open at a time
@@ -33,39 +33,39 @@ Layers, none looks up::
     offset_index     sparse: offset of a batch's last record -> position of the batch
     time_index       sparse: largest event time so far -> offset
     segment          one .log with its indexes
-    timestamps       from an event time to an offset
     config           the settings of a topic that its logs act on
     producer_state   what each idempotent producer sent last: its window of five
     validation       what a batch from a producer must look like
     leader_epochs    where each leader epoch began
     offset_lookup    from an offset to whole batches: segment, position, bytes
-    undo             what a log was before appends that could not be written
+    undo             the state of a log before appends, for when their write fails
     partition_log    segments in order: append, write, roll, flush, delete
-    opening          how a log is to be opened, and what that took
+    timestamps       from an event time to an offset
+    opening          how to open a log, and what opening it took
     state_recovery   producers and leader epochs from files
     recovery         from files to a PartitionLog, after a stop of any kind
     retention        which segments are expired: pure
-    retention_clock  the time for whoever deletes by age: without jumps forward
+    retention_clock  the time that deletion by age goes by: without jumps forward
     checkpoints      Kafka's checkpoint files, meta.properties
     flusher          the threads that wait for the disk
     log_directory    one of log.dirs: lock, marks, in use or offline
     checkpoint_writer   checkpoints of all directories, in the background
-    expiration       what retention says, carried out
+    expiration       carries out what retention decides
     log_manager      all logs of all log directories
     dump, cli        what lies in the files, for people
 
-Who owns it: the broker's loop alone calls anything that changes a log. Flusher threads get
-descriptors and paths, and hand back results.
+Ownership: only the broker's loop calls anything that changes a log. Flusher threads get descriptors
+and paths, and hand back results.
 
-What is durable: bytes are appended with one `pwritev` per partition and loop turn, and *flushed*
-(fsync) when somebody waits, or after `flush.messages` or `flush.ms`. The flushed offset is read
-before the fsync begins, and an fsync covers every file written since the last one, and the
-directory if it got a new name. Only flushed records are shown to consumers, so no crash takes back
-what anybody saw. A failed fsync takes the whole log directory offline: the kernel may have dropped
-the pages, so trying again could succeed without the data.
+Durability: bytes are appended with one `pwritev` per partition and loop turn, and *flushed* (fsync)
+when a request waits for it, or after `flush.messages` or `flush.ms`. The offset that a flush will
+make durable is read before its fsync begins. The flush covers every file written since the last
+one, and the directory if a file in it got a new name. Consumers are shown only flushed records, so
+no crash takes back what anybody saw. A failed fsync takes the whole log directory offline: the
+kernel may have dropped the pages, so a second fsync could succeed without the data.
 
 Time is append time everywhere: rolling, retention and forgetting producers go by the moment of
-appending, never by the event times that records carry; a log of ten years ago is as new as any.
-A closed segment's append time is the modification time of its file; an active segment's first is
-written in its `.producers` file.
+appending, never by the event times of records; records of ten years ago are as new as any others.
+A closed segment's append time is the modification time of its file; the time of an active segment's
+first append is in its `.producers` file.
 """

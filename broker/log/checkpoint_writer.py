@@ -1,7 +1,7 @@
 """Checkpoints of all log directories, written in the background, one round after the other.
 
-A round writes what holds when it begins. Who asks during a round is told when the next one is done,
-as what he means may be newer than what is being written.
+A round writes the offsets as they are when it begins. A caller that asks during a round is told
+when the next one is done, because it may want newer offsets than those being written.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _log = log.get(__name__)
 
 
 class Checkpoints:
-    """Owned by the loop. `failed` hears of directories whose disk failed."""
+    """Owned by the loop. `failed` is called for a directory whose disk failed."""
 
     def __init__(self, worker: DiskWorker, failed: Callable[[StorageFailed], None]) -> None:
         self._worker = worker
@@ -31,7 +31,7 @@ class Checkpoints:
         self._next: list[Done] = []
 
     def write(self, contents: Contents, done: Done | None) -> None:
-        """Begins a round, or asks for another behind the one that runs."""
+        """Begins a round; while one runs, another follows it if `done` is given."""
         if done is not None:
             self._next.append(done)
         if not self._open:

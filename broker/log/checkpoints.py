@@ -8,8 +8,8 @@ Formats are Kafka's. A checkpoint file::
     hdfs-logs 1 1187
 
 All are written atomically. A checkpoint only saves work, so a damaged one counts as empty (a
-recovery point of 0 means that everything is read again); meta.properties and partition.metadata
-say whose data this is, so damaged ones are refused.
+recovery point of 0 means that everything is read again). meta.properties and partition.metadata
+say whose data this is, so a damaged one is refused.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def read_meta(directory: Path) -> MetaProperties | None:
         directory_id = pairs.get("directory.id") or encode_id(uuid.uuid4())
         return MetaProperties(int(pairs["broker.id"]), pairs["cluster.id"], directory_id)
     except (KeyError, ValueError) as error:
-        raise StateRefused(f"{path} does not say broker.id and cluster.id") from error
+        raise StateRefused(f"{path} has no valid broker.id and cluster.id") from error
 
 
 def write_partition_metadata(directory: Path, topic_id: uuid.UUID) -> None:
@@ -116,7 +116,7 @@ def read_partition_metadata(directory: Path) -> uuid.UUID | None:
     try:
         return decode_id(pairs["topic_id"])
     except (KeyError, ValueError) as error:
-        raise StateRefused(f"{path} does not say a topic_id") from error
+        raise StateRefused(f"{path} has no valid topic_id") from error
 
 
 def encode_id(value: uuid.UUID) -> str:
@@ -130,5 +130,5 @@ def decode_id(text: str) -> uuid.UUID:
 
 
 def clean_shutdown_content(broker_epoch: int) -> bytes:
-    """What the marker of a clean stop says."""
+    """The content of the marker of a clean stop."""
     return json.dumps({"version": 0, "brokerEpoch": broker_epoch}).encode()

@@ -61,7 +61,7 @@ def _show(path: Path, *, with_records: bool, as_json: bool) -> int:
 
 @dataclass(slots=True)
 class _Findings:
-    """Sentences about what is wrong, and about offsets that are not there; all offsets met."""
+    """Sentences about faults and about gaps between offsets; the range of offsets met."""
 
     faults: list[str] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)
@@ -69,7 +69,7 @@ class _Findings:
     end: int = 0
 
     def note(self, batch: DumpedBatch) -> None:
-        """Takes a batch in."""
+        """Adds a batch."""
         header = batch.header
         if not batch.crc_ok:
             self.faults.append(f"{batch.path.name}: the CRC at position {batch.position} is wrong")
@@ -77,8 +77,8 @@ class _Findings:
             self.first = header.base_offset
         elif header.base_offset != self.end:
             self.gaps.append(
-                f"{batch.path.name}: offset {header.base_offset} follows on {self.end - 1} at "
-                f"position {batch.position} (a mirror has such gaps where its source had)"
+                f"{batch.path.name}: offset {header.base_offset} follows {self.end - 1} at "
+                f"position {batch.position} (a mirror has the gaps that its source had)"
             )
         self.end = header.last_offset + 1
 
@@ -200,7 +200,7 @@ def _time(timestamp_ms: int) -> str:
 def _no_batch(found: NoBatch) -> str:
     return (
         f"{found.path.name}: {found.size_bytes:,} bytes at position {found.position} are no batch: "
-        f"{found.reason} (half a batch at the end of a running broker's active segment is good)"
+        f"{found.reason} (half a batch at the end of a running broker's active segment is no fault)"
     )
 
 

@@ -36,12 +36,12 @@ class LogConfig:
     append_time: bool = False
     """Whether batches get the time of appending instead of their event times (LogAppendTime)."""
     contiguous: bool = True
-    """Whether each batch begins where the last ended: true but for mirrors, which keep gaps."""
+    """Whether each batch begins where the last ended; false for mirrors, which keep gaps."""
     gaps: tuple[Gap, ...] | None = None
-    """Of a log that is not contiguous: the only offsets that may be missing; None = any may."""
+    """If the log is not contiguous: the only offsets that may be missing; None = any may."""
 
     def may_miss(self, partition: int, first: int, end: int) -> bool:
-        """Whether a log of that partition may have none of the offsets [first, end)."""
+        """Whether all offsets [first, end) may be missing in that partition's log."""
         if self.contiguous:
             return False
         return self.gaps is None or covers(self.gaps, partition, first, end)

@@ -1,8 +1,8 @@
-"""How many segments may be open at a time: thousands of partitions, and descriptors for all.
+"""Limits how many segments are open at a time, so that thousands of partitions share descriptors.
 
-A segment opens its file when it is first used. Beyond the limit the one that was opened first lets
-go of its own, and opens it again on use; readers and flushes that hold a descriptor keep it. So a
-broker with more partitions than descriptors works, only slower.
+A segment opens its file on first use. Beyond the limit, the segment that was opened first closes
+its file and opens it again on its next use; readers and flushes that hold a descriptor keep it. A
+broker with more partitions than descriptors therefore works, only slower.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Protocol
 from weakref import WeakKeyDictionary
 
 _SHARE = 2
-"""Of all descriptors one in so many is for segments; the others are for clients and all else."""
+"""One descriptor in this many is for segments; the others are for clients and everything else."""
 
 
 class Holder(Protocol):
-    """Who holds a descriptor and can do without."""
+    """An object that holds a descriptor and can drop it."""
 
     def let_go(self) -> None:
         """Drops it."""
@@ -36,7 +36,7 @@ class OpenSegments:
         return len(self._holders)
 
     def opened(self, holder: Holder) -> None:
-        """Notes a holder; the oldest lets go if there are too many."""
+        """Notes a holder; if there are too many, the oldest drops its descriptor."""
         self._holders[holder] = None
         while len(self._holders) > self.limit:
             oldest = next(iter(self._holders))
@@ -55,7 +55,7 @@ def segments_max() -> int:
 
 
 def raise_limit() -> None:
-    """Takes as many descriptors as the machine allows; what it does not allow stays as it is."""
+    """Raises the process's limit of descriptors as far as the machine allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

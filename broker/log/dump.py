@@ -1,7 +1,7 @@
-"""What lies in segment files, batch by batch and record by record, for people who look into a log.
+"""Shows what is in segment files, batch by batch and record by record, for people.
 
-Files are only read, by no lock kept, so a running broker's too: the end of its active segment may
-be half a batch. Every CRC is computed.
+It only reads the files and takes no lock, so it may run beside the broker: the end of the active
+segment may then be half a batch. It computes every CRC.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class DumpedBatch:
 
 @dataclass(frozen=True, slots=True)
 class NoBatch:
-    """What lies at a position and is no batch; nothing behind it is read."""
+    """Bytes at a position that are no batch; nothing behind them is read."""
 
     path: Path
     position: int
@@ -71,7 +71,7 @@ def segment_files(path: Path) -> list[Path]:
 
 
 def batches(path: Path) -> Iterator[DumpedBatch | NoBatch]:
-    """Every batch of a file, and what else its end holds. Raises OSError."""
+    """Every batch of a file; the last item is a NoBatch if the rest is no batch. Raises OSError."""
     file = OpenFile(path, os.O_RDONLY)
     size, position = file.size, 0
     window = scan.Window(file.descriptor)
@@ -90,7 +90,7 @@ def batches(path: Path) -> Iterator[DumpedBatch | NoBatch]:
 
 
 def records(batch: DumpedBatch) -> list[DumpedRecord]:
-    """The records of a batch. CorruptBatch if they cannot be read; OSError."""
+    """The records of a batch. Raises CorruptBatch if they cannot be decoded, and OSError."""
     header = batch.header
     file = OpenFile(batch.path, os.O_RDONLY)
     size = header.size_bytes - HEADER_BYTES

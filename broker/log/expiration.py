@@ -1,4 +1,4 @@
-"""What retention says, carried out: segments leave their logs, and producers are forgotten."""
+"""Carries out what retention decides: takes segments out of their logs, and forgets producers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from skidway.broker.log.segment import Segment
 from skidway.kafka.types import TopicPartition
 
 HeldFrom = Callable[[TopicPartition], int | None]
-"""The least offset of a partition that a group of its `retention.hold` still needs."""
+"""The least offset of a partition that a group in its `retention.hold` still needs."""
 _log = log.get(__name__)
 
 
 class Cut(NamedTuple):
-    """Offsets [first, end) that a log has no longer; none if they were gone before."""
+    """Offsets [first, end) that a log no longer has; empty if they were gone before."""
 
     partition: TopicPartition
     first: int
@@ -29,10 +29,10 @@ class Cut(NamedTuple):
 
 @dataclass(slots=True)
 class Expiration:
-    """What a look for expired segments came to.
+    """The result of one look for expired segments.
 
-    renamed: files that the caller has removed, by the delay in ms after which. held: partitions of
-    which more would go if nobody held it.
+    renamed: files that the caller has to remove, by the delay in ms after which to do so. held: the
+    number of partitions that would lose more if no group held them.
     """
 
     renamed: dict[int, list[Path]] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Expiration:
 
 
 def held(logs: Iterable[PartitionLog], now_ms: int) -> dict[TopicPartition, tuple[str, ...]]:
-    """Partitions of which something would go, and the groups that may hold it back."""
+    """Partitions with expired segments, and the groups that may hold these back."""
     return {
         each.partition: each.config.held_by
         for each in logs
@@ -58,12 +58,12 @@ def expire(
     for each in logs:
         each.producers.expire(now_ms - producer_expiration_ms)
         for segment in each.segments[:-1]:
-            segment.let_go()  # who reads it now holds it; a next reader opens it again
+            segment.let_go()  # a reader keeps its descriptor; the next reader opens the file again
         decision = _expired(each, now_ms, held_from(each.partition))
         found.held += decision.held
         try:
             if decision.roll and each.flushed.offset == each.log_end_offset:
-                each.roll(now_ms)  # it goes at the next look, when the new name is durable
+                each.roll(now_ms)  # the next look deletes it, when the new file's name is durable
             if decision.count:
                 _take_out(each, decision.count, found)
         except StorageFailed as error:

@@ -1,4 +1,4 @@
-"""Descriptors that live as long as their last reader, and what the disk can do to us."""
+"""Descriptors that live as long as their last reader, and the errors of a disk."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from pathlib import Path
 from skidway.errors import SkidwayError
 
 IOV_MAX = 1024
-"""Buffers of one pwritev; the kernel's limit."""
+"""The kernel's limit of buffers in one pwritev."""
 
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 PASSING = DISK_FULL | {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN}
-"""Errors after which the same disk may well work again: the append is refused, nothing more."""
+"""Errors after which the same disk may well work again: only the append is refused."""
 DEVICE_ERRORS = frozenset(
     {errno.EIO, errno.EROFS, errno.ENODEV, errno.ENXIO, errno.ESTALE, errno.EUCLEAN}
 )
-"""Errors that are the disk's and not those of one file on it."""
+"""Errors of the whole disk, not of one file on it."""
 
 
 class StorageFailed(SkidwayError):
-    """The disk did not do what was asked; nothing of the refused append remains in the log."""
+    """The disk refused an operation; nothing of a refused append remains in the log."""
 
     def __init__(self, what: str, path: Path, error: OSError, *, final: bool = False) -> None:
         super().__init__(f"cannot {what} {path}: {error.strerror or error}")
@@ -37,12 +37,12 @@ class StorageFailed(SkidwayError):
 
     @property
     def is_disk_full(self) -> bool:
-        """Whether more space is all that is needed."""
+        """Whether the only trouble is that the disk has no space."""
         return self.errno in DISK_FULL and not self._final
 
 
 class DamagedLog(SkidwayError):
-    """Bytes of a log that are not what was written; the partition must not be served."""
+    """A log holds bytes that are not what was written; its partition must not be served."""
 
     def __init__(self, path: Path, position: int, reason: str) -> None:
         super().__init__(f"{path} is damaged at position {position}: {reason}")
@@ -54,8 +54,8 @@ class DamagedLog(SkidwayError):
 class OpenFile:
     """A descriptor that closes when nobody holds this object any more.
 
-    Deleting or rolling a segment must not pull a file away under a fetch that the kernel is still
-    sending, or under an fsync: whoever uses the descriptor holds the object.
+    Deleting or rolling a segment must not close a file that the kernel is still sending for a
+    fetch, or that an fsync is using. Therefore every user of the descriptor holds this object.
     """
 
     __slots__ = ("descriptor", "path")
@@ -70,7 +70,7 @@ class OpenFile:
             os.close(self.descriptor)
 
     def fileno(self) -> int:
-        """The descriptor; whoever uses it holds this object."""
+        """The descriptor; hold this object as long as you use it."""
         return self.descriptor
 
     @property

@@ -1,9 +1,9 @@
 """The threads that wait for the disk, so that the loop does not.
 
-Work is handed over as a function without arguments that touches only descriptors and paths; its
-result comes back to the loop by `post`. Each partition has at most one flush under way, and the
-other work (checkpoints, removing expired files) is one item of each kind, so the queue is bounded
-by the number of partitions.
+The loop hands over work as a function without arguments that touches only descriptors and paths;
+the result comes back to the loop by `post`. Each partition has at most one flush under way, and
+there is at most one item of each other kind (checkpoints, removing expired files), so the number of
+partitions bounds the queue.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ Post = Callable[[Callable[[], None]], None]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a piece of work ended; `error` None = well."""
+    """How a piece of work ended; `error` None = successfully."""
 
     error: OSError | None
     seconds: float
 
 
 class NothingSynced(OSError):
-    """A flush that could not begin: all that it was to make durable is still there to be synced."""
+    """A flush that could not begin: everything that it should sync is still there."""
 
 
 class DiskWorker(Protocol):
-    """Whoever does work that waits for the disk; tests do it at once or later, as they like."""
+    """Does work that waits for the disk; a test's worker does it at once, or when told to."""
 
     def submit(self, work: Callable[[], None], done: Callable[[Outcome], None]) -> None:
         """Does `work` away from the loop, then calls `done` on the loop."""
@@ -61,7 +61,7 @@ class Flusher:
     def submit(self, work: Callable[[], None], done: Callable[[Outcome], None]) -> None:
         """Does `work` on one of the threads, then calls `done` on the loop.
 
-        `work` may raise OSError, which becomes part of the outcome; nothing else.
+        `work` may raise OSError only, which becomes part of the outcome.
         """
         self._queue.put((work, done))
 
@@ -77,11 +77,11 @@ class Flusher:
             work, done = item
             outcome = timed(work)
             self._post(_bound(done, outcome))
-            del item, work, done  # they hold descriptors, which must not live until the next work
+            del item, work, done  # they hold descriptors: close those now, not at the next item
 
 
 def timed(work: Callable[[], None]) -> Outcome:
-    """Does the work and says how it went."""
+    """Does the work and measures it."""
     start = time.monotonic()
     try:
         work()
@@ -91,9 +91,9 @@ def timed(work: Callable[[], None]) -> Outcome:
 
 
 def sync(flush: Flush) -> None:
-    """Makes all of a flush durable: epochs, closed segments, the active one, names. OSError.
+    """Makes all of a flush durable: epochs, closed segments, the active one, names.
 
-    NothingSynced when the file of epochs cannot be written, on a full disk for instance.
+    Raises OSError; NothingSynced if the file of epochs cannot be written (a full disk).
     """
     if flush.epochs is not None:
         try:

@@ -1,9 +1,9 @@
 """Where each leader epoch began in a log: derived from the epochs stamped into its batches.
 
-Consumers ask with the epoch of the last record that they saw where that epoch ended, and so learn
-whether what they saw is still what the log holds (KIP-101, KIP-320). `leader-epoch-checkpoint` in a
-partition's directory, Kafka's format, is written with the flush that makes an epoch's first records
-durable; it saves reading the log again, and is made from it where it is missing or damaged::
+A consumer asks where the epoch of the last record that it saw ended, and so learns whether the log
+still holds what it saw (KIP-101, KIP-320). The file `leader-epoch-checkpoint` in a partition's
+directory has Kafka's format. The flush that makes an epoch's first records durable writes it; it
+saves reading the log again, and is made from the log where it is missing or damaged::
 
     0                  version
     2                  entries
@@ -37,7 +37,7 @@ class EpochStart(NamedTuple):
 
 
 class EpochEnd(NamedTuple):
-    """An epoch and the offset behind its last record; both -1 = not known."""
+    """An epoch and its end offset, behind its last record; both -1 = not known."""
 
     epoch: int
     offset: int
@@ -47,9 +47,9 @@ NOT_KNOWN = EpochEnd(UNDEFINED, UNDEFINED)
 
 
 class LeaderEpochs:
-    """Entries ascend in both; owned by a PartitionLog.
+    """The entries, ascending in epoch and offset; owned by a PartitionLog.
 
-    latest: the epoch of the last entry, -1 if there is none. changed: the file has not got them.
+    latest: the epoch of the last entry, -1 if there is none. changed: whether the file lacks them.
     """
 
     __slots__ = ("_entries", "changed", "latest")
@@ -67,14 +67,14 @@ class LeaderEpochs:
     def begin(self, epoch: int, offset: int) -> None:
         """Notes the first record of an epoch above the latest."""
         assert epoch > self.latest
-        # An epoch of which no record is left gives way to the one that took its place.
+        # An epoch without a record left gives way to the one that took its place.
         while self._entries and self._entries[-1].offset >= offset:
             self._entries.pop()
         self._entries.append(EpochStart(epoch, offset))
         self.latest, self.changed = epoch, True
 
     def cut_tail(self, offset: int) -> None:
-        """Forgets epochs that begin at or behind an offset: those records are not there."""
+        """Forgets epochs that begin at or behind an offset, because their records are gone."""
         while self._entries and self._entries[-1].offset >= offset:
             self._entries.pop()
             self.changed = True
@@ -87,9 +87,9 @@ class LeaderEpochs:
             self.changed = True
 
     def end_of(self, epoch: int, *, current: int, log_end_offset: int) -> EpochEnd:
-        """The end of the largest epoch that is not above the one asked for.
+        """The end of the largest known epoch that is at or below the one asked for.
 
-        `current` is the leader's own, which begins at the log end if it has no record yet.
+        `current` is the leader's epoch, which begins at the log end if it has no record yet.
         """
         entries = self._entries
         if current > self.latest:
@@ -99,7 +99,7 @@ class LeaderEpochs:
         if epoch == entries[-1].epoch:
             return EpochEnd(epoch, log_end_offset)
         behind = bisect_right(entries, epoch, key=_epoch)
-        # In front of the first one nothing is known but where it ends, as in Kafka.
+        # Of an epoch below the first entry only its end is known, as in Kafka.
         known = entries[behind - 1].epoch if behind else epoch
         return EpochEnd(known, entries[behind].offset)
 

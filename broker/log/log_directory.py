@@ -1,10 +1,10 @@
 """One of `log.dirs`: locked, marked as ours, and in use or offline.
 
-Each fails alone. What a directory's disk refuses for good (an error of the device, of an fsync)
-takes it offline until the broker is started again: its partitions are answered with an error,
-nothing is written there any more, the others go on. A full disk is no such failure: appends are
-refused, and go on when there is space. A directory that cannot be used at the start is offline from
-the start, unless it is the only one.
+Each directory fails alone. A lasting failure of its disk (an error of the device, of an fsync)
+takes a directory offline until the broker is started again: requests for its partitions get an
+error, nothing is written there any more, and the other directories go on. A full disk is no such
+failure: the broker refuses appends until there is space. A directory that cannot be used at the
+start is offline from the start; if that is true of all of them, the broker does not start.
 """
 
 from __future__ import annotations
@@ -28,11 +28,10 @@ _log = log.get(__name__)
 
 @dataclass(slots=True, eq=False)
 class LogDirectory:
-    """Offsets are those of its checkpoint files at the start, then of the last checkpoint.
+    """One log directory, with the offsets of its last checkpoint (at the start: of its files).
 
     offline: why it is not in use; None while it is. full: what was refused for want of space; None
-    again once something was written. noted: partitions that its checkpoint files may
-    name.
+    again once something was written. noted: partitions that its checkpoint files may name.
     """
 
     path: Path
@@ -76,19 +75,19 @@ class LogDirectory:
             )
 
     def note_full(self, reason: str) -> None:
-        """Something was refused because there is no space."""
+        """Notes that something was refused because there is no space."""
         if self.full is None:
             _log.error("log_directory_full", directory=str(self.path), reason=reason)
         self.full = reason
 
     def note_written(self) -> None:
-        """Something was written: there is space, again perhaps."""
+        """Notes that something was written, so there is space."""
         if self.full is not None:
             self.full = None
             _log.info("log_directory_has_space", directory=str(self.path))
 
     def free_bytes(self) -> int | None:
-        """What may still be written to its volume; None if nobody can tell."""
+        """Bytes that may still be written to its volume; None if that cannot be known."""
         try:
             status = os.statvfs(self.path)
         except OSError:
@@ -96,15 +95,16 @@ class LogDirectory:
         return status.f_bavail * status.f_frsize
 
     def go_offline(self, reason: str) -> None:
-        """Uses it no longer."""
+        """Takes it out of use."""
         self.offline = reason
         _log.error("log_directory_offline", directory=str(self.path), reason=reason)
 
 
 def open_directories(paths: Iterable[Path]) -> list[LogDirectory]:
-    """All of them; what cannot be used is offline. Raises SkidwayError if that is every one.
+    """Opens all of them; one that cannot be used is offline.
 
-    Also if one is another broker's or in use: that is a mistake, not a failure.
+    Raises SkidwayError if none can be used, and StateRefused if one is in use by another process or
+    has a damaged meta.properties: these are mistakes, not failures of a disk.
     """
     found = [LogDirectory(path, DirectoryLock(path)) for path in paths]
     first: SkidwayError | None = None
@@ -136,5 +136,5 @@ def write_checkpoints(directory: Path, points: Offsets, starts: Offsets) -> None
 
 
 def without(offsets: Mapping[TopicPartition, int], keep: Iterable[TopicPartition]) -> Offsets:
-    """Those of some partitions."""
+    """The offsets of the partitions in `keep`."""
     return {each: offsets[each] for each in keep if each in offsets}

@@ -1,8 +1,7 @@
 """All logs of a broker, in one or more log directories.
 
-Directories fail one by one (see `log_directory`); a new partition goes to the one with the fewest.
-
-A partition whose log is damaged is *stopped*: named, not served, not touched.
+Directories fail one by one (see `log_directory`). A new partition goes to the directory with the
+fewest partitions. A partition whose log is damaged is *stopped*: named, not served, not touched.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from skidway.files import fsync_directory, write_atomically
 from skidway.kafka.types import TopicPartition
 
 CLOSING_THREADS = 16
-"""At a clean stop, when nothing else is done any more."""
+"""Threads that close logs at a clean stop, when nothing else is done any more."""
 _log = log.get(__name__)
 T = TypeVar("T")
 
@@ -56,14 +55,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class NewLog:
-    """A partition that shall have an empty log."""
+    """A partition for which to create an empty log."""
 
     partition: TopicPartition
     topic_id: uuid.UUID
     config: LogConfig
 
 
-# 35 methods: logs and their directories come and go together; what fails in one stops the other.
+# 35 methods: logs and their directories come and go together; a failure of one stops the other.
 class LogManager:
     """Owned by the loop; the slow work goes to `worker`."""
 
@@ -74,12 +73,12 @@ class LogManager:
         self.directories: list[LogDirectory] = []
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.stopped: Mapping[TopicPartition, str] = {}
-        """Partitions that are not served, and why. Replaced whenever it changes, never changed:
-        who made something of it sees by the object whether that still holds."""
+        """Partitions that are not served, and why. The mapping is replaced, never changed: anything
+        derived from it holds as long as this is the same object."""
         self.unclean: set[TopicPartition] = set()
         """Partitions whose logs had to be read again because the last stop was not clean."""
         self.report: Callable[[StorageFailed], object] = self.fail
-        """Who is told of a failure met here; he calls `fail` if it is one that lasts."""
+        """Called for a failure met here; it has to call `fail` if the failure lasts."""
         self._homes: dict[TopicPartition, LogDirectory] = {}
         self._checkpoints = Checkpoints(worker, self._failed)
 
@@ -88,7 +87,7 @@ class LogManager:
         self.directories = open_directories(paths)
 
     def claim(self, broker_id: int, cluster_id: str) -> str:
-        """Checks or sets whose directories these are; the first one's directory id.
+        """Checks or sets whose directories these are; returns the first one's directory id.
 
         Raises StateRefused if they belong to another broker or cluster, SkidwayError if none can be
         written.
@@ -114,9 +113,9 @@ class LogManager:
         return self._homes.get(partition)
 
     def discover(self) -> list[tuple[TopicPartition, Found]]:
-        """The partitions whose directories are there; what was left of deleted ones goes.
+        """Finds the partitions' directories, and removes what is left of deleted ones.
 
-        A partition is there twice if its topic was made again while a log directory was away.
+        A partition appears twice if its topic was recreated while a log directory was away.
         """
         found: list[tuple[TopicPartition, Found]] = []
         for home in self._online():
@@ -143,7 +142,7 @@ class LogManager:
             else:
                 try:
                     topic_id = checkpoints.read_partition_metadata(entry)
-                except StateRefused as error:  # one partition's trouble, not everybody's
+                except StateRefused as error:  # stops one partition, not all
                     self._homes[partition] = home
                     self.stop(partition, str(error))
                 else:
@@ -158,7 +157,7 @@ class LogManager:
             raise SkidwayError(f"cannot write into {path}: {error.strerror}") from error
 
     def set_aside(self, partition: TopicPartition, found: Found, *, delete: bool = False) -> None:
-        """Renames the directory of a partition that no topic owns; `delete` if it was deleted."""
+        """Renames the directory of a partition that is not ours; `delete` if it was deleted."""
         self._homes[partition] = found.directory
         suffix = names.DELETED_DIRECTORY if delete else names.STRAY_DIRECTORY
         self.delete(partition, suffix=suffix)
@@ -166,7 +165,7 @@ class LogManager:
     def load(
         self, partition: TopicPartition, found: Found, config: LogConfig, *, fresh: bool = False
     ) -> None:
-        """Opens the log of a partition that is there; a damaged one is stopped, with its name."""
+        """Opens the log of a partition whose directory is there; a damaged one is stopped."""
         home = found.directory
         self._homes[partition] = home
         opening = Opening(
@@ -197,7 +196,7 @@ class LogManager:
             _report(partition, recovered)
 
     def loaded(self) -> None:
-        """Notes that the start is done: from now on only another clean stop makes a mark."""
+        """Removes the marks of the last clean stop, now that the start is done."""
         for each in self._online():
             try:
                 (each.path / names.CLEAN_SHUTDOWN).unlink(missing_ok=True)
@@ -208,7 +207,7 @@ class LogManager:
     def create(
         self, wanted: Sequence[NewLog], done: Callable[[StorageFailed | None], None]
     ) -> None:
-        """Makes new, empty logs in the background, all or none of them, and adds them.
+        """Creates empty logs in the background, all or none of them, and adds them.
 
         Each goes to the directory with the fewest partitions. `done` is called on the loop.
         """
@@ -217,7 +216,7 @@ class LogManager:
             error = OSError(errno.EIO, "every log directory is offline")
             done(StorageFailed("create", self.directories[0].path, error))
             return
-        # A topic made again under its name must not meet the old one's offsets after a crash.
+        # A topic recreated under its name must not meet the old one's checkpoints after a crash.
         if any(new.partition in home.noted for new, home in zip(wanted, homes, strict=True)):
             self.checkpoint(lambda failed: self._make(wanted, homes, done, failed))
         else:
@@ -255,7 +254,7 @@ class LogManager:
         self._worker.submit(work, made)
 
     def delete(self, partition: TopicPartition, *, suffix: str = names.DELETED_DIRECTORY) -> None:
-        """Takes a partition's directory out of sight, and removes it in the background.
+        """Renames a partition's directory at once, and removes it in the background.
 
         With the suffix of strays it is only renamed.
         """
@@ -281,13 +280,13 @@ class LogManager:
             _log.warning("stray_partition_set_aside", partition=str(partition), path=str(target))
 
     def stop(self, partition: TopicPartition, reason: str) -> None:
-        """Serves a partition no longer, because of what was found in its log."""
+        """Takes a partition out of service because of what was found in its log."""
         self.logs.pop(partition, None)
         self.stopped = {**self.stopped, partition: reason}
         _log.error("partition_stopped", partition=str(partition), reason=reason)
 
     def fail(self, failure: StorageFailed) -> list[TopicPartition]:
-        """Takes the log directory of a failure offline; its partitions, which stop."""
+        """Takes the log directory of a failure offline; returns its partitions, now stopped."""
         home = self.directory_of(failure.path)
         if home is None or home.offline is not None:
             return []
@@ -305,24 +304,24 @@ class LogManager:
             home.note_full(str(failure))
 
     def note_written(self, partition: TopicPartition) -> None:
-        """Notes that there is space where a partition lies."""
+        """Notes that there is space in a partition's log directory."""
         home = self._homes.get(partition)
         if home is not None and home.full is not None:
             home.note_written()
 
     def why_full(self, partition: TopicPartition) -> str | None:
-        """What was last refused for want of space where a partition lies; None if there is some."""
+        """What a partition's log directory last refused for want of space; None if it has some."""
         home = self._homes.get(partition)
         return None if home is None else home.full
 
     def moved(self, partition: TopicPartition) -> Path | None:
-        """Where a partition lies that was handed over, and that nobody took over here yet."""
+        """The directory of a partition that was handed over and not taken over here yet."""
         name = names.moved_directory(partition)
         found = (each.path / name for each in self._online())
         return next((path for path in found if path.exists()), None)
 
     def directory_of(self, path: Path) -> LogDirectory | None:
-        """The log directory in which a path lies."""
+        """The log directory that contains a path."""
         for each in self.directories:
             if path == each.path or each.path in path.parents:
                 return each
@@ -333,7 +332,7 @@ class LogManager:
         return max((each.producers.highest_id for each in self.logs.values()), default=-1)
 
     def held(self) -> dict[TopicPartition, tuple[str, ...]]:
-        """Partitions of which something would go, and the groups that may hold it back."""
+        """Partitions with expired segments, and the groups that may hold these back."""
         return expiration.held(self.logs.values(), self._retention_clock.now_ms())
 
     def expire(self, held_from: HeldFrom, producer_expiration_ms: int) -> Expiration:
@@ -353,13 +352,13 @@ class LogManager:
     def checkpoint(self, done: Callable[[frozenset[Path]], None] | None = None) -> None:
         """Writes both checkpoint files of every directory in the background.
 
-        `done` is called on the loop once what holds now is durable, with the directories where it
-        could not be written.
+        `done` is called on the loop once the current state is durable, with the directories where
+        it could not be written.
         """
         self._checkpoints.write(self._contents, done)
 
     def measure(self, look: Callable[[Path], T], done: Callable[[dict[Path, T]], None]) -> None:
-        """Looks at each directory that is in use in the background; what fails has no entry."""
+        """Calls `look` for each directory in use, in the background; a failed one has no entry."""
         found: dict[Path, T] = {}
         paths = [each.path for each in self._online()]
 
@@ -377,15 +376,15 @@ class LogManager:
         self.report(failure)
 
     def close(self, broker_epoch: int) -> None:
-        """The clean stop: everything is flushed and the worker is done. Never raises."""
+        """Ends a clean stop: everything is flushed and the worker is done. Never raises."""
         for home in self._online():
             mine = [each for tp, each in self.logs.items() if self._homes[tp] is home]
             try:
                 with ThreadPoolExecutor(CLOSING_THREADS) as threads:
-                    # Each waits for the disk, and the disk does them together.
+                    # Each thread waits for the disk, which serves them together.
                     list(threads.map(PartitionLog.close_cleanly, mine))
                 write_checkpoints(home.path, *self._checkpoint_of(home))
-                # A partition that was stopped has no right to be believed at the next start.
+                # The next start must not trust the log of a partition that was stopped.
                 if not any(self._homes.get(tp) is home for tp in self.stopped):
                     content = checkpoints.clean_shutdown_content(broker_epoch)
                     write_atomically(home.path / names.CLEAN_SHUTDOWN, content)
@@ -402,7 +401,7 @@ class LogManager:
         return [each for each in self.directories if each.offline is None]
 
     def _checkpoint_of(self, home: LogDirectory) -> tuple[Offsets, Offsets]:
-        # What is stopped keeps the offsets that it had.
+        # A stopped partition keeps the offsets that it had.
         points = without(home.recovery_points, self.stopped)
         starts = without(home.log_start_offsets, self.stopped)
         for tp, each in self.logs.items():
@@ -413,7 +412,7 @@ class LogManager:
         return points, starts
 
     def _place(self, wanted: Sequence[NewLog]) -> list[LogDirectory] | None:
-        """A directory for each, that with the fewest partitions; None if all are offline."""
+        """The directory with the fewest partitions, for each; None if all are offline."""
         counts = dict.fromkeys(self._online(), 0)
         if not counts:
             return None
@@ -437,7 +436,7 @@ def _make_directories(places: Sequence[tuple[Path, uuid.UUID]]) -> None:
     try:
         for path, topic_id in places:
             path.mkdir()
-            made.append(path)  # one that was there is not ours to remove
+            made.append(path)  # if mkdir found it there, it is not ours to remove
             (path / names.segment_file(0, names.LOG)).touch()
             checkpoints.write_partition_metadata(path, topic_id)
         for parent in {path.parent for path, _ in places}:

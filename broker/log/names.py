@@ -1,4 +1,4 @@
-"""Names of files and directories under a log directory; nothing else in the broker spells them."""
+"""Names of files and directories under a log directory; no other module spells them out."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LEAVING = re.compile(r".+\.[0-9a-f]{32}(-delete|-stray)")
 
 
 def illegal_topic(name: str) -> str | None:
-    """Why a name cannot be a topic's, in words; None for a legal one."""
+    """Why a name cannot be a topic's, in a sentence; None if it is legal."""
     if not name:
         return "a topic name must not be empty"
     if name in (".", ".."):
@@ -63,7 +63,7 @@ def base_offset_of(name: str, suffix: str) -> int | None:
 
 
 def cut_file(base_offset: int, position: int) -> str:
-    """File name of the copy of what recovery cut off a segment from a position on."""
+    """File name of the copy of what recovery cut off a segment, from a position on."""
     return f"{base_offset:0{_DIGITS}d}.{position}{CUT}"
 
 
@@ -93,13 +93,13 @@ def is_deleted_directory(directory: str) -> bool:
 
 
 def is_stray_directory(directory: str) -> bool:
-    """Whether a directory of this name was set aside because no topic known owns it."""
+    """Whether a directory of this name was set aside because no known topic owns it."""
     match = _LEAVING.fullmatch(directory)
     return match is not None and match[1] == STRAY_DIRECTORY
 
 
 def moved_directory(partition: TopicPartition) -> str:
-    """The name of a partition's directory while it is handed over, which nobody serves."""
+    """The name of a partition's directory after its hand-over, while nobody serves it."""
     return partition_directory(partition) + MOVED_DIRECTORY
 
 

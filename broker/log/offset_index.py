@@ -1,11 +1,11 @@
-"""`.index`: where in a segment an offset lies, roughly.
+"""`.index`: roughly where in a segment an offset lies.
 
     entry, 8 bytes big-endian    relative offset int32 | position int32
 
-The offset is that of a batch's last record less the segment's base offset, the position where this
-batch begins: Kafka's convention, which its tools verify. One entry for every `index.interval.bytes`
-of log. The entry with the greatest offset at or below a target is where a search begins; the batch
-that holds the target is that one or a little behind it.
+The relative offset is that of a batch's last record less the segment's base offset; the position is
+where this batch begins: Kafka's convention, which its tools verify. There is one entry for every
+`index.interval.bytes` of log. A search begins at the entry with the greatest offset at or below its
+target; the batch that holds the target is that one or a little behind it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ENTRY_BYTES = 8
 
 
 class OffsetIndex:
-    """Entries are written by `save`; before that they are only in memory."""
+    """The entries; until `save` writes them they are only in memory."""
 
     __slots__ = ("_base_offset", "_entries")
 
@@ -46,11 +46,11 @@ class OffsetIndex:
 
     @property
     def wants_saving(self) -> bool:
-        """Whether enough entries wait in memory."""
+        """Whether enough entries wait in memory to be written."""
         return len(self._entries.tail) >= TAIL_MAX
 
     def append(self, last_offset: int, position: int) -> None:
-        """Notes that the batch which begins at `position` ends with the record `last_offset`."""
+        """Notes that the batch that begins at `position` ends with the record `last_offset`."""
         self._entries.append(last_offset - self._base_offset, position)
 
     def entry_before(self, offset: int) -> tuple[int, int]:
@@ -58,7 +58,7 @@ class OffsetIndex:
         return self._absolute(self._entries.floor(offset - self._base_offset, _relative_offset))
 
     def boundary_before(self, position: int) -> tuple[int, int]:
-        """(last offset, position) of the indexed batch that begins last up to a position."""
+        """(last offset, position) of the last indexed batch that begins at or before a position."""
         return self._absolute(self._entries.floor(position, _position))
 
     def last(self) -> tuple[int, int]:
@@ -66,7 +66,7 @@ class OffsetIndex:
         return self._absolute(self._entries.last())
 
     def cut_tail(self, position: int) -> None:
-        """Forgets unsaved entries from a position on: their append did not happen."""
+        """Forgets unsaved entries from a position on, whose append did not happen."""
         tail = self._entries.tail
         while tail and tail[-1][1] >= position:
             tail.pop()
@@ -76,11 +76,11 @@ class OffsetIndex:
         self._entries.save(sync=sync)
 
     def clear(self) -> None:
-        """Begins again, empty. Raises OSError."""
+        """Drops every entry. Raises OSError."""
         self._entries.clear()
 
     def _absolute(self, entry: Entry | None) -> tuple[int, int]:
-        """(base offset, 0), where a search begins anyway, if there is none."""
+        """The entry with its absolute offset; without one (base offset, 0): the segment's start."""
         return (self._base_offset, 0) if entry is None else (entry[0] + self._base_offset, entry[1])
 
 

@@ -1,4 +1,4 @@
-"""From an offset to the bytes of a log: which segment, which position, how many whole batches."""
+"""Finds the bytes of a log for an offset: which segment, which position, how many whole batches."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class OffsetOutside(Exception):
 
 
 class OffsetLookup:
-    """Looks into segments that a PartitionLog owns, in order and never none.
+    """Looks into the segments of a PartitionLog, which are in order and never empty.
 
-    Remembers a few places where somebody will ask next: those need no search. Its methods raise
-    StorageFailed and DamagedLog.
+    It remembers a few positions where the next reads are likely to begin: these need no search. Its
+    methods raise StorageFailed and DamagedLog.
     """
 
     def __init__(self, segments: Sequence[Segment], end: LogPosition) -> None:
@@ -30,16 +30,16 @@ class OffsetLookup:
         self.remember(end)
 
     def segment_of(self, offset: int) -> Segment:
-        """The segment that holds an offset, or would."""
+        """The segment that holds an offset, or would hold it."""
         at = bisect_right(self._segments, offset, key=_base_offset) - 1
         return self._segments[max(at, 0)]
 
     def batches(
         self, offset: int, max_bytes: int, end: LogPosition, *, at_least_one: bool
     ) -> FileSlice | None:
-        """Whole batches of one segment from the one that holds `offset` on, none behind `end`.
+        """Whole batches of one segment, beginning with the one that holds `offset`, up to `end`.
 
-        No more than `max_bytes`, but for a first batch that is larger if `at_least_one`.
+        At most `max_bytes`; with `at_least_one` the first batch is included even if it is larger.
         """
         segment, position = self._locate(offset)
         try:
@@ -70,22 +70,22 @@ class OffsetLookup:
         return total
 
     def remember(self, place: LogPosition) -> None:
-        """Where somebody will ask next, who then needs no search."""
+        """Remembers where a read will begin, which then needs no search."""
         self._positions[place.offset] = place[1:]
         if len(self._positions) > POSITIONS_REMEMBERED:
             del self._positions[next(iter(self._positions))]
 
     def forget_below(self, offset: int) -> None:
-        """The log begins at an offset now."""
+        """Forgets positions below an offset, at which the log now begins."""
         self._positions = {at: place for at, place in self._positions.items() if at >= offset}
 
     def _locate(self, offset: int) -> tuple[Segment, int]:
-        """Segment and position of the batch that holds an offset, or of the next one (a gap)."""
+        """Segment and position of the batch that holds an offset, or, in a gap, of the next one."""
         segment = self.segment_of(offset)
         if offset == segment.base_offset and segment.size:
             return segment, 0
         place = self._positions.get(offset)
-        # At the end of a closed segment a gap follows: the search goes on behind it.
+        # A place at the end of a closed segment is in front of a gap: search behind the gap.
         grows = segment is self._segments[-1]
         if place and place[0] == segment.base_offset and (grows or place[1] < segment.size):
             return segment, place[1]
@@ -103,7 +103,7 @@ class OffsetLookup:
 def _whole_batches(
     segment: Segment, position: int, max_bytes: int, *, at_least_one: bool
 ) -> Boundary:
-    """Where the last batch ends that ends within `max_bytes`, by the index if that knows."""
+    """The end of the last batch that ends within `max_bytes`, from the index if possible."""
     boundary = segment.boundary_before(position + max_bytes)
     if boundary.position > position:
         return boundary

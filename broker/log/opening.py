@@ -1,4 +1,4 @@
-"""How a partition's log is to be opened, and what that took."""
+"""How to open a partition's log, and what opening it took."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skidway.kafka.types import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How a partition is to be opened; offsets as its log directory's checkpoints have them."""
+    """How to open a partition; the offsets come from the checkpoints of its log directory."""
 
     partition: TopicPartition
     directory: Path
@@ -28,22 +28,22 @@ class Opening:
     """Where a log that has no segment yet begins."""
 
     def may_miss(self, first: int, end: int) -> bool:
-        """Whether offsets [first, end) may be missing: in a mirror, if they are named."""
+        """Whether offsets [first, end) may be missing: only in a mirror, and only if named."""
         return self.config.may_miss(self.partition.partition, first, end)
 
 
 @dataclass(slots=True)
 class Account:
-    """What opening a log came to."""
+    """What opening a log did and found."""
 
     cut_bytes: int = 0
     scanned_bytes: int = 0
     indexes_rebuilt: int = 0
     scanned: list[Segment] = field(default_factory=list)
     epochs: list[EpochStart] = field(default_factory=list)
-    """Of the segments that were scanned, each where it was first met."""
+    """The leader epochs in the scanned segments, each where it was first met."""
     producers: dict[int, ProducerState] = field(default_factory=dict)
-    """Of each segment that was scanned, by its base offset: what its batches alone make of them."""
+    """By base offset of each scanned segment: the producer state that its batches alone make."""
 
     def note_epoch(self, header: BatchHeader) -> None:
         """Notes where a leader epoch is first met."""

@@ -4,13 +4,13 @@ Offsets, always in this order, and asserted where they change::
 
     log start offset <= flushed offset <= written offset <= log end offset
 
-Within a loop turn `append` only stamps a batch and remembers its bytes; `write` puts all of them
-into the active segment with one `pwritev`. If that fails, everything appended since the last write
-is taken back: offsets, index entries, producers. So an offset given out by `append` counts only
-once `written` has passed it.
+Within a loop turn, `append` only stamps a batch and remembers its bytes; `write` puts all of them
+into the active segment with one `pwritev`. If that fails, the log takes back everything appended
+since the last write: offsets, index entries, producers. An offset that `append` gave out is
+therefore valid only once `written` has passed it.
 
-`begin_flush` says what to fsync, `finish_flush` what that made durable; between them the loop goes
-on appending. This class starts no thread and knows no connection.
+`begin_flush` says what to fsync, and `finish_flush` notes that this is durable; between the two
+calls the loop goes on appending. This class starts no thread and knows no connection.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from skidway.kafka.protocol.pieces import FileSlice
 from skidway.kafka.types import TopicPartition
 
 INDEX_CHECKED_EVERY = 100
-"""Entries after which the sizes of the indexes are looked at again: the limit may have changed."""
+"""Index entries after which the indexes' sizes are checked again: the limit may have changed."""
 
 
 class Appended(NamedTuple):
-    """Offsets that a batch got, or had got before if it is a duplicate."""
+    """The offsets that a batch got; those of the original if it is a duplicate."""
 
     base_offset: int
     last_offset: int
@@ -48,14 +48,14 @@ class Appended(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """What to fsync, in this order, and the log's end from before: durable once it is done."""
+    """What to fsync, in this order; `end`: up to where the log is durable once that is done."""
 
     files: tuple[OpenFile, ...]
     indexes: tuple[Path, ...]
     directory: Path | None
     end: LogPosition
     epochs: tuple[Path, bytes] | None = None
-    """The file of leader epochs and its new content, if it is to be written."""
+    """The file of leader epochs and its new content, if it has to be written."""
 
 
 # 26 methods: reading, appending, flushing and rolling share what is written and not yet flushed.
@@ -74,7 +74,7 @@ class PartitionLog:
         producers: ProducerState,
         epochs: LeaderEpochs,
     ) -> None:
-        # Eight: all that recovery found; nobody else makes one.
+        # Eight parameters: everything that recovery found; nothing else makes a PartitionLog.
         assert segments
         assert segments[0].base_offset <= log_start_offset <= log_end_offset
         self.partition = partition
@@ -90,7 +90,7 @@ class PartitionLog:
         self.flushed = end
         self.flush_running = False
         self.closed_at: int | None = None
-        """The log end of the last clean stop if nothing but appends has changed files since."""
+        """The log end at the last clean stop, if only appends have changed files since."""
         self._pending: list[memoryview] = []
         self._undo: Undo | None = None
         self._refusal: StorageFailed | None = None
@@ -102,7 +102,7 @@ class PartitionLog:
 
     @property
     def active(self) -> Segment:
-        """The segment that grows."""
+        """The last segment, the only one that grows."""
         return self.segments[-1]
 
     @property
@@ -125,7 +125,7 @@ class PartitionLog:
     ) -> Appended:
         """Gives a valid batch its offsets and stamps it; its bytes must stay until `write`.
 
-        Raises SequenceRefused; StorageFailed if a roll failed (then the rest of the turn too).
+        Raises SequenceRefused; StorageFailed if a roll failed, then again for the rest of the turn.
         """
         if self._refusal is not None:
             raise self._refusal
@@ -146,10 +146,10 @@ class PartitionLog:
         return Appended(base, self.log_end_offset - 1, False)
 
     def append_mirrored(self, batch: memoryview, header: BatchHeader, now_ms: int) -> None:
-        """Appends a batch of another cluster's log as it is: its offsets and epoch are kept.
+        """Appends a batch of another cluster's log as it is, with its offsets and leader epoch.
 
-        Its base offset is at or above the log end: what lies between is a gap that the caller has
-        named. Producers are not checked. The bytes must stay until `write`. Raises StorageFailed.
+        Its base offset is at or above the log end; the offsets between are a gap that the caller
+        has named. Producers are not checked. The bytes must stay until `write`. StorageFailed.
         """
         assert header.base_offset >= self.log_end_offset
         if self._refusal is not None:
@@ -160,7 +160,7 @@ class PartitionLog:
         self._put(segment, batch, header, header.base_offset)
 
     def write(self) -> None:
-        """Puts what was appended into the file. StorageFailed: everything since is taken back."""
+        """Writes what was appended to the file. On StorageFailed the log has taken it all back."""
         refusal, self._refusal = self._refusal, None
         if refusal is not None:
             raise refusal
@@ -170,10 +170,10 @@ class PartitionLog:
     def read(
         self, offset: int, max_bytes: int, end: LogPosition, *, at_least_one: bool
     ) -> FileSlice | None:
-        """Whole batches from the one that holds `offset` on, none at or behind `end`.
+        """Whole batches, beginning with the one that holds `offset`, up to `end`.
 
-        No more than `max_bytes`, but for a first batch that is larger if `at_least_one`. None if
-        there is nothing (yet). Raises OffsetOutside, StorageFailed, DamagedLog.
+        At most `max_bytes`; with `at_least_one` the first batch is included even if it is larger.
+        None if there is nothing (yet). Raises OffsetOutside, StorageFailed, DamagedLog.
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise OffsetOutside
@@ -188,11 +188,11 @@ class PartitionLog:
         return self._lookup.bytes_between(offset, end, enough)
 
     def segment_of(self, offset: int) -> Segment:
-        """The segment that holds an offset, or would."""
+        """The segment that holds an offset, or would hold it."""
         return self._lookup.segment_of(offset)
 
     def begin_flush(self) -> Flush | None:
-        """What to fsync now; None if all is flushed or a flush is running. Raises StorageFailed."""
+        """What to fsync; None if all is flushed, or while a flush runs. Raises StorageFailed."""
         if self.flush_running or self.written.offset == self.flushed.offset:
             return None
         closed = tuple(self._unflushed)
@@ -214,7 +214,7 @@ class PartitionLog:
         return Flush(files, indexes, directory, self.written, epochs)
 
     def finish_flush(self, flush: Flush) -> None:
-        """Notes that everything of `begin_flush` is on disk."""
+        """Notes that everything that `begin_flush` named is on disk."""
         self.flush_running = False
         assert self.flushed.offset <= flush.end.offset <= self.written.offset
         self.flushed = flush.end
@@ -229,7 +229,7 @@ class PartitionLog:
     def take_out(self, count: int) -> list[Segment]:
         """Removes the oldest segments from the log, which then starts behind them.
 
-        All of them must be flushed, and none active.
+        All of them must be flushed, and none may be the active segment.
         """
         assert 0 < count < len(self.segments)
         assert self.segments[count].base_offset <= self.flushed.offset
@@ -240,7 +240,7 @@ class PartitionLog:
         return gone
 
     def start_at(self, offset: int) -> None:
-        """Raises the log start offset; segments that lie in front of it go by retention."""
+        """Raises the log start offset; retention deletes the segments in front of it later."""
         assert self.log_start_offset <= offset <= self.flushed.offset
         self.log_start_offset = offset
         self.epochs.cut_front(offset)
@@ -254,17 +254,17 @@ class PartitionLog:
         temporary.rename(path)
 
     def close_cleanly(self) -> None:
-        """Writes what makes the next start quick. Everything must be flushed. Raises OSError."""
+        """Writes the files that make the next start quick. All must be flushed. Raises OSError."""
         assert self.flushed.offset == self.log_end_offset
         if self.closed_at == self.log_end_offset and not self.epochs.changed:
-            return  # as it was found: everything is there from the clean stop before
+            return  # nothing was appended: the files of the last clean stop still hold
         self.active.save_indexes(closing=True, sync=True)
         if self.epochs.changed:
             write_atomically(self.directory / names.LEADER_EPOCHS, self.epochs.encode())
         self.save_producers(self.log_end_offset, self.active.first_append_ms or 0)
 
     def _prepare(self, size: int, base: int, last_offset: int, now_ms: int) -> Segment:
-        """The segment for a batch of that size and those offsets, rolled if need be."""
+        """The segment for a batch of this size and these offsets; rolls if need be."""
         segment, config = self.segments[-1], self.config
         if last_offset - segment.base_offset > RELATIVE_OFFSET_MAX or (
             segment.size
@@ -291,7 +291,7 @@ class PartitionLog:
         self.log_end_offset = base + header.last_offset_delta + 1
 
     def _roll(self, now_ms: int, base_offset: int) -> Segment:
-        """A new active segment, at the log end or, behind a gap of a mirror, above it."""
+        """Begins a new active segment, at the log end or, behind a mirror's gap, above it."""
         try:
             if self._pending:
                 self._write_pending()
@@ -307,7 +307,7 @@ class PartitionLog:
         except OSError as error:
             self._refusal = StorageFailed("roll a segment in", self.directory, error)
             raise self._refusal from error
-        self._unflushed.append(old)  # also if it is on disk: its indexes are not
+        self._unflushed.append(old)  # even if it is flushed: its indexes are not
         self.segments.append(new)
         self._index_full = False
         self._index_room = 0
@@ -359,7 +359,7 @@ class PartitionLog:
         if file is None:
             return
         try:
-            # What was written of it must not look like a batch to whoever reads the file later.
+            # A part that was written must not look like a batch to a later reader of the file.
             os.ftruncate(file.descriptor, undo.end.position)
         except OSError as error:
             raise StorageFailed("cut", segment.path, error, final=True) from error
@@ -368,7 +368,7 @@ class PartitionLog:
         try:
             segment.save_indexes()
         except OSError as error:
-            # They stay in memory and are tried again; the log itself is written.
+            # The entries stay in memory and are tried again; the log itself is written.
             failure = StorageFailed("write the index of", segment.path, error)
             if not failure.is_passing:
                 raise failure from error

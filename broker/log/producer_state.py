@@ -10,12 +10,12 @@ sequences, offsets and CRC (KIP-98; Kafka keeps five because a client has at mos
     exactly the next sequence     accepted
     anything else                 OutOfOrderSequence: older than five, or a gap
 
-A duplicate with another CRC (as its producer sent it) is no duplicate: a producer that mixes its
-batches up must not be told that bytes are stored which are not. It gets OutOfOrderSequence, and so
-drains and begins anew.
+A batch with a used sequence and another CRC (as its producer sent it) is no duplicate: a producer
+that mixes up its batches must not be told that bytes are stored that are not. It gets
+OutOfOrderSequence, on which it drains and begins anew.
 
-Entries are immutable, so an append that fails is taken back by putting the old entry back. The
-state is derived from the log; a snapshot (`.producers`) only saves reading all of it::
+Entries are immutable, so a failed append is undone by putting the old entry back. The state is
+derived from the log; a snapshot (`.producers`) only saves reading all of it::
 
     magic "SKP1" | crc32c u32 of the rest | time of the first append ms i64 | highest id i64 | n u32
     n times: producer id i64 | epoch i16 | last append ms i64 | k u8
@@ -35,10 +35,10 @@ from skidway.kafka.batch import NO_PRODUCER_ID, BatchHeader, next_sequence
 
 BATCHES_KEPT = 5
 GIVEN_ID_END = 1 << 62
-"""No broker gives out an id from here on, whatever a client claims: had it to be passed by the next
-id given, one batch with the largest id would leave none."""
+"""No broker gives out this id or a higher one. A client may send any id: if new ids had to exceed
+those too, one batch with the largest id would leave none to give out."""
 CRC_UNKNOWN = 0
-"""Of a batch read again from a log with LogAppendTime: what its producer had sent is not kept."""
+"""For a batch read again from a log with LogAppendTime: the CRC that its producer sent is lost."""
 _MAGIC = b"SKP1"
 _SUM = struct.Struct(">4sI")
 _HEAD = struct.Struct(">qqI")
@@ -51,15 +51,15 @@ class SequenceRefused(Exception):
 
 
 class OutOfOrderSequence(SequenceRefused):
-    """A gap, a batch older than the window, or other bytes under a sequence that was used."""
+    """A gap, a batch older than the window, or other bytes under a used sequence."""
 
 
 class InvalidProducerEpoch(SequenceRefused):
-    """An epoch below the one that the producer id was last seen with."""
+    """An epoch below the last one seen with the producer id."""
 
 
 class SnapshotDamaged(Exception):
-    """A snapshot that must be ignored; the log has it all."""
+    """A snapshot that must be ignored; the log has the same state."""
 
 
 class StoredBatch(NamedTuple):
@@ -82,13 +82,13 @@ class Producer(NamedTuple):
 
 @dataclass(slots=True)
 class ProducerState:
-    """All producers of one partition, and the highest id ever seen in it that a broker gave out."""
+    """All producers of one partition, and the highest id seen in it that a broker gave out."""
 
     producers: dict[int, Producer] = field(default_factory=dict)
     highest_id: int = NO_PRODUCER_ID
 
     def check(self, header: BatchHeader) -> StoredBatch | None:
-        """None if the batch may be appended; what is stored of it if it is a duplicate.
+        """None if the batch may be appended; the stored batch if it is a duplicate.
 
         Raises SequenceRefused. Changes nothing.
         """
@@ -124,8 +124,8 @@ class ProducerState:
             self.highest_id = max(self.highest_id, producer_id)
 
     def go_on(self, later: ProducerState) -> None:
-        """Notes all that a state has that was begun empty behind this one: as if what is in it had
-        been noted here, one by one, as epochs of a producer only rise."""
+        """Adds a state that began empty where this one ends, as if its batches had been noted here
+        one by one: a producer's epochs only rise."""
         for producer_id, each in later.producers.items():
             known = self.producers.get(producer_id)
             if known is not None and known.epoch == each.epoch:
@@ -134,7 +134,7 @@ class ProducerState:
         self.highest_id = max(self.highest_id, later.highest_id)
 
     def expire(self, before_ms: int) -> int:
-        """Forgets producers whose last append was before a moment; how many."""
+        """Forgets producers whose last append was before a moment; returns how many."""
         old = [key for key, each in self.producers.items() if each.last_append_ms < before_ms]
         for key in old:
             del self.producers[key]
@@ -172,7 +172,7 @@ def _duplicate(header: BatchHeader, known: Producer) -> StoredBatch:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The producers before an offset, and when the segment that begins there got its first."""
+    """The producers before an offset, and the time of the first append at that offset."""
 
     first_append_ms: int
     state: ProducerState

@@ -1,30 +1,29 @@
-"""From the files of a partition to its log, whatever way the broker stopped.
+"""Makes a log from the files of a partition, in whatever way the broker stopped.
 
-After a clean stop only the end is looked at. Otherwise every batch from the recovery point on is
-read and its CRC computed, and indexes and producers are made again. What is found invalid is one of
-two things:
+After a clean stop it looks only at the end. Otherwise it reads every batch from the recovery point
+on, computes its CRC, and makes indexes and producers again. Invalid bytes are one of three things:
 
     a torn tail   at or behind the recovery point, no whole batch, and no valid batch behind it:
-                  what a crash leaves (a part of the last write, zeros, old blocks). It was never
-                  shown to anybody. It is copied to a `.cut` file and cut off.
+                  what a crash leaves (a part of the last write, zeros, old blocks). Nobody was ever
+                  shown it. Recovery copies it to a `.cut` file and cuts it off.
     pages that    at or behind the recovery point, and a part of the batch was never written: zeros
     are missing   to the end of a page, or the file ends. Pages reach a disk in any order, so a
-                  power failure may leave valid batches behind; but a flush takes all pages in front
-                  with it, so none of those was flushed (docs/adr/0015). They are cut off and copied
-                  as well, up to one further segment.
+                  power failure may leave valid batches behind them; but a flush includes all pages
+                  in front, so none of these batches was flushed (docs/adr/0015). Recovery copies
+                  them and cuts them off too, up to one further segment.
     damage        below the recovery point, or followed by valid batches, or a batch that is whole
                   by its CRC and does not belong there (a changed bit in its base offset or leader
-                  epoch, which no CRC covers; or in those of the one in front of it): something
+                  epoch, which no CRC covers, or in those of the batch in front of it): something
                   else happened to the disk. DamagedLog names file and position, the partition is
                   not served, and nothing is changed.
 
 A log that ends below its recovery point is damaged too: a file is missing or was cut. Segments
-that end below the recovery point are not read again, but each must end where the next one begins
-(of one that ends exactly there, the indexes may not be on disk yet). Offsets
-may be missing in a mirror's log, but only those that its topic's gaps name. An index that is
-missing, partial, short, or whose last entry does not meet its batch is made again.
+that end below the recovery point are not read again, but each must end where the next one begins.
+(A segment that ends exactly at it is read, because its indexes may not be on disk yet.) Offsets may
+be missing in a mirror's log, but only those that its topic's gaps name. An index is made again if
+it is missing, partial or short, or if its last entry does not match its batch.
 
-What recovery found good is synced before it counts as flushed.
+Recovery syncs what it found good before that counts as flushed.
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ from skidway.files import fsync_directory
 from skidway.kafka.types import TopicPartition
 
 SET_ASIDE_MAX = 1
-"""Segments with records that are set aside behind a cut: more are not written within the time that
-passes between two flushes, so that something else happened."""
+"""Segments with records that may be set aside behind a cut. More are never written between two
+flushes, so with more of them something else must have happened."""
 _COPY_BYTES = 1 << 20
 _log = log.get(__name__)
 
@@ -137,10 +136,10 @@ def _load_segments(opening: Opening) -> list[Segment]:
 
 
 def _is_left_over(segments: Sequence[Segment], end_offset: int, opening: Opening) -> bool:
-    """Whether these are empty and do not go on where the log ends.
+    """Whether these segments are empty and do not continue where the log ends.
 
-    A crash behind a roll may lose whole batches of the old segment, none of which was flushed; a
-    roll that failed half-way may leave a file behind.
+    A crash after a roll may lose whole batches of the old segment, none of them flushed; a roll
+    that failed half-way may leave a file behind.
     """
     if end_offset < opening.recovery_point or any(each.size for each in segments):
         return False
@@ -149,7 +148,7 @@ def _is_left_over(segments: Sequence[Segment], end_offset: int, opening: Opening
 
 
 def _check_joint(segment: Segment, end_offset: int, opening: Opening) -> None:
-    """Records that are missing between two segments are damage, unless they are a named gap."""
+    """Raises DamagedLog if records are missing between two segments that no gap names."""
     base = segment.base_offset
     if base < end_offset or (base > end_offset and not opening.may_miss(end_offset, base)):
         raise DamagedLog(
@@ -160,7 +159,7 @@ def _check_joint(segment: Segment, end_offset: int, opening: Opening) -> None:
 def _check_segment(
     segment: Segment, following: Sequence[Segment], opening: Opening, account: Account
 ) -> int:
-    """The offset behind the segment's last record, with its indexes in order."""
+    """Checks a segment and repairs its indexes; returns the offset behind its last record."""
     if not segment.size:
         _reset_indexes(segment)
         return segment.base_offset
@@ -173,7 +172,7 @@ def _check_segment(
 
 
 def _end_by_index(segment: Segment, opening: Opening) -> int | None:
-    """The offset behind the last record if the index is right and leads to the file's end."""
+    """The offset behind the last record; None if the index is wrong or ends too early."""
     if not (segment.offset_index.is_whole and segment.time_index.is_whole):
         return None
     last_offset, position = segment.offset_index.last()
@@ -210,7 +209,7 @@ def _end_by_index(segment: Segment, opening: Opening) -> int | None:
 def _scan_segment(
     segment: Segment, following: Sequence[Segment], opening: Opening, account: Account
 ) -> int:
-    """Reads every batch and makes the indexes again; cuts a torn tail off."""
+    """Reads every batch and makes the indexes again; cuts off a torn tail."""
     _reset_indexes(segment)
     account.indexes_rebuilt += 1
     account.scanned_bytes += segment.size
@@ -258,7 +257,7 @@ def _why_damage(
     error: scan.InvalidBatch,
     end_offset: int,
 ) -> str | None:
-    """Why what is invalid cannot be a torn tail; None if it is one."""
+    """Why the invalid bytes are damage; None if they may be cut off."""
     if end_offset < opening.recovery_point:
         return f"{error.reason}, below the recovery point {opening.recovery_point}"
     descriptor, position = segment.file.descriptor, error.position
@@ -306,7 +305,7 @@ def _cut(segment: Segment, partition: TopicPartition, error: scan.InvalidBatch) 
 def _set_aside(
     kept: list[Segment], following: Sequence[Segment], opening: Opening, account: Account
 ) -> list[Segment]:
-    """Renames what follows a cut, and was not flushed either; what is empty goes."""
+    """Renames the segments behind a cut, which were not flushed either; removes empty ones."""
     for segment in following:
         if segment.size:
             copy = segment.directory / names.cut_file(segment.base_offset, 0)
@@ -324,7 +323,7 @@ def _set_aside(
 
 
 def _drop_empty(kept: list[Segment], following: Sequence[Segment]) -> list[Segment]:
-    """Empty segments behind a cut one would leave a hole in the offsets; they hold nothing."""
+    """Removes empty segments behind a cut: they would leave a hole in the offsets."""
     for segment in following:
         for suffix in names.SEGMENT_SUFFIXES:
             segment.path_of(suffix).unlink(missing_ok=True)

@@ -1,13 +1,13 @@
-"""Which segments of a log have expired. Pure: the log manager acts on what this says.
+"""Decides which segments of a log have expired. Pure: `expiration` acts on the decision.
 
-Only whole segments go, oldest first, and only flushed ones. By time: the last *append* is longer
-ago than `retention.ms`; the event times inside say nothing. By size: without the segment the log
-still holds `retention.bytes`. What lies in front of the log start offset goes in any case. An
+Only whole segments expire, oldest first, and only flushed ones. By time: if the last *append* is
+longer ago than `retention.ms`; event times do not matter. By size: if the log without the segment
+still holds `retention.bytes`. A segment in front of the log start offset expires in any case. An
 active segment that has expired is rolled first, so that the log keeps its end.
 
-`retention.hold`: segments that reach beyond `held_from`, the least offset that a named group still
-needs, stay; unless they are older than `retention.hold.max.ms`, or the log without them still holds
-`retention.hold.max.bytes`.
+`retention.hold`: a segment that reaches beyond `held_from`, the least offset that a named group
+still needs, stays, unless it is older than `retention.hold.max.ms` or the log without it still
+holds `retention.hold.max.bytes`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class SegmentAge(NamedTuple):
 class Expired:
     """How many of the oldest segments go, and whether the active one has to be rolled first.
 
-    held: whether more would go if nobody held it.
+    held: whether more segments would go if no group held them.
     """
 
     count: int
@@ -52,7 +52,7 @@ def expired(
     flushed_offset: int,
     held_from: int | None = None,
 ) -> Expired:
-    """What may go now; the last of `segments` is the active one."""
+    """The segments that may go now; the last of `segments` is the active one."""
     total = sum(segment.size for segment in segments)
     count = 0
     for segment, following in pairwise(segments):

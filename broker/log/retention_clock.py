@@ -1,12 +1,13 @@
-"""What time it is for those who delete by age: the wall clock, without its jumps forward.
+"""The clock for everything that deletes by age: the wall clock, without its jumps forward.
 
-A clock that is set a year ahead by mistake would make every segment expire at the next look, and
-every idempotent producer be forgotten, so that retries are stored twice. So for retention time
-passes at most twice as fast as it does (by the monotonic clock): a jump of a week that was right is
-made up for within a week, one that was wrong can be seen and undone before it has cost anything. A
-clock that goes back is followed at once: that only keeps data for longer.
+If somebody set the wall clock a year ahead by mistake, every segment would expire at the next look,
+and every idempotent producer would be forgotten, so that retries were stored twice. Therefore this
+clock runs at most twice as fast as the monotonic clock: it catches up with a correct jump of a week
+within a week, and a wrong jump can be seen and undone before it has cost anything. If the wall
+clock goes back, this clock follows at once, which only keeps data for longer.
 
-What happened while the broker was not running it cannot know: at its start it believes the clock.
+The broker cannot know what happened while it was not running: at its start it trusts the wall
+clock.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from skidway.clock import Clock
 
 SPEED_MAX: Final = 2
 REPORTED_MS: Final = 60_000
-"""A jump forward that is worth a line in the log."""
+"""The least jump forward that is logged."""
 _log = log.get(__name__)
 
 
 class RetentionClock:
-    """Asked by the loop, at each look for what has expired."""
+    """The loop asks it at each look for expired data."""
 
     __slots__ = ("_clock", "_known_ms", "_seen_s")
 

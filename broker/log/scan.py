@@ -1,7 +1,7 @@
-"""Batches of a segment's file, one by one; how much of each is believed is the caller's choice.
+"""Reads the batches of a segment's file one by one; the caller chooses how much to check.
 
-Reads windows, so that many small batches cost few system calls, and no more than a window of a
-large one. A length found in the file is compared with what is left of the file before use.
+It reads in windows: many small batches cost few system calls, and of a large batch no more than a
+window is read. A length found in the file is compared with the rest of the file before use.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ Holes = Callable[[int, int], bool]
 WINDOW_BYTES = 1 << 18
 HEADER_WINDOW_BYTES = 1 << 13
 PAGE_BYTES = 4096
-"""What a file system writes back as one; a page that it did not write reads as zeros."""
+"""The unit in which a file system writes back; a page that it did not write reads as zeros."""
 _ZEROS = bytes(PAGE_BYTES)
 _MAGIC_POSITION = 16
 
 
 class InvalidBatch(Exception):
-    """What lies at a position is no batch that belongs there."""
+    """The bytes at a position are no batch that belongs there."""
 
     def __init__(self, position: int, reason: str) -> None:
         super().__init__(f"position {position}: {reason}")
@@ -43,7 +43,7 @@ class InvalidBatch(Exception):
 
 
 class Window:
-    """A part of a file in memory; moves to where it is asked."""
+    """A part of a file in memory; moves to the position that is read."""
 
     __slots__ = ("_bytes", "_data", "_descriptor", "_start")
 
@@ -83,10 +83,10 @@ class Window:
 def headers(
     descriptor: int, start: int, end: int, *, first_offset: int, holes: Holes, crc: bool
 ) -> Iterator[tuple[int, BatchHeader]]:
-    """Position and header of each batch from `start` up to `end`, the first one bad raising.
+    """Position and header of each batch from `start` to `end`; the first bad one raises.
 
-    The first batch begins at `first_offset`, each other where the one before ended, or behind a
-    hole that may be there. Raises InvalidBatch, also for a partial one.
+    The first batch begins at `first_offset`, each other one where the one before it ended, or
+    behind a hole that `holes` allows. Raises InvalidBatch, also for a partial batch.
     """
     window = Window(descriptor, WINDOW_BYTES if crc else HEADER_WINDOW_BYTES)
     position, expected, epoch = start, first_offset, -1
@@ -118,9 +118,9 @@ def _implausible(
 
 
 def is_whole(descriptor: int, position: int, end: int) -> bool:
-    """Whether what lies at a position is a batch by its length and CRC, whatever else it says.
+    """Whether the bytes at a position are a batch by length and CRC, whatever else they say.
 
-    A crash leaves no such batch where it does not belong.
+    A crash never leaves such a batch where it does not belong.
     """
     data = os.pread(descriptor, HEADER_BYTES, position)
     if len(data) < HEADER_BYTES:
@@ -132,8 +132,8 @@ def is_whole(descriptor: int, position: int, end: int) -> bool:
 
 
 def is_cut_short(descriptor: int, position: int, end: int) -> bool:
-    """Whether the file ends within a batch that begins at a position; not if it is all there, and
-    only its length says otherwise."""
+    """Whether the file ends within the batch at a position. False if the batch is complete and only
+    its length field says otherwise."""
     data = os.pread(descriptor, HEADER_BYTES, position)
     if len(data) < HEADER_BYTES:
         return True
@@ -148,11 +148,11 @@ def is_cut_short(descriptor: int, position: int, end: int) -> bool:
 
 
 def was_never_written(descriptor: int, position: int, end: int) -> bool:
-    """Whether a part of the batch at a position never reached the disk: its page, from where the
-    batch begins, or one of the next that it should fill, is all zeros.
+    """Whether a part of the batch at a position never reached the disk: the rest of its first page,
+    or one of the next pages that it should fill, is all zeros.
 
-    Whoever has flushed the file has flushed that page, so nothing at or behind it was flushed. No
-    batch begins with twelve zeros: they hold its length.
+    A flush of the file would have written that page, so nothing at or behind it was flushed. No
+    batch begins with twelve zero bytes, because these hold its length.
     """
     page_end = (position // PAGE_BYTES + 1) * PAGE_BYTES
     head = os.pread(descriptor, page_end - position, position)
@@ -162,17 +162,17 @@ def was_never_written(descriptor: int, position: int, end: int) -> bool:
         header = read_header(os.pread(descriptor, HEADER_BYTES, position), 0)
         stop = min(position + header.size_bytes, end)
     except CorruptBatch:
-        stop = min(page_end + 1, end)  # how far it goes is not known
+        stop = min(page_end + 1, end)  # its length is not known
     return any(
         os.pread(descriptor, PAGE_BYTES, at) == _ZEROS for at in range(page_end, stop, PAGE_BYTES)
     )
 
 
 def valid_batch_after(descriptor: int, start: int, end: int, least_offset: int) -> int | None:
-    """Position of the first whole, valid batch behind `start`; None if there is none.
+    """Position of the first whole, valid batch from `start` on; None if there is none.
 
-    Tells damage (good batches follow) from a torn tail (nothing does). Looks at every position, as
-    the damage may have hit a length.
+    This tells damage (good batches follow) from a torn tail (none do). It tries every position,
+    because the damage may have hit a length.
     """
     position = start
     while end - position >= HEADER_BYTES:
@@ -209,5 +209,5 @@ def _is_batch(
 
 
 def _any(_first: int, _end: int) -> bool:
-    """Behind damage a valid batch counts wherever it begins."""
+    """Allows every hole: behind damage a valid batch counts, whatever offset it begins with."""
     return True

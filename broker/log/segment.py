@@ -1,8 +1,8 @@
 """A segment: a file of batches with its two indexes, named by its base offset.
 
-Every offset in here is at or above the base offset and below the next segment's. Only the last
-segment of a log, the active one, grows. Reading gives a range of the file, not bytes: the network
-hands it to sendfile.
+Every offset in it is at or above its base offset and below the next segment's. Only the last
+segment of a log, the active one, grows. A read returns a range of the file, not bytes: the network
+layer hands it to sendfile.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class LogPosition(NamedTuple):
 
 
 class Boundary(NamedTuple):
-    """A position between two batches, and the offset with which it goes on behind it."""
+    """A position between two batches, and the offset that follows it."""
 
     position: int
     offset: int
 
 
 class Segment:
-    """`size` counts what was appended, also what this loop turn has not written yet."""
+    """One segment. `size` includes what was appended in this loop turn and not written yet."""
 
     __slots__ = (
         "__weakref__",
@@ -92,7 +92,7 @@ class Segment:
 
     @property
     def file(self) -> OpenFile:
-        """The open file; hold it as long as you use its descriptor. Raises OSError."""
+        """The file, opened if need be; hold it as long as you use its descriptor. OSError."""
         if self._file is None:
             self._file = OpenFile(self.path, os.O_RDWR)
             descriptors.OPEN.opened(self)
@@ -115,14 +115,14 @@ class Segment:
         return max(self.offset_index.size_bytes, self.time_index.size_bytes)
 
     def index_room(self, limit_bytes: int) -> int:
-        """Entries that may come before an index has so many bytes, as far as is sure; 0: it has."""
+        """Entries that surely fit before an index has `limit_bytes`; 0 if it has them already."""
         left = limit_bytes - self.index_bytes
         return max(-(-left // time_index.ENTRY_BYTES), 0)
 
     def note(self, header: BatchHeader, offset: int, position: int, interval_bytes: int) -> bool:
-        """Indexes a batch that is appended at a position with `offset` as its first.
+        """Indexes a batch that begins at a position, with `offset` as its base offset.
 
-        Whether it got an entry of its own: about one for every `interval_bytes` does.
+        Returns whether it got an index entry: about one batch for every `interval_bytes` does.
         """
         last_offset = offset + header.last_offset_delta
         if header.max_timestamp > self.max_timestamp:
@@ -139,8 +139,8 @@ class Segment:
     def find(self, offset: int) -> int | None:
         """Position of the batch that holds an offset, or of the first one behind it.
 
-        None if all are in front of it. Raises scan.InvalidBatch, OSError. A damaged index costs a
-        longer search, nothing else.
+        None if all batches are in front of it. Raises scan.InvalidBatch, OSError. A damaged index
+        only costs a longer search.
         """
         last_offset, start = self.offset_index.entry_before(offset)
         try:
@@ -153,7 +153,7 @@ class Segment:
             return self._find_from(0, offset)
 
     def boundary_before(self, position: int) -> Boundary:
-        """The last indexed batch that begins at or in front of a position; the first one at worst.
+        """The last indexed batch that begins at or before a position, else the first batch.
 
         Raises OSError.
         """
@@ -185,9 +185,9 @@ class Segment:
         return None
 
     def end_of_batches(self, position: int, max_bytes: int, *, at_least_one: bool) -> Boundary:
-        """Where the last batch ends that ends within `max_bytes` of a position.
+        """The end of the last batch that ends within `max_bytes` of a position.
 
-        The first one counts in any case if `at_least_one`; without any it is where it began.
+        With `at_least_one` the first batch counts in any case. If none counts, it is the position.
         """
         window = scan.Window(self.file.descriptor, scan.HEADER_WINDOW_BYTES)
         end, offset = position, self.base_offset
@@ -206,7 +206,7 @@ class Segment:
         os.ftruncate(self.file.descriptor, size)
 
     def cut_unwritten(self, offset: int, size: int, timestamps: tuple[int, int]) -> None:
-        """Takes back appends that were never written; `timestamps` are those of before."""
+        """Takes back unwritten appends; `timestamps`: the largest one before them, its offset."""
         self.size = size
         self.offset_index.cut_tail(size)
         self.time_index.cut_tail(offset)
@@ -214,14 +214,14 @@ class Segment:
         self.max_timestamp, self.max_timestamp_offset = timestamps
 
     def save_indexes(self, *, closing: bool = False, sync: bool = False) -> None:
-        """Writes index entries; on closing with the largest timestamp as the last. OSError."""
+        """Writes index entries, on closing with the largest timestamp as the last. OSError."""
         if closing and self.max_timestamp != NO_TIMESTAMP:
             self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
         self.offset_index.save(sync=sync)
         self.time_index.save(sync=sync)
 
     def rename_deleted(self) -> list[Path]:
-        """Renames every file of this segment to `.deleted`; the new names. Raises OSError."""
+        """Renames every file of this segment to `.deleted`; returns the new paths. OSError."""
         renamed = []
         for suffix in names.SEGMENT_SUFFIXES:
             path = self.path_of(suffix)

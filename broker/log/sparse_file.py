@@ -1,8 +1,8 @@
-"""Fixed-size entries in ascending order in a file, the newest ones still in memory.
+"""A file of fixed-size entries in ascending order, the newest ones still in memory.
 
 The base of both indexes. Entries are derived from the log, so they are written late and never
-synced before their segment is closed; whoever opens a file checks it and rebuilds it if need be.
-Old entries are looked up in the file by bisection: an index costs no memory and no open descriptor.
+synced before their segment is closed; recovery checks each file and rebuilds it if need be. Old
+entries are found in the file by bisection: an index costs no memory and no open descriptor.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class SparseFile:
             return self._floor_saved(descriptor, target, key)
 
     def save(self, *, sync: bool = False) -> None:
-        """Writes what is only in memory; with `sync` durably. Raises OSError."""
+        """Writes the entries that are only in memory; `sync` makes them durable. OSError."""
         if not self.tail and not sync:
             return
         flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
@@ -115,7 +115,7 @@ class SparseFile:
     def _read(self, descriptor: int, number: int) -> Entry | None:
         data = os.pread(descriptor, self._entry.size, number * self._entry.size)
         if len(data) < self._entry.size:
-            return None  # shortened behind our back: callers scan from the segment's start
+            return None  # somebody shortened the file: callers scan from the segment's start
         a, b = self._entry.unpack(data)
         return a, b
 

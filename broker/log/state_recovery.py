@@ -1,4 +1,4 @@
-"""Producers and leader epochs of a log, from its files: what is written of them, and batches."""
+"""Recovers a log's producers and leader epochs, from their own files and from the batches."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ _log = log.get(__name__)
 def producers_of(
     opening: Opening, segments: Sequence[Segment], end_offset: int, account: Account
 ) -> ProducerState:
-    """The producers at the log's end: the newest usable snapshot, and the batches behind it.
+    """The producers at the log's end: the newest usable snapshot and the batches behind it.
 
-    Batches read again count as appended now: better remembered too long than forgotten too early.
+    Batches read again count as appended now: it is better to remember a producer too long than to
+    forget it too early.
     """
     found = _newest_snapshot(opening.directory, end_offset)
     from_offset, state = found if found is not None else (0, ProducerState())
@@ -47,10 +48,10 @@ def producers_of(
 def epochs_of(
     opening: Opening, segments: Sequence[Segment], start: int, end_offset: int, account: Account
 ) -> LeaderEpochs:
-    """The epochs in the file, and those of what was scanned; read from the log if there is none.
+    """The epochs in the file and in the scanned segments; without a file, those of the whole log.
 
-    An epoch's entry is durable before its first record counts as flushed, so what the file lacks is
-    behind the recovery point, and was scanned.
+    An epoch's entry is durable before its first record counts as flushed, so an epoch that the file
+    lacks is behind the recovery point, and was scanned.
     """
     known = leader_epochs.read(opening.directory)
     epochs = LeaderEpochs(known or ())
@@ -109,7 +110,7 @@ def _newest_snapshot(directory: Path, end_offset: int) -> tuple[int, ProducerSta
     for offset in known:
         path = directory / names.segment_file(offset, names.PRODUCERS)
         if offset > end_offset or offset not in bases:
-            path.unlink()  # of a log end that is no more, or of an earlier clean stop
+            path.unlink()  # from a log end that is gone, or from an earlier clean stop
         elif found is None:
             snapshot = read_snapshot(path)
             if snapshot is not None:

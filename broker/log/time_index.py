@@ -1,11 +1,11 @@
-"""`.timeindex`: from which record on event times are at least so large.
+"""`.timeindex`: from which offset on to look for an event time.
 
     entry, 12 bytes big-endian    timestamp int64 (ms) | relative offset int32
 
-The timestamp is the largest of the segment so far, the offset the last one of the batch that
+The timestamp is the largest in the segment so far, the offset is the last one of the batch that
 brought it; entries ascend. All records in front of the entry with the greatest timestamp *below* a
-target are below the target too, so that a search begins there. The last entry of a closed segment
-is its largest timestamp.
+target are earlier than the target, so a search begins there. The last entry of a closed segment has
+its largest timestamp.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NO_TIMESTAMP = -1
 
 
 class TimeIndex:
-    """Entries are written by `save`; before that they are only in memory."""
+    """The entries; until `save` writes them they are only in memory."""
 
     __slots__ = ("_base_offset", "_entries", "_last_timestamp")
 
@@ -47,25 +47,25 @@ class TimeIndex:
         return self._entries.is_whole
 
     def append(self, timestamp: int, offset: int) -> None:
-        """Notes the largest timestamp so far; one that is not larger than noted adds nothing."""
+        """Notes the largest timestamp so far; adds no entry unless it is larger than the last."""
         if timestamp > self._last_timestamp:
             self._entries.append(timestamp, offset - self._base_offset)
             self._last_timestamp = timestamp
 
     def last(self) -> tuple[int, int]:
-        """(largest timestamp noted, offset); (-1, base offset) if none."""
+        """(largest timestamp, offset) of the last entry; (-1, base offset) if there is none."""
         entry = self._entries.last()
         if entry is None:
             return NO_TIMESTAMP, self._base_offset
         return entry[0], entry[1] + self._base_offset
 
     def offset_before(self, timestamp: int) -> int:
-        """An offset in front of which no record is as late as `timestamp`."""
+        """An offset in front of which every record is earlier than `timestamp`."""
         entry = self._entries.floor(timestamp - 1, _timestamp)
         return self._base_offset if entry is None else entry[1] + self._base_offset
 
     def cut_tail(self, offset: int) -> None:
-        """Forgets unsaved entries from an offset on: their append did not happen."""
+        """Forgets unsaved entries from an offset on, whose append did not happen."""
         tail = self._entries.tail
         while tail and tail[-1][1] + self._base_offset >= offset:
             tail.pop()
@@ -76,7 +76,7 @@ class TimeIndex:
         self._entries.save(sync=sync)
 
     def clear(self) -> None:
-        """Begins again, empty. Raises OSError."""
+        """Drops every entry. Raises OSError."""
         self._entries.clear()
         self._last_timestamp = NO_TIMESTAMP
 

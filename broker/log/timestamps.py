@@ -1,11 +1,11 @@
-"""From an event time to an offset: time index, then batch headers, then the records of one batch.
+"""Finds the offset for an event time: by time index, then batch headers, then one batch's records.
 
-Event times are in no order, so the answer is the first record, by offset, that is at or after the
-time. Segments and batches whose largest timestamp is earlier are passed over by their indexes and
-headers; only the batch that holds the answer is decompressed, to at most `RECORDS_BYTES_MAX`.
+Event times are in no order, so the answer is the first record, by offset, at or after the time. The
+search skips segments and batches whose largest timestamp is earlier, by their indexes and headers;
+it decompresses only the batch that holds the answer, to at most `RECORDS_BYTES_MAX`.
 
-What a producer says in a header need not be true of its records. A batch whose records cannot be
-read, contradict its header, or are more than `RECORDS_MAX` stands for itself with its first offset.
+A header's claims need not be true of its records. If the records of a batch cannot be read,
+contradict its header, or are more than `RECORDS_MAX`, the answer is the first offset of the batch.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from skidway.kafka.protocol.primitives import Reader
 
 RECORDS_BYTES_MAX = 64 << 20
 RECORDS_MAX = 200_000
-"""Looked at one by one, on the loop: some 0.2 s."""
+"""Records of a batch that the loop looks at one by one, in some 0.2 s."""
 
 
 class TimestampOffset(NamedTuple):
-    """A record's event time in ms, and its offset; -1 and -1 = there is none."""
+    """A record's event time in ms, and its offset; both -1 = there is none."""
 
     timestamp: int
     offset: int
@@ -61,7 +61,7 @@ def with_max_timestamp(log: PartitionLog, end: LogPosition) -> TimestampOffset:
     largest = max((segment.max_timestamp for segment in log.segments), default=NOT_FOUND.timestamp)
     found = _with(log, largest, end)
     if found == NOT_FOUND:
-        # What has it is not flushed yet, or expired: the largest that is shown is among the rest.
+        # The record with it is not flushed yet, or expired: take the largest of the others.
         found = _with(log, _largest_shown(log, end), end)
     return found
 
@@ -117,7 +117,7 @@ def _in_segment(
 def _in_batch(
     segment: Segment, position: int, header: BatchHeader, timestamp: int, log_start_offset: int
 ) -> TimestampOffset | None:
-    """The record asked for; None if those that are late enough have expired."""
+    """The first record at or after the time; None if all such records of the batch are deleted."""
     expired = False
     for found in _records(segment, position, header):
         if found.timestamp >= timestamp:
@@ -147,7 +147,7 @@ def _records(segment: Segment, position: int, header: BatchHeader) -> Iterator[T
     try:
         yield from _decoded(body, header)
     except (CorruptBatch, ProtocolError):
-        return  # what a producer compressed wrongly is its readers' trouble
+        return  # the producer compressed it wrongly; its consumers will see that, too
 
 
 def _itself(header: BatchHeader, log_start_offset: int) -> TimestampOffset:

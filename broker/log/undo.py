@@ -1,4 +1,4 @@
-"""What a log was before the first append since its last write: a failed one is taken back."""
+"""The state of a log before the first append since its last write, to undo a failed write."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from skidway.broker.log.segment import LogPosition, Segment
 
 
 class Undo:
-    """Made in front of the first append; `keep` in front of each change of a producer."""
+    """Made before the first append; call `keep` before each change of a producer."""
 
     __slots__ = (
         "_epochs",
@@ -25,7 +25,7 @@ class Undo:
     def __init__(
         self, end: LogPosition, segment: Segment, producers: ProducerState, epochs: LeaderEpochs
     ) -> None:
-        """end: the log's; segment: the one that grows."""
+        """end: the log's end; segment: the active one."""
         self.end = end
         self._segment = segment
         self._producers = producers
@@ -37,12 +37,12 @@ class Undo:
         self._kept: dict[int, Producer | None] = {}
 
     def keep(self, producer_id: int) -> None:
-        """Remembers a producer as it was before."""
+        """Remembers a producer as it was before the appends."""
         if producer_id not in self._kept:
             self._kept[producer_id] = self._producers.producers.get(producer_id)
 
     def take_back(self) -> None:
-        """Segment, producers and leader epochs are again what they were."""
+        """Restores segment, producers and leader epochs."""
         end, segment = self.end, self._segment
         self._epochs.cut_tail(end.offset)
         segment.cut_unwritten(end.offset, end.position, self._timestamps)

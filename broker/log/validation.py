@@ -1,8 +1,8 @@
 """What a batch from a producer must look like before it may be appended.
 
-The rules are Kafka's (LogValidator): one batch a partition and request, base offset 0, magic 2, the
-CRC it says, as many records as offsets, no control batch, no larger than `max.message.bytes`, zstd
-only from clients that know it. The records inside are nobody's business here.
+The rules are Kafka's (LogValidator): one batch per partition and request, base offset 0, magic 2, a
+correct CRC, as many records as offsets, no control batch, no more than `max.message.bytes`, zstd
+only from clients that know it. The records inside are not looked at.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class BatchTooLarge(BatchRefused):
 
 
 class BatchInvalid(BatchRefused):
-    """Bytes that are whole and mean something that a producer must not send."""
+    """A whole batch with something in it that a producer must not send."""
 
 
 class UnsupportedFormat(BatchRefused):
@@ -57,11 +57,11 @@ class UnsupportedCompression(BatchRefused):
 
 
 class ReadOnlyTopic(BatchRefused):
-    """A topic that mirrors another cluster's, and takes records from there only."""
+    """A topic that mirrors another cluster's, and takes records only from there."""
 
 
 class TimestampRefused(BatchRefused):
-    """Event times further from the clock than the topic's settings allow."""
+    """Event times farther from the clock than the topic's settings allow."""
 
 
 def validate(
@@ -84,7 +84,7 @@ def validate(
         sequence,
         count,
     ) = header
-    # A good batch passes one test; only of a bad one is it asked what is wrong.
+    # One test for good batches, which are the rule; only for a bad one find out what is wrong.
     if (
         magic != MAGIC
         or length + LENGTH_END != len(batch)
@@ -106,8 +106,8 @@ def validate(
 def check_timestamps(header: BatchHeader, now_ms: int, *, before_max: int, after_max: int) -> None:
     """Raises TimestampRefused if an event time is too far from now; both limits in ms.
 
-    Those that the header has are looked at: the largest and the first record's. Records without a
-    time (-1) are in no time, as in Kafka.
+    Only the header's times are checked: the largest and the first record's. Records without a time
+    (-1) always pass, as in Kafka.
     """
     largest, first = header.max_timestamp, header.base_timestamp
     if largest != NO_TIMESTAMP and largest - now_ms > after_max:

@@ -1,17 +1,17 @@
 """Mirroring is following: topics of another cluster, byte for byte, offset for offset.
 
     selection   which source topics are mirrored, and under which name         (pure)
-    rounds      what a look at the source's topics means for ours              (pure)
+    rounds      compares the source's topics with ours: what to create, extend (pure)
     follower    one partition: checked, followed, interrupted, stopped         (pure)
     partition   one partition: its follower, the log that it fills, its trouble
     surroundings  what a source needs around it: a client there, and this broker
-    topics      one source cluster: its topics, made and extended here         (loop)
-    bounds      where a partition of the source begins and ends: asked for     (loop)
-    progress    how far we are, told to the source as a group's offsets        (pure)
+    topics      one source cluster: creates and extends its topics here        (loop)
+    bounds      asks the source where a partition begins and ends              (loop)
+    progress    our position, committed to the source as a group's offsets     (pure)
     source      one source cluster: its partitions and fetches                 (loop)
-    resolver    names of source brokers, looked up away from the loop
+    resolver    looks up the names of source brokers, away from the loop
     mirrors     all sources of this broker, the loop's turns and timers        (loop)
-    status      what all this looks like from outside: /health, command, metrics
+    status      the mirrors' state for /health, the command and metrics
     cli         `skidway mirror status`
 
 A mirror topic `<cluster>.<topic>` is read-only for producers. There is no checkpoint: the position
@@ -20,27 +20,27 @@ fetched as a consumer fetches, so only what is durable in the source is ever cop
 here sees it once it is durable here too.
 
 Before a partition goes on after any interruption (a start, another connection, a refused fetch, a
-refused write) the source's batch just below our log end is read again, and its CRC and leader epoch
-are compared:
+refused write), it reads the source's batch just below our log end again and compares its CRC and
+leader epoch with ours:
 
     same        go on behind it
     different   diverged: the partition stops, by name, until an operator decides
-    gone        expired in the source: named as unverifiable, then on
-    gap         the source begins above our log end: the first batch there is looked at, what is
-                missing is written into ZooKeeper (topic config `mirror.gaps`), then copied from
-                there on
+    gone        expired in the source: reported as unverifiable, then go on
+    gap         the source begins above our log end: read the first batch there, write the missing
+                offsets into ZooKeeper (topic config `mirror.gaps`), then copy from there on
 
-A gap between batches is treated likewise. Nothing is ever passed over in silence: counters read the
-gaps from the topic's configs, and recovery takes every other hole in a mirror's log for damage.
+A gap between batches is treated likewise. No gap goes unrecorded: counters read the gaps from the
+topic's configs, and recovery takes every other hole in a mirror's log for damage.
 
-What passes (a full disk, ZooKeeper away, a damaged transfer, no permission yet) is tried again
-after a wait that grows, and named in the status meanwhile. What does not pass stops the partition:
+After a passing failure (a full disk, ZooKeeper away, a damaged transfer, no permission yet) the
+partition tries again after a growing wait, and the status names the failure meanwhile. Any other
+failure stops the partition:
 
     diverged, ends below us, epochs that go back        another history: compare, then delete the
                                                         mirror topic here, or mend the source
-    the source's topic or cluster was made again        another topic: likewise
+    the source's topic or cluster was recreated         another topic: likewise
     too many gaps                                       the source loses faster than we copy
 
-State: everything here is memory of the loop and made anew at a start; what must last is the log,
-and the topic's configs in ZooKeeper.
+State: everything here lives in the loop's memory and is made anew at a start; only the log and the
+topic's configs in ZooKeeper last.
 """

@@ -1,6 +1,6 @@
-"""Where a partition of the source begins and ends: two questions to its leader, one by one.
+"""Asks the leader where a partition of the source begins and ends: two requests, one by one.
 
-Brokers do not all say so in the refusal of a fetch.
+Needed because not every broker says so when it refuses a fetch.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from skidway.kafka.types import TopicPartition
 
 
 class Bounds(NamedTuple):
-    """Offsets: of the first record, and of the one that consumers will see next."""
+    """The offset of the first record, and of the one that consumers will see next."""
 
     first: int
     end: int
@@ -30,7 +30,7 @@ def ask_bounds(
     is_stale: Callable[[], bool],
     told: Callable[[Bounds | str], None],
 ) -> None:
-    """Asks, and tells the bounds, or why they are not known; nothing once it is stale."""
+    """Asks, then calls `told` with the bounds or the reason why not; never once it is stale."""
 
     def first_listed(answer: Answer) -> None:
         first = _listed(answer, tp)
@@ -51,7 +51,7 @@ def ask_bounds(
 
 
 def _listed(answer: Answer, tp: TopicPartition) -> ListedOffset | str:
-    """The offset that was asked for, or why there is none."""
+    """The listed offset, or why there is none."""
     if answer.error is not None:
         return str(answer.error)
     found = listed_offsets(answer.response).get(tp)

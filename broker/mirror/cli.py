@@ -1,8 +1,8 @@
 """`skidway mirror status`: how the mirrors of a running broker follow their sources.
 
-Mirrors run inside of a broker, so this only asks its /health. Exit status 0: all is well; 1:
-something is stopped and waits for an operator, a mirrored partition that the broker itself does not
-serve among it; 3: the broker, or one of its sources, is away.
+Mirrors run inside a broker, so this only asks its /health. Exit status 0: all is well; 1: something
+is stopped and waits for an operator, or the broker does not serve a mirrored partition; 3: the
+broker, or one of its sources, is away.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ def _status(args: argparse.Namespace) -> int:
 
 
 def with_unserved(document: Mapping[str, Any]) -> list[Source]:
-    """The mirrors of a /health, each with `unserved`: those of its partitions that the broker does
-    not serve, as after the loss of a disk, with reasons. The mirror waits for them and is not at
-    fault, so it does not call them stopped."""
+    """The mirrors in a /health, each with `unserved`: its partitions that the broker does not serve
+    (after the loss of a disk, for instance), with reasons. The mirror does not call them stopped,
+    because it waits for them and is not at fault."""
     unserved = document.get("stopped_partitions", {})
     return [
         {
@@ -86,14 +86,14 @@ def _prefix(source: Source) -> str:
 
 
 def exit_status(sources: Sequence[Source]) -> int:
-    """0, or what is worst."""
+    """The exit status: 0, or that of the worst problem."""
     if any(each["stopped_count"] or each["unserved"] for each in sources):
         return STOPPED
     return 0 if all(each["reachable"] for each in sources) else AWAY
 
 
 def details(sources: Sequence[Source]) -> list[str]:
-    """What a table has no room for: names with reasons, a line each."""
+    """What the table has no room for: names with reasons, one line each."""
     lines = []
     for source in sources:
         cluster = source["cluster"]
@@ -108,7 +108,7 @@ def details(sources: Sequence[Source]) -> list[str]:
 
 
 def health(url: str) -> dict[str, Any]:
-    """What the broker's /health says, also when it says 503. Raises Unreachable."""
+    """The broker's /health, also with status 503. Raises Unreachable."""
     try:
         with urllib.request.urlopen(url, timeout=ASK_TIMEOUT_S) as answer:  # noqa: S310 - checked
             return _document(url, answer.read())

@@ -1,14 +1,14 @@
-"""One mirror partition's decisions: what a batch or an error of the source means.
+"""Decides for one mirror partition what a batch or an error of the source means.
 
-Pure: headers and offsets go in, actions come out, and whoever owns the log carries them out. The
-follower knows where its log ends and which batch lies just below; it never guesses either.
+Pure: headers and offsets go in, actions come out, and the owner of the log carries them out. The
+follower knows where its log ends and which batch is just below; it never guesses either.
 
     CHECKING --same batch below--> FOLLOWING --interrupted--> CHECKING
         \\--different----------------------------------> STOPPED
     CHECKING or FOLLOWING --offsets missing--> NAMING --written down, or not--> CHECKING
 
-Where the source begins above our end, the first batch there is looked at before the gap is named:
-its log start may lie inside a batch, and then less is missing than it says.
+If the source begins above our end, its first batch is looked at before the gap is named: the
+source's log start may lie inside a batch, and then fewer offsets are missing than it says.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MISSING = "missing-in-source"
 
 
 class Phase(Enum):
-    """What a follower is doing."""
+    """The state of a follower."""
 
     CHECKING = "checking"
     FOLLOWING = "following"
@@ -34,7 +34,7 @@ class Phase(Enum):
 
 
 class Below(NamedTuple):
-    """Our last batch: it ends just below the log end, or below a gap that is named."""
+    """The identity of our last batch, which ends just below the log end, or below a named gap."""
 
     base_offset: int
     last_offset: int
@@ -49,7 +49,7 @@ class Below(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Append the batches from this index on, as they are."""
+    """Append `count` batches as they are, beginning with index `first`."""
 
     first: int
     count: int
@@ -57,7 +57,7 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class NameGap:
-    """Write down that offsets [first, end) are missing, then call `gap_named`."""
+    """Store durably that offsets [first, end) are missing, then call `gap_named`."""
 
     first: int
     end: int
@@ -66,14 +66,14 @@ class NameGap:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Serve what is there, copy no more, and say why."""
+    """Copy no more, serve what is there, and report why."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unverifiable:
-    """Say that the batch below is gone in the source; then seek `position`."""
+    """Report that the batch below is gone in the source; then seek `position`."""
 
     offset: int
 
@@ -87,20 +87,20 @@ Action = Append | NameGap | Stop | Unverifiable | LookAgain
 
 
 class Follower:
-    """Where one partition stands; owned by its source."""
+    """The state of one partition; owned by its source."""
 
     def __init__(self, log_end: int, below: Below | None) -> None:
-        """below: the last batch of our log; None where there is none."""
+        """below: the last batch of our log; None if there is none."""
         self.phase = Phase.CHECKING
         self.log_end = log_end
         self.reason = ""
         self._below = below
         self._epoch = -1 if below is None else below.leader_epoch
-        self._source_start: int | None = None  # above our end, and not looked at yet
-        self._has_expired = False  # of the gap that is being named: whether all below it is gone
+        self._source_start: int | None = None  # above our end; its batch is not looked at yet
+        self._has_expired = False  # whether the source has lost all below the gap being named
 
     def position(self) -> int:
-        """The offset to seek in the source: of the batch below while it has to be checked."""
+        """The offset to seek in the source; while checking, the last one of the batch below."""
         if self._source_start is not None:
             return self._source_start
         if self.phase is Phase.CHECKING and self._below is not None:
@@ -108,27 +108,27 @@ class Follower:
         return self.log_end
 
     def interrupted(self) -> None:
-        """Something came between: what lies below is checked again before it goes on.
+        """Notes an interruption: the batch below is checked again before it goes on.
 
-        A gap that is just being written down is found again, and not named twice.
+        A gap that is just being stored will be found again, and is not named twice.
         """
         if self.phase is not Phase.STOPPED:
             self.phase, self._source_start = Phase.CHECKING, None
 
     def taken_back(self, log_end: int, below: Below | None) -> None:
-        """Our log does not end where we thought: a write was refused."""
+        """Sets the end of our log again, after a refused write."""
         self.interrupted()
         self.log_end, self._below = log_end, below
         self._epoch = -1 if below is None else below.leader_epoch
 
     def fetched(self, headers: Sequence[BatchHeader]) -> Action | None:
-        """What to do with whole batches, given in offset order. None: nothing (yet)."""
+        """What to do with whole batches, given in offset order; None: nothing (yet)."""
         if self.phase not in (Phase.CHECKING, Phase.FOLLOWING):
             return None
         first, found = 0, headers[0]
         if self._source_start is not None:
             if self._below is not None and found.base_offset <= self.log_end:
-                return self._unverifiable()  # nothing is missing, but what lies below is gone
+                return self._unverifiable()  # nothing is missing, but the batch below is gone
         elif self.phase is Phase.CHECKING and self._below is not None:
             if found.base_offset > self._below.last_offset:
                 return self._unverifiable()
@@ -139,7 +139,7 @@ class Follower:
         return self._append(headers, first)
 
     def out_of_range(self, log_start: int, high_watermark: int) -> Action:
-        """The source had not the offset that was sought; it has these."""
+        """What to do if the source does not have the offset sought; its log has these bounds."""
         self.interrupted()
         if log_start > self.log_end:
             if log_start >= high_watermark:
@@ -153,31 +153,31 @@ class Follower:
             )
         if self._below is not None and log_start > self._below.last_offset:
             return self._unverifiable()
-        return LookAgain()  # by now it has it: compare
+        return LookAgain()  # it has the offset by now: compare
 
     def nothing_there(self, high_watermark: int) -> NameGap | None:
-        """The source has nothing where it was sought (yet): where it begins there, after it let go
-        of all that it had, the gap does not wait for the next batch to be named."""
+        """What to do if the source has no batch (yet) at the offset sought. If all that it had has
+        expired, and its log begins there, the gap is named without waiting for the next batch."""
         if self._source_start is None or high_watermark > self._source_start:
             return None
         return self._name_gap(self._source_start, EXPIRED)
 
     def stop(self, reason: str) -> Stop:
-        """Something that no waiting mends."""
+        """Stops for a reason that waiting cannot mend."""
         self.phase, self.reason = Phase.STOPPED, reason
         return Stop(reason)
 
     def appended(self, header: BatchHeader) -> None:
-        """A batch is in our log."""
+        """Notes a batch that was appended to our log."""
         assert header.base_offset >= self.log_end
         self.log_end, self._below = header.last_offset + 1, Below.of(header)
         self._epoch = header.leader_epoch
 
     def gap_named(self, end: int) -> None:
-        """The gap is written down: go on behind it.
+        """Goes on behind a gap that is now stored.
 
-        Where the source has not let go of what lies below the gap that is compared again: until
-        the next batch is here nothing else would tell another history.
+        If the source still has the batch below the gap, that is compared again: until the next
+        batch is here, nothing else would show that the source has another history.
         """
         assert self.phase is Phase.NAMING
         if self._has_expired:
@@ -186,7 +186,7 @@ class Follower:
         self.log_end = end
 
     def _append(self, headers: Sequence[BatchHeader], first: int) -> Action | None:
-        """As many batches as continue our log; the first that does not is decided on next."""
+        """Appends the batches that continue our log; the first that does not is decided on next."""
         end, epoch, count = self.log_end, self._epoch, 0
         for header in headers[first:]:
             if header.base_offset != end or header.leader_epoch < epoch:

@@ -31,7 +31,7 @@ _log = log.get(__name__)
 
 
 class LoopWatcher:
-    """The descriptors of one client on the broker's epoll."""
+    """Puts the descriptors of one client on the broker's epoll."""
 
     def __init__(self, broker: Broker, run: Callable[[MirrorSource, Step], None]) -> None:
         self._broker = broker
@@ -39,7 +39,7 @@ class LoopWatcher:
         self.source: MirrorSource | None = None
 
     def watch(self, fd: int, *, read: bool, write: bool) -> None:
-        """Begins to watch a descriptor, or changes what for."""
+        """Begins to watch a descriptor, or changes the events to watch for."""
 
         def ready(readable: bool, writable: bool) -> None:
             source = self.source
@@ -49,12 +49,12 @@ class LoopWatcher:
         self._broker.loop.watch_both(fd, ready, read=read, write=write)
 
     def unwatch(self, fd: int) -> None:
-        """Ends it."""
+        """Ends watching a descriptor."""
         self._broker.loop.unwatch(fd)
 
 
 class Mirrors:
-    """Every source, its rounds and its deadlines. Also what sources may do to this broker."""
+    """Drives all sources, their rounds and deadlines; implements `Local` for them."""
 
     def __init__(self, broker: Broker, settings: Sequence[MirrorSettings], clock: Clock) -> None:
         self._broker = broker
@@ -71,7 +71,7 @@ class Mirrors:
         self._round()
 
     def turn(self) -> None:
-        """Before the writes of each turn of the loop: what has come is appended."""
+        """Appends what has come; called before the writes of each turn of the loop."""
         due = [source for source in self._sources if source.is_due]
         for source in due:
             self._run(source, source.turn)
@@ -79,7 +79,7 @@ class Mirrors:
             self._set_timer()
 
     def written(self) -> None:
-        """After the writes of each turn of the loop."""
+        """Tells sources that their appends were written; called after the writes of each turn."""
         for source in self._sources:
             if source.has_appended:
                 self._run(source, source.written)
@@ -94,7 +94,7 @@ class Mirrors:
             source.close()
 
     def status(self) -> list[dict[str, Any]]:
-        """For /health, metrics and `skidway mirror status`; from any thread."""
+        """The status for /health, metrics and `skidway mirror status`; from any thread."""
         topics = self._broker.topics.catalog.topics
         return [status_of(source, topics) for source in self._sources]
 
@@ -105,7 +105,7 @@ class Mirrors:
         return self._broker.topics.catalog.topics
 
     def busy(self) -> set[str]:
-        """Names of topics that are being made or deleted."""
+        """Names of topics that are being created or deleted."""
         topics = self._broker.topics
         return {*topics.creating, *topics.catalog.deleting}
 
@@ -114,7 +114,7 @@ class Mirrors:
         return self._broker.partitions.get(partition)
 
     def create(self, creation: Creation, done: Done) -> None:
-        """Makes a topic whose partitions this broker leads."""
+        """Creates a topic whose partitions this broker leads."""
         here = (self._broker.settings.broker_id,)
         assignment = dict.fromkeys(range(creation.partitions), here)
 
@@ -152,18 +152,18 @@ class Mirrors:
         )
 
     def appended(self, replica: Replica, header: BatchHeader) -> None:
-        """A batch was appended and is to be written at the end of the turn."""
+        """Notes an appended batch, which is written at the end of the turn."""
         self._broker.partitions.touch(replica)
         self._broker.counts.batches += 1
         self._broker.counts.messages += header.count
         self._broker.counts.appended_bytes += header.size_bytes
 
     def refused(self, replica: Replica) -> None:
-        """A log refused an append: the end of the turn says why."""
+        """Notes that a log refused an append; the write at the end of the turn will report why."""
         self._broker.partitions.touch(replica)
 
     def unreadable(self, replica: Replica, error: StorageFailed | DamagedLog) -> None:
-        """A log cannot be read."""
+        """Reports a log that cannot be read."""
         if isinstance(error, DamagedLog):
             self._broker.partitions.damaged(replica.partition, error)
         else:
@@ -188,7 +188,7 @@ class Mirrors:
         return source
 
     def _run(self, source: MirrorSource, step: Step) -> None:
-        """A mistake of ours stops its source, by name, and neither the others nor the broker."""
+        """Runs a step; a bug of ours stops, by name, only this source."""
         if source.broken:
             return
         try:
@@ -212,9 +212,9 @@ class Mirrors:
             if self._timer.at == due:
                 return
             self._broker.loop.timers.cancel(self._timer)
-        # The timer only wakes the loop: the turn that follows does what is due.
+        # The timer only wakes the loop; the turn that follows does what is due.
         self._timer = None if due is None else self._broker.loop.timers.call_at(due, _wake)
 
 
 def _wake() -> None:
-    """A turn of the loop is all that was wanted."""
+    """Does nothing: a timer only has to cause a turn of the loop."""

@@ -15,14 +15,14 @@ from skidway.kafka.client.backoff import Backoff
 from skidway.kafka.types import TopicPartition
 
 UNKNOWN: Final = -1
-"""A high watermark that the source has not told yet."""
+"""The high watermark until the source has told it."""
 
 
 class MirrorPartition:
     """Owned by its source.
 
-    `attempt` counts the seeks: an answer to a question of an earlier attempt is about another
-    place, and is passed over. Raises DamagedLog, StorageFailed where it reads the log's end.
+    `attempt` counts the seeks: an answer to a request of an earlier attempt is about another
+    offset, and is ignored. Methods that read the log's end raise DamagedLog, StorageFailed.
     """
 
     __slots__ = (
@@ -45,7 +45,7 @@ class MirrorPartition:
     )
 
     def __init__(self, tp: TopicPartition, replica: Replica, backoff: Backoff) -> None:
-        """tp: what it is in the source."""
+        """tp: the partition in the source."""
         self.tp = tp
         self.replica = replica
         self.follower = Follower(replica.log.log_end_offset, last_batch(replica.log))
@@ -53,7 +53,7 @@ class MirrorPartition:
         self.is_paused = False
         self.refusal = ""  # why the log refused an append in this turn
         self.retry_at: float | None = None
-        self.tries = 0  # of finding out where the source begins, since it went on last
+        self.tries = 0  # to find out where the source begins, since it last went on
         self.trouble = ""
         self.unverifiable: int | None = None
         self.watermark = UNKNOWN
@@ -65,7 +65,7 @@ class MirrorPartition:
 
     @property
     def name(self) -> str:
-        """What it is called here."""
+        """The name of the partition here."""
         return str(self.replica.partition)
 
     @property
@@ -88,37 +88,37 @@ class MirrorPartition:
             self._size_bytes += len(batch)
 
     def written(self) -> tuple[int, int]:
-        """What was appended is in the file: records and bytes since the last call."""
+        """Called when appends are in the file; returns records and bytes since the last call."""
         done = self._records, self._size_bytes
         self._records = self._size_bytes = 0
         return done
 
     def look_anew(self) -> None:
-        """The log is not what the follower thinks: where it ends is read from it."""
+        """Reads the end of the log again, because it is not what the follower thinks."""
         self._records = self._size_bytes = 0
         self._end = self.replica.log.log_end_offset
         self.follower.taken_back(self._end, last_batch(self.replica.log))
 
     def went_on(self, *, by_append: bool) -> None:
-        """Something was copied, or only compared: what was wrong is over, if that proves it."""
+        """Batches were copied or only compared; clears the trouble if that proves it over."""
         if by_append or not self._must_append:
             self.trouble, self.tries, self._must_append = "", 0, False
             self._backoff.reset()
 
     def wait(self, why: str, now: float, *, must_append: bool) -> None:
-        """Does not go on before a while is over (now: monotonic seconds).
+        """Waits before the next try (now: monotonic seconds).
 
-        must_append: what is wrong is over only when the next batch is in the log.
+        must_append: the trouble is over only when the next batch is in the log.
         """
         self.trouble, self._must_append = why, must_append
         self.retry_at = now + self._backoff.next_s()
 
 
 def last_batch(log: PartitionLog) -> Below | None:
-    """The batch that ends at the log end offset; None where there is none.
+    """The batch that ends at the log end offset; None if there is none.
 
-    Of an append that is not written yet there is nothing to read: ask between turns. Raises
-    DamagedLog, StorageFailed.
+    Call it between turns: an append that is not written yet cannot be read. Raises DamagedLog,
+    StorageFailed.
     """
     end = log.written
     if end.offset == log.log_start_offset:

@@ -1,9 +1,9 @@
-"""How far a mirror is, told to the source: as the committed offsets of a group there.
+"""Commits a mirror's progress to the source, as the offsets of a consumer group there.
 
 With `retention.hold: mirror-<cluster.name of the mirror>` a topic of the source keeps what is not
-mirrored yet; and any tool that shows consumer groups shows how far the mirror is. What is told is
-what is on disk here. Nothing here depends on it (the position of a mirror is its log's end), so
-that a source which cannot or will not keep it is only named and counted, and told again later.
+mirrored yet, and any tool that shows consumer groups shows how far the mirror is. The offsets are
+of what is on disk here. Nothing here depends on them (the position of a mirror is its log's end),
+so a source that does not keep them is only reported and counted, and gets them again later.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from skidway.kafka.types import TopicPartition
 
 INTERVAL_S: Final = 3.0
 REPEATED_AFTER_S: Final = 3600.0
-"""What has not changed is told again: a broker forgets old offsets of a group without members."""
+"""Unchanged offsets are committed again, since a broker deletes old ones of an empty group."""
 PARTITIONS_A_REQUEST: Final = 1000
 Offsets = Mapping[TopicPartition, int]
 _log = log.get(__name__)
@@ -37,11 +37,11 @@ class Progress:
     """Owned by its source. One request is under way at a time."""
 
     def __init__(self, group: str, ask: Ask, offsets: Callable[[], Offsets]) -> None:
-        """offsets: how far each partition is here, by its name in the source."""
+        """offsets: the mirrored offset of each partition, by its name in the source."""
         self.group = group
         self.failed = 0
         self.failure = ""
-        """Why the last attempt came to nothing; empty if it did not."""
+        """Why the last attempt failed; empty if it succeeded."""
         self._ask = ask
         self._offsets = offsets
         self._coordinator: Address | None = None
@@ -52,7 +52,7 @@ class Progress:
         """When `turn` has something to do (monotonic seconds)."""
 
     def turn(self, now: float) -> None:
-        """Tells what has changed, if it is time."""
+        """Commits the offsets that have changed, if it is time."""
         if now < self.due:
             return
         if now - self._all_told_at >= REPEATED_AFTER_S:

@@ -1,8 +1,8 @@
-"""Names of source brokers to addresses, without the loop waiting for a name server.
+"""Resolves the names of source brokers without letting the loop wait for a name server.
 
-A name server that does not answer blocks whoever asks for many seconds; on the broker's loop that
-would be all its clients. So names are looked up on threads, at most one for each name at a time;
-what was found is used once, for the dial that wanted it. Addresses in numbers need no looking up.
+A name server that does not answer blocks its caller for many seconds; on the broker's loop it would
+block all clients. So threads look up the names, at most one for each name at a time. A result is
+used once, for the connection that asked for it. Numeric addresses need no look-up.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Resolver:
         return known
 
     def close(self) -> None:
-        """What is still being looked up has nobody to go to."""
+        """Drops the results of look-ups that still run."""
         self._closed = True
 
     def _work(self, host: str, port: int) -> None:
@@ -55,7 +55,7 @@ class Resolver:
         except OSError as error:
             outcome = error
         except UnicodeError:
-            outcome = OSError(f"{host!r} is no name of a host")
+            outcome = OSError(f"{host!r} is not a host name")
         if not self._closed:
             self._post(lambda: self._done((host, port), outcome))
 

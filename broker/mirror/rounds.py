@@ -1,9 +1,9 @@
-"""What a look at a source's topics means for ours. Pure.
+"""Decides what a source's topics mean for ours. Pure.
 
-A topic that is wanted and not here yet is created, once its configs have said that it is no mirror
-itself; one that got more partitions is extended; one that is the same is followed. A topic or a
-cluster made again under the same name is another one (its id says so): what we have is not mixed
-with it. Whatever is not mirrored although it matches is named, with the reason.
+A wanted topic that is not here yet is created, once its configs have shown that it is no mirror
+itself; a topic with more partitions than here is extended; the same topic is followed. A topic or
+cluster that was recreated under its name is another one (by its id), and is not mixed with what we
+have. A topic that matches and is not mirrored is named with the reason.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ SOURCE_TOPIC: Final = f"{PREFIX}topic"
 SOURCE_TOPIC_ID: Final = f"{PREFIX}topic.id"
 
 TopicKey = tuple[str, str]
-"""Name and id of a topic in the source; the id is empty where it is not told."""
+"""Name and id of a topic in the source; the id is empty if the source does not tell it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mirroring:
-    """What is mirrored into where: names of both clusters, and patterns of topics."""
+    """What is mirrored, and where to: the names of both clusters, and patterns of topics."""
 
     cluster: str
     here: str
@@ -38,7 +38,7 @@ class Mirroring:
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """A mirror topic to be made."""
+    """A mirror topic to create."""
 
     name: str
     partitions: int
@@ -49,8 +49,8 @@ class Creation:
 class Plan:
     """What to do now.
 
-    follow: mirror topics, each with how many of its partitions the source has. stopped and
-    left_out: by the name here and the name there, the reason; the first needs an operator.
+    follow: mirror topics, each with the number of its partitions in the source. stopped: reasons by
+    the topic's name here; these need an operator. left_out: reasons by the topic's name.
     """
 
     create: list[Creation] = field(default_factory=list)
@@ -68,8 +68,10 @@ def plan(
     are_mirrors: Mapping[TopicKey, bool],
     busy: Collection[str],
 ) -> Plan:
-    """local: all topics here, by name. are_mirrors: topics of the source whose configs are known,
-    and whether they are mirrors themselves. busy: names here that are being made or changed.
+    """Plans a round.
+
+    local: all topics here, by name. are_mirrors: topics of the source whose configs are known, and
+    whether they are mirrors themselves. busy: names here that are being created or changed.
     """
     made = Plan()
     usable = {name: topic for name, topic in source.topics.items() if not topic.error}
@@ -87,7 +89,7 @@ def plan(
 
 
 def topic_key(topic: Topic) -> TopicKey:
-    """What tells a topic from others of its name."""
+    """Name and id, which tell a topic from others of its name."""
     return topic.name, _id(topic)
 
 
@@ -149,7 +151,7 @@ def _go_on(
 def _keep(
     made: Plan, cluster: str, source: Cluster, local: Collection[LocalTopic], wanted: set[str]
 ) -> None:
-    """Names the mirrors that stay as they are because there is nothing to follow."""
+    """Names the mirrors that stay as they are because they have nothing to follow."""
     for here in local:
         name = here.configs.get(SOURCE_TOPIC, "")
         proper = selection.mirror_name(cluster, name)
@@ -167,7 +169,7 @@ def _keep(
 
 
 def _differ(known: str | None, told: str | None) -> bool:
-    """Only where both are known: a source may be too old to tell."""
+    """Whether they differ, if both are known: a source may be too old to tell."""
     return bool(known) and bool(told) and known != told
 
 

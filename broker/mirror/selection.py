@@ -1,8 +1,8 @@
-"""Which topics of a source cluster are mirrored, and what they are called here.
+"""Decides which topics of a source cluster are mirrored, and under which names.
 
-The audit topic is mirrored always; other topics whose name begins with `_` never, whatever the
-patterns say. What is itself a mirror in the source is left out, and so is what came from here:
-mirrors never feed each other in a circle.
+The audit topic is always mirrored; other topics whose name begins with `_` never are, whatever the
+patterns say. Topics that are themselves mirrors in the source are left out, and so are those that
+came from here: mirrors never feed each other in a circle.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ TOPIC_CHARACTERS_MAX = 249
 
 
 def mirror_name(cluster: str, topic: str) -> str:
-    """What a topic of that cluster is called in a mirror."""
+    """The name of a cluster's topic in a mirror."""
     return f"{cluster}.{topic}"
 
 
 def wanted(names: Iterable[str], patterns: Sequence[re.Pattern[str]], here: str) -> list[str]:
-    """The topics to be mirrored among `names`, but for those whose configs say otherwise.
+    """The topics among `names` to mirror, unless their configs exclude them.
 
     here: the name of our own cluster, whose mirrors in the source are not copied back.
     """
@@ -43,7 +43,7 @@ def is_mirror(configs: Mapping[str, str]) -> bool:
 
 
 def name_refusal(cluster: str, topic: str) -> str | None:
-    """Why a topic cannot be mirrored under its name; None if it can."""
+    """Why a topic's name does not allow to mirror it; None if it does."""
     name = mirror_name(cluster, topic)
     if len(name) > TOPIC_CHARACTERS_MAX:
         return f"its name here would be longer than {TOPIC_CHARACTERS_MAX}: {len(name)} characters"

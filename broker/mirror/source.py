@@ -1,10 +1,10 @@
-"""One source cluster, followed from inside of the broker's loop.
+"""Follows one source cluster, inside the broker's loop.
 
-Rounds: every `mirror.metadata.interval.ms` the source's topics are asked for (`topics`), and the
-partitions of their mirrors that this broker leads get a follower. Between rounds they fetch.
+Rounds: every `mirror.metadata.interval.ms` it asks for the source's topics (`topics`), and gives a
+follower to each mirror partition that this broker leads. Between rounds these fetch.
 
-A turn costs nothing unless something has come or is due: a broker that mirrors thousands of
-partitions serves its own clients all the same.
+A turn costs nothing unless something has come or is due, so a broker that mirrors thousands of
+partitions can serve its own clients as well.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from skidway.kafka.types import TopicPartition
 _log = log.get(__name__)
 
 
-# 39 methods: a connection to one cluster, an answer each, over one set of partitions.
+# 39 methods: one for each kind of answer of the cluster, over one set of partitions.
 class MirrorSource:
     """Owned by the loop; `turn` and `written` are called around the writes of each of its turns."""
 
@@ -57,7 +57,7 @@ class MirrorSource:
         self.records = 0
         self.bytes = 0
         self.broken = ""
-        """Why nothing of it is followed any more, after a mistake of ours."""
+        """Why it follows nothing any more, after a bug of ours."""
         self._client = client
         self._local = local
         self._clock = clock
@@ -71,7 +71,7 @@ class MirrorSource:
     # called by the loop
 
     def begin_round(self) -> None:
-        """Looks at the source's topics again."""
+        """Asks for the source's topics again."""
         self.topics.begin_round()
 
     def ready(self, fd: int, readable: bool, writable: bool) -> None:
@@ -88,7 +88,7 @@ class MirrorSource:
         return self._deadline is not None and self._clock.monotonic() >= self._deadline
 
     def turn(self) -> None:
-        """Takes what has come, and carries out what it means."""
+        """Takes what has come, decides on it, and carries out the decisions."""
         self._moved.clear()
         self._try_again()
         self.progress.turn(self._clock.monotonic())
@@ -108,7 +108,7 @@ class MirrorSource:
         return bool(self._appended)
 
     def written(self) -> None:
-        """After the writes of a turn: what was appended is in the files, or was taken back."""
+        """Called after the writes of a turn: appends are in the files, or were taken back."""
         appended, self._appended = self._appended, {}
         for each in appended:
             refusal, each.refusal = each.refusal, ""
@@ -124,7 +124,7 @@ class MirrorSource:
                     each.went_on(by_append=True)
 
     def next_deadline(self) -> float | None:
-        """When the next turn is due though nothing has come (monotonic seconds)."""
+        """When the next turn is due even if nothing comes (monotonic seconds)."""
         if self.broken:
             return None
         times = [each.retry_at for each in self._waiting.values()]
@@ -135,36 +135,36 @@ class MirrorSource:
         return self._deadline
 
     def give_up(self, reason: str) -> None:
-        """Follows nothing any more; what was appended stays."""
+        """Stops following; what was appended stays."""
         self.broken = reason
         self._appended = {}
         self._waiting = {}
         self._client.close()
 
     def close(self) -> None:
-        """Ends the connections."""
+        """Closes the connections."""
         self._client.close()
 
     def lag(self, each: MirrorPartition) -> int | None:
-        """Records of a partition that the source has and we have not; None where not known."""
+        """Records of a partition that the source has and we do not; None if not known."""
         watermark = self._watermark(each)
         return None if watermark == UNKNOWN else max(watermark - each.follower.log_end, 0)
 
     def kept_back_by(self, each: MirrorPartition) -> str:
-        """Why a partition that is to be followed does not go on; empty while it does."""
+        """Why a followed partition does not go on; empty while it does."""
         if each.is_stopped or each.is_paused or self._has_all(each):
             return ""
         if not each.trouble and self._client.cluster.leader(each.tp) is None:
-            return "the source has not said who leads it"
+            return "the source has not said which broker leads it"
         return each.trouble
 
     @property
     def last_failure(self) -> str:
-        """Why a connection ended or did not come about, or a round was refused; for people."""
+        """Why a connection failed or a round was refused; for people."""
         return self.topics.failure or self._client.last_failure
 
     def _offsets(self) -> dict[TopicPartition, int]:
-        """How far what is followed is on disk here."""
+        """Up to which offset each followed partition is on disk here."""
         return {
             tp: each.replica.offset
             for tp, each in self.partitions.items()
@@ -179,7 +179,7 @@ class MirrorSource:
         self._tickets[self._client.ask(call, address)] = then
 
     def _follow(self, plan: Plan) -> None:
-        """Gives every partition that is to be followed, and led here, its follower."""
+        """Gives a follower to every partition that the plan names and this broker leads."""
         wanted: set[TopicPartition] = set()
         for topic, count in plan.follow:
             for number in topic.partitions:
@@ -215,18 +215,18 @@ class MirrorSource:
             return
         self.partitions[tp] = each
         if each.follower.log_end > 0 and each.follower.position() == each.follower.log_end:
-            self._unverifiable(each, "nothing of ours is left to compare")
+            self._unverifiable(each, "our log has no batch left to compare")
         self._seek(each)
 
     def _look_at_end(self, each: MirrorPartition) -> None:
-        """What an answer without batches says, which nobody is told of by itself."""
+        """Looks at the high watermark: answers without batches are not reported by themselves."""
         watermark = self._client.high_watermarks.get(each.tp)
         if watermark is not None and not each.is_stopped:
             gap = each.follower.nothing_there(watermark)
             if gap is not None:
                 self._carry_out(each, gap)
 
-    # what has come
+    # answers of the source
 
     def _take(self, fetched: Fetched) -> None:
         each = self.partitions.get(fetched.tp)
@@ -257,7 +257,7 @@ class MirrorSource:
                 return
             at += action.count
         if damage and fetched.tp not in self._moved:
-            # Perhaps damaged on the way, perhaps there: never appended, and asked for again.
+            # Damaged on the way or at the source: never appended, but fetched again.
             self._later(each, damage, must_append=True)
         elif before is Phase.CHECKING and each.follower.phase is Phase.FOLLOWING:
             each.went_on(by_append=False)
@@ -286,7 +286,7 @@ class MirrorSource:
             self._recheck(each)
 
     def _halted(self, tp: TopicPartition, error: SkidwayError) -> None:
-        """The client stands still there until it is told to go on."""
+        """The client has stopped fetching a partition, and waits for the next seek."""
         each = self.partitions.get(tp)
         if each is None or tp in self._moved or each.is_stopped:
             return
@@ -312,7 +312,7 @@ class MirrorSource:
         leader = self._client.cluster.leader(each.tp)
         ask_bounds(self._ask, each.tp, leader, is_stale=is_stale, told=told)
 
-    # what follows
+    # carrying out decisions
 
     def _carry_out(self, each: MirrorPartition, action: object) -> None:
         if isinstance(action, NameGap):
@@ -336,7 +336,7 @@ class MirrorSource:
         )
 
     def _name_gap(self, each: MirrorPartition, action: NameGap) -> None:
-        """Writes a gap down before anything behind it is copied."""
+        """Stores a gap durably before anything behind it is copied."""
         self._remove(each)
         attempt, partition = each.attempt, each.replica.partition
         gap = Gap(partition.partition, action.first, action.end, action.reason)
@@ -370,19 +370,19 @@ class MirrorSource:
         return self._client.high_watermarks.get(each.tp, each.watermark)
 
     def _is_current(self, each: MirrorPartition) -> bool:
-        """Whether it is still followed, and its log still the one that is served."""
+        """Whether it is still followed and its log is still the one being served."""
         return (
             self.partitions.get(each.tp) is each
             and self._local.replica(each.replica.partition) is each.replica
         )
 
     def _has_all(self, each: MirrorPartition) -> bool:
-        """Whether the source has answered since the last seek that there is nothing more."""
+        """Whether the source has told since the last seek that there is nothing more."""
         end = each.follower.log_end
         return each.follower.position() == end == self._client.high_watermarks.get(each.tp)
 
     def _seek(self, each: MirrorPartition) -> None:
-        self._remove(each)  # the watermark that it knew, too: the next one is an answer to this
+        self._remove(each)  # forgets the watermark, too: the next one is an answer to this seek
         self._client.seek(each.tp, each.follower.position())
 
     def _remove(self, each: MirrorPartition) -> None:
@@ -391,7 +391,7 @@ class MirrorSource:
         self._client.remove(each.tp)
 
     def _leave(self, each: MirrorPartition) -> None:
-        """Whatever is on its way for where it stood counts no more."""
+        """Makes answers that are on their way for the old position void."""
         each.attempt += 1
         each.retry_at = None
         self._moved.add(each.tp)
@@ -416,7 +416,7 @@ class MirrorSource:
             self._later(each, why, must_append=True)
 
     def _later(self, each: MirrorPartition, why: str, *, must_append: bool = False) -> None:
-        """Goes on, from a check, after a while."""
+        """Begins again with a check, after a wait."""
         each.follower.interrupted()
         self._wait(each, why, must_append=must_append)
 
@@ -435,7 +435,7 @@ class MirrorSource:
 
 
 def _whole(batches: Sequence[memoryview]) -> tuple[list[BatchHeader], str]:
-    """The headers of the batches up to the first that is damaged, and what is wrong with it."""
+    """The headers of the batches up to the first damaged one, and what is wrong with that."""
     headers: list[BatchHeader] = []
     try:
         for batch in batches:
@@ -443,5 +443,5 @@ def _whole(batches: Sequence[memoryview]) -> tuple[list[BatchHeader], str]:
             check(batch, 0, header)
             headers.append(header)
     except CorruptBatch as error:
-        return headers, f"a batch came damaged: {error}"
+        return headers, f"a batch arrived damaged: {error}"
     return headers, ""

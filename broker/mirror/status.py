@@ -1,6 +1,6 @@
-"""What mirroring looks like from outside: /health, `skidway mirror status`, metrics.
+"""The status of mirroring, for /health, `skidway mirror status` and metrics.
 
-Made on the thread of whoever asks: only reads, and copies before it walks.
+Made on the caller's thread: it only reads, and copies a collection before it walks through it.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from skidway.broker.mirror.source import MirrorSource
 from skidway.kafka import gaps
 
 REASONS_MAX = 1000
-"""Reasons listed in each group; the counts beside them are of all."""
+"""Entries listed of each kind; the counts beside them include all."""
 
 
 def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, Any]:
-    """One source. lag: records, of the partitions where it is known; offsets are the source's.
+    """The status of one source. lag: in records, of the partitions where it is known.
 
     stopped: topics and partitions, or the whole source, that wait for an operator. waiting:
-    partitions that are tried again. left_out: topics that are not mirrored, or not any more. gaps:
-    offsets that the source no longer had. group: whose offsets at the source say how far we are.
+    partitions that will be tried again. left_out: topics that are not mirrored (any more). gaps:
+    offsets that the source no longer had. group: the group whose offsets in the source are our
+    progress. All offsets are the source's.
     """
     each = list(source.partitions.values())
     cluster = source.topics.mirroring.cluster

@@ -19,11 +19,11 @@ from skidway.kafka.gaps import Gap
 from skidway.kafka.types import TopicPartition
 
 Done = Callable[[SkidwayError | None], None]
-"""How something went that took a while; None = well."""
+"""Called with the outcome of something that takes a while; None = success."""
 
 
 class Ask(Protocol):
-    """Asks the source; without an address, any of its brokers."""
+    """Sends a request to the broker at an address; without one, to any broker of the source."""
 
     def __call__(
         self, call: Call, then: Callable[[Answer], None], address: Address | None = None
@@ -31,7 +31,7 @@ class Ask(Protocol):
 
 
 class SourceClient(Protocol):
-    """What a source needs of `skidway.kafka.client.following.LoopClient`, in its words."""
+    """What a source needs of `skidway.kafka.client.following.LoopClient`, with its names."""
 
     @property
     def cluster(self) -> Cluster: ...
@@ -57,14 +57,14 @@ class SourceClient(Protocol):
 
 
 class Local(Protocol):
-    """What a source may do to this broker; everything on the loop's thread."""
+    """What a source may do with this broker; everything on the loop's thread."""
 
     def topics(self) -> Mapping[str, Topic]:
         """All topics of this cluster, by name."""
         ...
 
     def busy(self) -> set[str]:
-        """Names of topics that are being made or deleted."""
+        """Names of topics that are being created or deleted."""
         ...
 
     def replica(self, partition: TopicPartition) -> Replica | None:
@@ -72,7 +72,7 @@ class Local(Protocol):
         ...
 
     def create(self, creation: Creation, done: Done) -> None:
-        """Makes a topic."""
+        """Creates a topic."""
         ...
 
     def extend(self, topic: Topic, partitions: int, done: Done) -> None:
@@ -80,17 +80,17 @@ class Local(Protocol):
         ...
 
     def name_gap(self, topic: Topic, gap: Gap, done: Done) -> None:
-        """Writes a gap down, durably, beside those that are written already."""
+        """Adds a gap, durably, to those that are stored already."""
         ...
 
     def appended(self, replica: Replica, header: BatchHeader) -> None:
-        """A batch was appended and is to be written at the end of the turn."""
+        """Notes an appended batch, which is written at the end of the turn."""
         ...
 
     def refused(self, replica: Replica) -> None:
-        """A log refused an append: the end of the turn says why."""
+        """Notes that a log refused an append; the write at the end of the turn will report why."""
         ...
 
     def unreadable(self, replica: Replica, error: StorageFailed | DamagedLog) -> None:
-        """A log cannot be read."""
+        """Reports a log that cannot be read."""
         ...

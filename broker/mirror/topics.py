@@ -1,7 +1,8 @@
-"""The topics of one source: asked for in rounds; made, extended and named here.
+"""The topics of one source: asks for them in rounds, and creates and extends their mirrors.
 
-What a round means is decided in `rounds`; this carries it out, but for the partitions: those are
-the source's. One question is under way at a time, and no more than some topics are changed at once.
+`rounds` decides what to do; this module carries it out, except for the partitions, which are up to
+`source`. One request is under way at a time, and only a limited number of topics is changed at
+once.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from skidway.kafka.protocol.describe_configs import (
 from skidway.kafka.source import CLUSTER_NAME
 
 TOPICS_A_QUESTION: Final = 100
-"""Topics whose configs are asked for at once."""
+"""Topics whose configs are asked for in one request."""
 CHANGES_MAX: Final = 100
-"""Topics that are created or extended at a time: clients of this broker want ZooKeeper too."""
+"""Topics that are created or extended at a time: this broker's clients need ZooKeeper too."""
 
 
 _log = log.get(__name__)
@@ -40,14 +41,14 @@ class SourceTopics:
     """Owned by its source.
 
     is_reachable: whether the source answered the last round; None before the first. failure: why it
-    did not. misnamed: why nothing of it is followed, if its name is not what we call it.
-    not_done: topics that could not be made or looked into, and why.
+    did not. misnamed: why nothing is followed, if the source's own name is not the configured one.
+    not_done: topics that could not be created or examined, and why.
     """
 
     def __init__(
         self, mirroring: Mirroring, local: Local, ask: Ask, follow: Callable[[Plan], None]
     ) -> None:
-        """follow: what else is to be done with each plan."""
+        """follow: called with each plan, for its partitions."""
         self.mirroring = mirroring
         self.plan = Plan()
         self.not_done: dict[str, str] = {}
@@ -58,13 +59,13 @@ class SourceTopics:
         self._ask = ask
         self._follow = follow
         self._is_asking = False
-        self._named: str | None = None  # id of the cluster whose name was compared with ours for it
+        self._named: str | None = None  # id of the cluster whose name is known to be right
         self._are_mirrors: dict[TopicKey, bool] = {}
         self._undescribed: set[TopicKey] = set()  # in this round
         self._changing: set[str] = set()
 
     def begin_round(self) -> None:
-        """Asks for the source's topics, unless the answer to that is still to come."""
+        """Asks for the source's topics, unless an answer is still due."""
         if not self._is_asking:
             self._is_asking = True
             self._ask(metadata_call(None), self._told)
@@ -78,10 +79,10 @@ class SourceTopics:
             self._compare_name(cluster_of(answer.response))
 
     def _compare_name(self, cluster: Cluster) -> None:
-        """Acts, once it is sure that agents there call the cluster as we do.
+        """Acts, once it is sure that the source's brokers call the cluster by the name we use.
 
-        Announcements and counts bear the name that its brokers tell; under another one nobody would
-        find them. Apache Kafka tells none, and a broker that refuses to tell is believed.
+        Announcements and counts carry the brokers' name for it; under another name nobody would
+        find them. Apache Kafka tells none; if a broker tells none, our name counts as right.
         """
         if self._named == cluster.cluster_id or not cluster.brokers:
             self._act(cluster)
@@ -128,7 +129,7 @@ class SourceTopics:
         self._follow(plan)
 
     def _say(self, plan: Plan) -> None:
-        """Says once what stops or is left out."""
+        """Logs once what is stopped or left out."""
         for name, reason in plan.stopped.items():
             if self.plan.stopped.get(name) != reason:
                 _log.error("mirror_topic_stopped", topic=name, reason=reason)
@@ -137,7 +138,7 @@ class SourceTopics:
                 _log.warning("topic_not_mirrored", topic=name, reason=reason)
 
     def _change(self, name: str, work: Callable[[Done], None]) -> None:
-        """Creates or extends a topic; whoever fails is tried again with the next round."""
+        """Creates or extends a topic; a failed one is tried again with the next round."""
         if len(self._changing) >= CHANGES_MAX:
             return
         self._changing.add(name)

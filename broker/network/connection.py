@@ -1,8 +1,8 @@
 """One client's connection: requests in, answers out in the order of the requests.
 
-Each request that gets an answer has a `Slot` in the queue; an answer that must wait (a parked
-fetch, acks=all) keeps the later ones behind it, as the protocol demands. What is filled at the
-queue's front moves to the outbox: bytes and slices of files, sent with sendmsg and sendfile.
+Each request that gets an answer has a `Slot` in the queue. An answer that must wait (a parked
+fetch, acks=all) keeps the later ones behind it, as the protocol demands. Filled slots at the front
+of the queue move to the outbox: bytes and slices of files, sent with sendmsg and sendfile.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OUTBOX_BYTES_MAX = 1 << 20
 """Answers in memory (slices of files do not count) above which a connection is not read from."""
 
 SEND_BYTES_MAX = 16 << 20
-"""Bytes sent in one turn before other connections have theirs."""
+"""Bytes sent to one connection before it is the others' turn."""
 
 _JOIN_MAX = 64
 
@@ -69,14 +69,14 @@ class Connection:
         self.inbound = Inbound(request_bytes_max)
         self.closed = False
         self.has_more = False
-        """Whether requests were received and not handled: it was full, or its share was used."""
+        """Whether whole requests wait, because the connection was full or its share used up."""
         self.readable = False
-        """Whether the kernel has something of it that was not received yet."""
+        """Whether the kernel may have bytes of this connection that were not received yet."""
         self.sent_bytes = 0
         self.interest = 0
         self.last_active = 0.0
         self.memo: object = None
-        """What a handler remembers from one request of this connection to the next."""
+        """What a handler remembers between two requests of this connection."""
         self._slots: deque[Slot] = deque()
         self._unanswered = 0
         self._unanswered_max = requests_max
@@ -95,23 +95,23 @@ class Connection:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a request is being answered: such a connection is not idle."""
+        """Whether an answer is due or being sent: such a connection is not idle."""
         return bool(self._slots or self._outbox)
 
     def reserve(self) -> Slot:
-        """The place for the answer to the request that came now."""
+        """Reserves the place for the answer to the current request."""
         slot = Slot()
         self._slots.append(slot)
         self._unanswered += 1
         return slot
 
     def reserve_in(self, slot: Slot) -> None:
-        """One more request for a place: the one that came now, if that place is still the last."""
+        """Adds the current request to a place, which must still be the last one."""
         slot.requests += 1
         self._unanswered += 1
 
     def fill(self, slot: Slot, pieces: Sequence[Piece]) -> bool:
-        """Gives an answer; whether it, or one before it, may go out now. Ignored once closed."""
+        """Fills a place; returns whether answers may go out now. Ignored once closed."""
         if self.closed:
             return False
         slot.pieces = pieces
@@ -127,7 +127,7 @@ class Connection:
         return True
 
     def send(self) -> bool:
-        """Sends until all is gone (True) or the socket is full (False).
+        """Sends until everything is sent (True), or the socket or this turn is full (False).
 
         Raises OSError if the client is gone; StorageFailed, DamagedLog if a file cannot be read.
         """
@@ -160,7 +160,7 @@ class Connection:
         try:
             sent = os.sendfile(self.descriptor, file.fileno(), piece.position, piece.length)
         except OSError as error:
-            if error.errno in DEVICE_ERRORS:  # the file's: no socket ends so
+            if error.errno in DEVICE_ERRORS:  # an error of the file: no socket gives these
                 raise StorageFailed("read", file.path, error) from error
             raise
         if sent == piece.length:
@@ -168,7 +168,7 @@ class Connection:
         elif sent:
             self._outbox[0] = piece.behind(sent)
         else:
-            raise DamagedLog(file.path, piece.position, "the file ends here, and did not before")
+            raise DamagedLog(file.path, piece.position, "the file ends here, but was longer before")
         return sent
 
     def _send_bytes(self) -> int:

@@ -1,13 +1,13 @@
-"""Bytes of a connection into frames.
+"""Splits the bytes of a connection into frames.
 
     frame    int32 length, then that many bytes
 
 `Arena` is the memory that all connections receive into within one loop turn; frames in it are views
-and **valid until the turn ends**. What is left behind the last whole frame is copied out at the
-turn's end and, the next time, put in front of what is received: so a stream of small frames is
-handled in large pieces, wherever the kernel cuts it. A frame of which that is not enough is put
-together in memory of its own, into which the rest is received directly: each byte is copied out and
-back at most once.
+and **valid until the turn ends**. The bytes behind the last whole frame are copied out at the end
+of the turn and put in front of the next receive. In this way a stream of small frames is handled in
+large pieces, wherever the kernel cuts it. A frame that is not whole even then is assembled in
+memory of its own, into which the rest is received directly: each byte is copied out and back at
+most once.
 
 A length that is negative or above the limit is refused before anything is allocated, and memory
 grows with what has arrived, not with what was announced.
@@ -22,17 +22,17 @@ from typing import Final
 from skidway.kafka.errors import FrameTooLarge
 
 ARENA_BYTES: Final = 1 << 20
-"""Received in one turn before its answers go out: with the smallest requests some 30 ms of work."""
+"""Bytes received in one turn before its answers go out: at the smallest requests, 30 ms of work."""
 RECEIVE_BYTES_MAX: Final = 1 << 18
-"""Received at a time from a connection that is alone; with many that flood each has less, as what
-is received waits in memory until it is the connection's turn."""
+"""Bytes received at a time from a connection that is alone. With many ready connections each gets
+less, because received bytes wait in memory until it is the connection's turn."""
 RECEIVE_BYTES_MIN: Final = 1 << 15
 LENGTH_BYTES: Final = 4
 EAGER_BYTES: Final = 1 << 13
-"""Memory taken for a frame on the word of its length alone."""
+"""Memory allocated for a frame before any of its bytes have come."""
 GROWTH: Final = 4
-"""So many times what has come of a frame is taken for it: one of 1 MiB, of which the first receive
-brought RECEIVE_BYTES_MAX, is not copied again."""
+"""Memory allocated for a frame, as a multiple of what has come of it: a frame of 1 MiB whose first
+receive brought RECEIVE_BYTES_MAX is not copied again."""
 
 _LENGTH = Struct(">i")
 
@@ -53,7 +53,7 @@ class Arena:
         return len(self._buffer) - self._at < RECEIVE_BYTES_MIN
 
     def space(self, size: int = RECEIVE_BYTES_MAX) -> memoryview:
-        """Where to receive next, so many bytes at most."""
+        """Where to receive next, at most `size` bytes."""
         return self._view[self._at : self._at + size]
 
     def take(self, size: int) -> None:
@@ -85,7 +85,7 @@ class Inbound:
 
     @property
     def has_frame(self) -> bool:
-        """Whether `next_frame` has something to give, or to refuse."""
+        """Whether `next_frame` would return or refuse a frame."""
         start = self._at + LENGTH_BYTES
         if start > self._end:
             return False
@@ -93,8 +93,8 @@ class Inbound:
         return start + length <= self._end or length > self._limit_bytes
 
     def receive(self, sock: socket.socket, arena: Arena, size: int = RECEIVE_BYTES_MAX) -> int:
-        """Receives once, when no whole frame is left; the bytes received, 0 at the end of the
-        stream. `size` bounds what is received behind what is there, in bytes. Raises OSError."""
+        """Receives once, when no whole frame is left; returns the bytes received, 0 at the end of
+        the stream. `size` bounds the space in the arena, in bytes. Raises OSError."""
         self.keep()
         own = self._own
         if own is None:
@@ -139,10 +139,10 @@ class Inbound:
         return view[start:end]
 
     def keep(self) -> None:
-        """Ends the turn: what was not handled moves out of the arena. Raises FrameTooLarge.
+        """Ends the turn: moves what was not handled out of the arena. Raises FrameTooLarge.
 
-        Whole frames that have moved stay where they are: each byte moves once, however many turns
-        it takes to handle them.
+        Whole frames that have moved once stay where they are, however many turns it takes to handle
+        them: each byte moves once.
         """
         rest = self._end - self._at
         if self._own is not None and (self._at == 0 or self.has_frame):
@@ -152,7 +152,7 @@ class Inbound:
             self._view = memoryview(b"")
         else:
             held = self._view[self._at : self._end]
-            # Nothing was whole: what comes next may be little too, and would be copied again.
+            # If no frame was whole, the next receive may be small too, and would be copied again.
             self._carried = self._at > 0
             self._own = bytearray(self._capacity(held))
             self._own[:rest] = held
@@ -166,7 +166,7 @@ class Inbound:
         self._own, self._view = grown, memoryview(grown)
 
     def _capacity(self, held: memoryview) -> int:
-        """Enough for the first frame of `held`, but no more than a few times what has come."""
+        """Enough bytes for the first frame of `held`, but at most a few times what has come."""
         if len(held) < LENGTH_BYTES:
             return LENGTH_BYTES
         needed: int = LENGTH_BYTES + _LENGTH.unpack_from(held)[0]

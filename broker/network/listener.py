@@ -1,4 +1,4 @@
-"""A listening socket, which survives more connections than there are descriptors."""
+"""A listening socket that survives more connections than there are descriptors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from skidway import ports
 
 BACKLOG = 1024
 ACCEPTS_MAX = 64
-"""Connections accepted in one turn before others have theirs."""
+"""Connections accepted in one turn, before other work is done."""
 
 _OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 _PASSING = (
@@ -34,10 +34,10 @@ _PASSING = (
 
 
 class Listener:
-    """Bound at once, so that an occupied port is known early; `listen` lets clients in."""
+    """Binds at once, so that an occupied port is known early; `listen` lets clients in."""
 
     def __init__(self, host: str, port: int, *, send_buffer: int, receive_buffer: int) -> None:
-        """Raises SkidwayError if the address cannot be had. A buffer of -1 is the kernel's."""
+        """Raises SkidwayError if it cannot bind the address. A buffer of -1 is the kernel's."""
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.socket = socket.socket(family, socket.SOCK_STREAM)
         self._send_buffer = send_buffer
@@ -62,7 +62,7 @@ class Listener:
             raise ports.cannot_listen(self.host, self.port, "listeners", error) from error
 
     def accept(self) -> Iterator[tuple[socket.socket, str]]:
-        """The connections that wait, ready for use, with their peer's address."""
+        """Accepts the waiting connections; yields each socket with its peer's address."""
         for _ in range(ACCEPTS_MAX):
             try:
                 sock, address = self.socket.accept()
@@ -78,7 +78,7 @@ class Listener:
             try:
                 self._prepare(sock)
             except OSError:
-                sock.close()  # gone already
+                sock.close()  # the client is gone already
                 continue
             yield sock, f"{address[0]}:{address[1]}"
 
@@ -96,7 +96,7 @@ class Listener:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer)
 
     def _turn_away(self) -> None:
-        """Uses the spare descriptor to close one that waits: left so it would wake us forever."""
+        """Accepts and closes one connection with the spare descriptor: else it wakes us forever."""
         self.refused_count += 1
         if self._spare >= 0:
             os.close(self._spare)

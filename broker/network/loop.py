@@ -1,13 +1,12 @@
-"""The loop: who is ready, what is due, and in which order a turn does its work.
+"""The loop: which connections are ready, what is due, and in which order a turn does its work.
 
-It knows sockets and time; what requests mean is the business of the `Service` that it is given, and
-who of those that are ready is served next, and for how long, that of `Shares`.
-Other threads reach it by `post` only.
+It knows sockets and time. A `Service` knows what requests mean; `Shares` decides which of the ready
+connections is served next, and for how long. Other threads reach the loop by `post` only.
 
-A mistake of ours costs as little as it can: one in a request its connection, one in a timer or in
-what was posted that call, logged with its traceback and counted. One at the end of a turn, where
-logs are written, ends the broker (`run` raises): what is in memory is no longer to be believed, and
-a start makes it again from the files.
+A bug of ours costs as little as possible: in a request, its connection; in a timer or a posted
+call, that call. Both are logged with a traceback and counted. A bug at the end of a turn, where
+logs are written, ends the broker (`run` raises): its memory can no longer be trusted, and a start
+makes it again from the files.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ from skidway.kafka.protocol.pieces import Piece
 
 EVENTS_MAX = 1024
 IDLE_CHECKS = 4
-"""Looks at all connections within one connections.max.idle.ms."""
+"""How often idle connections are looked for within one connections.max.idle.ms."""
 BYTES_PER_COST = 2048
-"""Bytes that are received, or sent, at the cost of a microsecond."""
+"""Bytes that are received, or sent, at a cost of one (about a microsecond)."""
 
 _READABLE = select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR | select.EPOLLRDHUP
 _log = log.get(__name__)
@@ -45,16 +44,16 @@ class Service(Protocol):
     """What the loop serves."""
 
     def handle(self, connection: Connection, frame: memoryview) -> int:
-        """Handles a request, whose frame is valid until the turn ends; what that cost, in
-        microseconds, its bytes apart. Raises ProtocolError."""
+        """Handles a request, whose frame is valid until the turn ends; returns its cost in
+        microseconds, without that of receiving its bytes. Raises ProtocolError."""
         ...
 
     def end_turn(self) -> None:
-        """Does what was put off to the end of the turn."""
+        """Does the work that was put off to the end of the turn."""
         ...
 
     def unreadable(self, error: StorageFailed | DamagedLog) -> None:
-        """A file of an answer cannot be read; the connection is closed already."""
+        """Told that a file of an answer cannot be read; the connection is closed already."""
         ...
 
 
@@ -80,11 +79,11 @@ class Traffic:
     failed_calls: int = 0
 
     def count_closed(self, reason: str) -> None:
-        """One connection closed, for a reason from a small set."""
+        """Counts a closed connection, by a reason from a small set."""
         self.closed[reason] = self.closed.get(reason, 0) + 1
 
 
-# 32 methods: what a turn does, in its order, and what handlers ask of it.
+# 32 methods: the steps of a turn, in order, and what handlers call.
 class Loop:
     """Runs on one thread; everything but `post` belongs to it."""
 
@@ -105,7 +104,7 @@ class Loop:
         self._to_send: dict[Connection, None] = {}
         self._posted: deque[Callable[[], None]] = deque()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        # The one lock: a thread that posts late must not write to a descriptor that is another's.
+        # The only lock: a thread that posts late must not write to a descriptor already reused.
         self._wake_lock = threading.Lock()
         self._stopped = False
         self.watch(self._wake, self._woken)
@@ -116,14 +115,14 @@ class Loop:
         self.call_every(self._limits.idle_ms_max / IDLE_CHECKS, self._check_idle)
 
     def watch(self, descriptor: int, readable: Callable[[], None]) -> None:
-        """Calls `readable` whenever the descriptor is."""
+        """Calls `readable` whenever the descriptor is readable."""
         self._watched[descriptor] = readable
         self._epoll.register(descriptor, select.EPOLLIN)
 
     def watch_both(
         self, descriptor: int, ready: Callable[[bool, bool], None], *, read: bool, write: bool
     ) -> None:
-        """Calls `ready(readable, writable)` for a descriptor; again to change what is watched."""
+        """Calls `ready(readable, writable)` for a descriptor; a second call changes the events."""
         mask = (select.EPOLLIN if read else 0) | (select.EPOLLOUT if write else 0)
         if descriptor in self._clients:
             self._epoll.modify(descriptor, mask)
@@ -132,7 +131,7 @@ class Loop:
         self._clients[descriptor] = ready
 
     def unwatch(self, descriptor: int) -> None:
-        """Ends what `watch_both` began; before the descriptor is closed."""
+        """Ends what `watch_both` began; call it before you close the descriptor."""
         if self._clients.pop(descriptor, None) is not None:
             self._epoll.unregister(descriptor)
 
@@ -143,14 +142,14 @@ class Loop:
         self._epoll.register(listener.socket.fileno(), select.EPOLLIN)
 
     def close_listeners(self) -> None:
-        """Accepts no more."""
+        """Accepts no more connections."""
         for descriptor, listener in self._listeners.items():
             self._epoll.unregister(descriptor)
             listener.close()
         self._listeners = {}
 
     def post(self, action: Callable[[], None]) -> None:
-        """Runs `action` in one of the next turns; from any thread. Nothing once it is closed."""
+        """Runs `action` in one of the next turns; from any thread. Does nothing once closed."""
         with self._wake_lock:
             if self._wake >= 0:
                 self._posted.append(action)
@@ -161,7 +160,7 @@ class Loop:
         self.timers.call_at(self.clock.monotonic() + delay_ms / 1000, action)
 
     def call_every(self, interval_ms: float, action: Callable[[], None]) -> None:
-        """Runs `action` again and again, first after one interval; also if it failed before."""
+        """Runs `action` at every interval, first after one interval; also after it has failed."""
 
         def again() -> None:
             self.call_later(interval_ms, again)
@@ -170,7 +169,7 @@ class Loop:
         self.call_later(interval_ms, again)
 
     def run(self) -> None:
-        """Turns until `stop`."""
+        """Runs turns until `stop`."""
         while not self._stopped:
             self.turn()
 
@@ -200,12 +199,12 @@ class Loop:
                 self._watched[descriptor]()
             elif descriptor in self._clients:
                 readable, writable = bool(mask & _READABLE), bool(mask & select.EPOLLOUT)
-                # An error is for whoever dials, too: that one looks at the socket when writable.
+                # Report an error as writable too: a client that connects looks at its socket then.
                 failed = bool(mask & (select.EPOLLHUP | select.EPOLLERR))
                 self._clients[descriptor](readable, writable or failed)
         self._run_posted()
         self.timers.run_due(self.now, self._call)
-        self._send_all()  # what a flush has completed does not wait for the others' requests
+        self._send_all()  # answers that a flush completed do not wait for others' requests
         self._serve()
         self._end_turn()
 
@@ -244,11 +243,11 @@ class Loop:
         elif mask & (select.EPOLLHUP | select.EPOLLERR):
             self.drop(connection, "disconnected")
         else:
-            # An answer behind one that waits has filled it: more requests must not wake us.
+            # Answers behind one that waits have filled it: its requests must not wake us now.
             self._listen_to(connection)
 
     def _serve(self) -> None:
-        """Serves who is ready, each as far as its share goes, until the turn's bound."""
+        """Serves the ready connections, each within its share, until the turn's bound."""
         shares = self._shares
         shares.begin_turn()
         while not self._arena.is_full and (connection := shares.next()) is not None:
@@ -256,12 +255,12 @@ class Loop:
                 self._serve_one(connection, shares.allowance)
             except ProtocolError as error:
                 self._refuse(connection, error)
-            except Exception as error:  # noqa: BLE001 - our mistake must not reach others
+            except Exception as error:  # noqa: BLE001 - a bug of ours must not reach others
                 _log.error("request_failed", exc=error, peer=connection.peer)
                 self.drop(connection, "failed")
 
     def _serve_one(self, connection: Connection, allowance: int) -> None:
-        """Handles what a connection has sent before, then what one receive brings."""
+        """Handles requests that a connection sent before, then those that one receive brings."""
         cost = self._handle(connection, allowance) if connection.has_more else 0
         may_receive = connection.readable and not connection.has_more and not connection.is_full
         if may_receive and not connection.closed:
@@ -279,7 +278,7 @@ class Loop:
         self._listen_to(connection)
 
     def _receive(self, connection: Connection) -> int:
-        """The bytes received; 0 if there were none, or it is closed now. Raises ProtocolError."""
+        """Receives once; returns the bytes, 0 if none came or it closed. Raises ProtocolError."""
         size = max(RECEIVE_BYTES_MAX // (len(self._shares) + 1), RECEIVE_BYTES_MIN)
         try:
             count = connection.inbound.receive(connection.socket, self._arena, size)
@@ -294,7 +293,7 @@ class Loop:
         return count
 
     def _handle(self, connection: Connection, allowance: int) -> int:
-        """Handles frames that are there, within an allowance and the connection's bounds; their
+        """Handles whole frames, within an allowance and the connection's bounds; returns their
         cost. Raises ProtocolError."""
         service, inbound = self._service, connection.inbound
         assert service is not None
@@ -316,7 +315,7 @@ class Loop:
         self.drop(connection, type(error).__name__)
 
     def _listen_to(self, connection: Connection) -> None:
-        """Asks the kernel for what this connection waits for."""
+        """Asks epoll for the events that this connection waits for."""
         wanted = 0 if connection.is_full else select.EPOLLIN
         if connection.has_output:
             wanted |= select.EPOLLOUT
@@ -346,7 +345,7 @@ class Loop:
             self.drop(connection, "disconnected")
             return
         except (StorageFailed, DamagedLog) as error:
-            # The head of the answer is out: all that is left to say is that there is no more.
+            # The head of the answer is sent already, so all that is left is to close.
             self.drop(connection, "unreadable")
             assert self._service is not None
             self._service.unreadable(error)
@@ -379,7 +378,7 @@ class Loop:
         """Closes connections on which nothing has moved for too long."""
         oldest = self.now - self._limits.idle_ms_max / 1000
         for connection in list(self.connections.values()):
-            # One that cannot send is idle too: its client does not read.
+            # A connection that cannot send is idle too: its client does not read.
             stuck = connection.is_busy and not connection.has_output
             if connection.last_active < oldest and not stuck:
                 self.drop(connection, "idle")
@@ -394,6 +393,6 @@ class Loop:
     def _call(self, action: Callable[[], None]) -> None:
         try:
             action()
-        except Exception as error:  # noqa: BLE001 - our mistake must not reach what is behind it
+        except Exception as error:  # noqa: BLE001 - a bug of ours must not stop the calls behind it
             self.traffic.failed_calls += 1
             _log.error("call_failed", exc=error)

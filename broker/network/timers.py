@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 Call = Callable[[Callable[[], None]], None]
 COMPACT_ABOVE = 1024
-"""Cancelled timers stay in the heap until they are due; above this, and half of all, they go."""
+"""Cancelled timers stay in the heap until due; more than this and than half of it are removed."""
 
 
 @dataclass(order=True, slots=True)
@@ -42,7 +42,7 @@ class Timers:
         return timer
 
     def cancel(self, timer: Timer) -> None:
-        """Takes a timer back; harmless when it is over."""
+        """Cancels a timer; harmless after it has run."""
         if timer.action is None:
             return
         timer.action = None
@@ -53,14 +53,14 @@ class Timers:
             self._cancelled = 0
 
     def seconds_left(self, now: float) -> float | None:
-        """How long until the next one; None if there is none, 0 if it is due."""
+        """Seconds until the next timer; None if there is none, 0 if it is due."""
         while self._heap and self._heap[0].action is None:
             heapq.heappop(self._heap)
             self._cancelled -= 1
         return max(self._heap[0].at - now, 0.0) if self._heap else None
 
     def run_due(self, now: float, call: Call = operator.call) -> None:
-        """Calls everything due, by `call`; what these set for now or before waits."""
+        """Runs every due action with `call`; timers that these set wait for the next time."""
         due = []
         while self._heap and self._heap[0].at <= now:
             due.append(heapq.heappop(self._heap))

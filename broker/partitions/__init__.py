@@ -4,6 +4,6 @@
     flush_policy   when a log is flushed: pure
     hosted         all of them: the writes and flushes of a loop turn, failures, offline directories
 
-A replica counts with its *flushed* offset. The high watermark is the least flushed offset of the
-in-sync replicas: with one replica our own, with followers the least of all. It never goes back.
+Only the *flushed* offset of a replica counts. The high watermark is the least flushed offset of the
+in-sync replicas, ours included; with one replica it is our own. It never goes back.
 """

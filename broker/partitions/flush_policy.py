@@ -1,8 +1,8 @@
-"""When a log is flushed. Pure.
+"""Decides when a log is flushed. Pure.
 
-At once when somebody waits for it, so that waiting costs one fsync and not a timer; otherwise after
-`flush.messages` records or `flush.ms`, so that what nobody waits for is written in large pieces. At
-most one flush of a partition runs at a time; what comes meanwhile is in the next.
+At once when a request waits for it, so that waiting costs one fsync and not a timer; otherwise
+after `flush.messages` records or `flush.ms`, so that what nobody waits for is flushed in large
+pieces. At most one flush of a partition runs at a time; appends meanwhile are in the next one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from skidway.broker.log.config import LogConfig
 
 @dataclass(frozen=True, slots=True)
 class Flushing:
-    """What the decision needs; times in ms."""
+    """The state that the decision needs; times in ms."""
 
     unflushed_messages: int
     running: bool

@@ -1,7 +1,8 @@
 """All partitions that this broker leads: appends of a turn, flushes, watermarks, failures.
 
-Within a turn `touch` remembers which logs got something; `write` puts it into the files. Flushes
-run on the disk worker; when one is done the high watermark moves and whoever waited is asked again.
+Within a turn `touch` remembers which logs have something to write; `write` writes it to the files.
+Flushes run on the disk worker; when one is done, the high watermark moves, and the operations that
+wait for it are checked again.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from skidway.kafka.types import TopicPartition
 SLOW_FLUSH_S = 1.0
 FLUSH_AGAIN_S = 0.1
 _NOT_OPENED = frozenset({errno.EMFILE, errno.ENFILE})
-"""Errors of opening a file; no fsync ends with them, so what is to be synced is still there."""
+"""Errors of opening a file, never of an fsync, so what should be synced is still there."""
 _log = log.get(__name__)
 
 
@@ -70,7 +71,7 @@ class HostedPartitions:
         self.replicas[replica.partition] = replica
 
     def drop(self, partition: TopicPartition) -> None:
-        """Serves a partition no longer; whoever waits for it is told."""
+        """Stops serving a partition; operations that wait for it are checked, and find out."""
         replica = self.replicas.pop(partition, None)
         if replica is not None:
             replica.served = False
@@ -84,7 +85,7 @@ class HostedPartitions:
         self._touched[replica] = None
 
     def write(self) -> None:
-        """Writes what the turn appended. What failed is taken back by its log, and reported."""
+        """Writes what the turn appended. If a write fails, its log takes the appends back."""
         touched, self._touched = self._touched, {}
         for replica in touched:
             try:
@@ -98,11 +99,11 @@ class HostedPartitions:
                 self.flush_if_due(replica)
 
     def flush_if_due(self, replica: Replica) -> None:
-        """Begins a flush if the policy says so, else makes sure that it is asked again in time."""
+        """Begins a flush if the policy says so, else sets a timer to ask again."""
         since = self._unflushed_since.get(replica)
         if since is None or replica.log.flush_running:
             return
-        # Rounded, or a timer that is due would find 49.9999 ms and wait again.
+        # Rounded, because a timer that is due would find 49.9999 ms and wait again.
         waited_ms = round((self._clock.monotonic() - since) * 1000, 3)
         state = Flushing(
             replica.log.unflushed_messages,
@@ -116,7 +117,7 @@ class HostedPartitions:
             self._set_timer(replica, since)
 
     def flush_all(self, idle: Callable[[], None]) -> None:
-        """Flushes every log, and calls `idle` once nothing is left; for the clean stop."""
+        """Flushes every log, then calls `idle`; for the clean stop."""
         self._idle.append(idle)
         for replica in list(self.replicas.values()):
             if replica.log.unflushed_messages and not replica.log.flush_running:
@@ -124,7 +125,7 @@ class HostedPartitions:
         self._tell_if_idle()
 
     def storage_failed(self, failure: StorageFailed) -> None:
-        """Takes a log directory offline, unless the failure is one that passes."""
+        """Takes a log directory offline, unless the failure is a passing one."""
         if failure.is_passing:
             _log.error("append_refused", reason=str(failure))
             if failure.is_disk_full:
@@ -151,7 +152,7 @@ class HostedPartitions:
         try:
             flush = replica.log.begin_flush()
         except StorageFailed as error:
-            # Not begun, nothing lost: no descriptor was left, most likely. Asked again in time.
+            # Not begun, nothing lost; most likely no descriptor was left. A timer asks again.
             self.storage_failed(error)
             self._unflushed_since[replica] = self._clock.monotonic()
             self._set_timer(replica, self._clock.monotonic())
@@ -180,7 +181,7 @@ class HostedPartitions:
                 again = self._clock.monotonic() + FLUSH_AGAIN_S
                 self._timers.call_at(again, lambda: self._submit(replica, flush))
             elif replica.served:
-                # Whatever the error: the pages may be gone, and a second fsync would not say so.
+                # Whatever the error: the pages may be gone, and a second fsync might succeed.
                 failure = StorageFailed("flush", replica.log.directory, outcome.error, final=True)
                 self.storage_failed(failure)
             return
@@ -196,7 +197,7 @@ class HostedPartitions:
         self._tell_if_idle()
 
     def _give_up(self, replica: Replica, error: Exception) -> None:
-        """Stops a partition after a mistake of ours: nobody knows what of it is on disk."""
+        """Stops a partition after a bug of ours: we do not know what of it is on disk."""
         self.flushes.unfinished += 1
         _log.error("flush_not_finished", exc=error, partition=str(replica.partition))
         if replica.served:
@@ -218,5 +219,5 @@ class HostedPartitions:
 
 
 def _can_be_repeated(error: OSError) -> bool:
-    """Whether what was to be synced is still there, on a disk that may well work again."""
+    """Whether the unsynced data is still there, on a disk that may well work again."""
     return error.errno in (PASSING if isinstance(error, NothingSynced) else _NOT_OPENED)

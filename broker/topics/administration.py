@@ -1,17 +1,17 @@
-"""Topics created, extended, altered and deleted; `hosting` has what this broker serves of them.
+"""Creates, extends, alters and deletes topics; `hosting` serves this broker's partitions of them.
 
-The order is what makes a crash harmless:
+A crash is harmless because of the order of the steps:
 
     create   the topic's node and settings (one transaction) -> directories -> partition states;
              a partition is served once its state says that we lead it
-    delete   a mark -> no longer served, directories renamed -> the nodes and the mark go
-    start    a marked topic is deleted to the end; an assigned partition without state gets its
-             directory; one *with* state whose directory is missing has lost data, and is stopped
-             by name rather than begun again at offset 0
+    delete   a mark -> no longer served, directories renamed -> the nodes and the mark removed
+    start    the deletion of a marked topic is completed; an assigned partition without state gets
+             its directory; one *with* state whose directory is missing has lost data, so it is
+             stopped, and named, rather than begun again at offset 0
 
-A topic may be deleted, and made again under its name, while its partitions are still being made:
-whatever comes late is matched by topic id. What we deleted ourselves never comes back by a picture
-of ZooKeeper that was begun before.
+A topic may be deleted and recreated under its name while its partitions are still being made:
+therefore late results are matched by topic id. A topic that we deleted never comes back through a
+catalog whose reading began before.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Topics(Hosting):
         self, name: str, assignment: Mapping[int, tuple[int, ...]], settings: Mapping[str, str],
         done: Done,
     ) -> uuid.UUID:  # fmt: skip
-        """Creates a topic, whose request was found good; its id. `done` once it can be used."""
+        """Creates a topic from a checked request; returns its id. `done` is called once usable."""
         topic_id = uuid.uuid4()
         self._creating.add(name)
 
@@ -96,7 +96,7 @@ class Topics(Hosting):
                 done(outcome)
                 return
             found = self.catalog.topics.get(topic.name)
-            # Its settings may have been altered meanwhile: those of then count no more.
+            # Its settings may have been altered meanwhile: the catalog has the current ones.
             now = topic if found is None or found.topic_id != topic.topic_id else found
             known = dict(now.partitions)
             for number, each in assignment.items():

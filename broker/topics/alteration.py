@@ -1,7 +1,7 @@
-"""Changes of a topic's settings. Pure: who stores them reads, changes and writes conditionally.
+"""Changes a topic's settings. Pure: the caller reads, changes and writes them conditionally.
 
-The settings that a mirror writes (`mirror.*`) say what its bytes are, so nobody changes them by
-hand, and they stay when all others are replaced.
+The settings that a mirror writes (`mirror.*`) say where its bytes come from, so nobody changes them
+by hand, and they stay when all others are replaced.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class ConfigRefused(SkidwayError):
 
 
 class ChangeRefused(SkidwayError):
-    """A change that contradicts itself."""
+    """A change that makes no sense in itself."""
 
 
 class Change(NamedTuple):
-    """What becomes of one setting."""
+    """The change of one setting."""
 
     name: str
     operation: int
@@ -33,12 +33,12 @@ class Change(NamedTuple):
 
 
 def replaced(known: Mapping[str, str], wanted: Sequence[tuple[str, str | None]]) -> dict[str, str]:
-    """The settings that are wanted, and a mirror's. Raises ConfigRefused, ChangeRefused."""
+    """The wanted settings, and those of a mirror. Raises ConfigRefused, ChangeRefused."""
     kept = {name: value for name, value in known.items() if name.startswith(MIRROR)}
     changes = [
         Change(name, ConfigOperation.SET, value)
         for name, value in wanted
-        if not _was_shown(kept, name, value)  # clients that send back all that they were shown
+        if not _was_shown(kept, name, value)  # clients may send back all that they were shown
     ]
     return altered(kept, changes, {})
 
@@ -48,7 +48,7 @@ def altered(
 ) -> dict[str, str]:
     """The settings after some changes; `inherited` has the values of those not set.
 
-    Raises ConfigRefused for values that a topic cannot have, ChangeRefused for what makes no sense.
+    Raises ConfigRefused for values that a topic cannot have, ChangeRefused for senseless changes.
     """
     names = [change.name for change in changes]
     if len(set(names)) != len(names):
@@ -58,7 +58,7 @@ def altered(
         if change.name not in TOPIC_CONFIGS:
             raise ConfigRefused(f"Unknown topic config name: {change.name}")
         if change.name.startswith(MIRROR):
-            raise ConfigRefused(f"{change.name} is written by the mirror, and by nobody else")
+            raise ConfigRefused(f"only the mirror may write {change.name}")
         _apply(found, change, inherited)
     wrong = refusal({name: found[name] for name in names if name in found})
     if wrong is not None:

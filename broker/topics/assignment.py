@@ -8,9 +8,9 @@ from collections.abc import Sequence
 def assign(
     count: int, brokers: Sequence[int], start: int, first: int = 0
 ) -> dict[int, tuple[int, ...]]:
-    """Partitions `first` to `first + count - 1`, one replica each, round the brokers from `start`.
+    """Partitions `first` to `first + count - 1`, one replica each, assigned in turn from `start`.
 
-    `brokers` ascending and not empty.
+    `brokers`: ascending, not empty.
     """
     return {
         number: (brokers[(start + number) % len(brokers)],)

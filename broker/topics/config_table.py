@@ -1,9 +1,9 @@
 """The settings that a topic can have, by Kafka's names: their types, checks and defaults.
 
-A setting that a topic does not have is the broker's (its `broker_keys`, the first that is set).
-Those that our broker stores and shows without acting on them are there because clients and tools
-expect them; a value that would change what is stored (compaction, recompression) is refused rather
-than ignored.
+A topic takes a setting that it does not have from the broker (the first of the `broker_keys` that
+is set). Some settings are stored and shown although the broker does not act on them, because
+clients and tools expect them. A value that would change what is stored (compaction, recompression)
+is refused rather than ignored.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from skidway.kafka import gaps
 from skidway.kafka.protocol.describe_configs import ConfigType
 
 MIRROR: Final = "mirror."
-"""Begins the names of the settings that mirrors write; nobody else changes them."""
+"""The prefix of settings that only mirrors write."""
 MIRROR_SOURCE: Final = "mirror.source."
 RETENTION_HOLD: Final = "retention.hold"
 CREATE_TIME: Final = "CreateTime"
@@ -57,7 +57,7 @@ def between(least: int, most: int) -> Check:
 
 
 def one_of(*choices: str) -> Check:
-    """Exactly these."""
+    """Exactly one of these values."""
 
     def check(text: str) -> str | None:
         return None if text in choices else f"must be {' or '.join(choices)}, not {text!r}"
@@ -66,7 +66,7 @@ def one_of(*choices: str) -> Check:
 
 
 def compression(text: str) -> str | None:
-    """Only that of the producers: nothing is compressed again."""
+    """Only `producer`: the broker compresses nothing again."""
     if text == "producer":
         return None
     return (
@@ -114,7 +114,7 @@ _TIERED = "For tiered storage, which this broker does not have."
 # fmt: off
 _TABLE: Final[tuple[tuple[str, ConfigType, Check, str | tuple[str, ...], str], ...]] = (
     ("cleanup.policy", _LIST, one_of("delete"), "delete",
-     "What becomes of old segments; they are deleted."),
+     "What happens to old segments: they are deleted."),
     ("compression.gzip.level", _INT, one_of("-1"), "-1", _RECOMPRESSED),
     ("compression.lz4.level", _INT, one_of("9"), "9", _RECOMPRESSED),
     ("compression.type", _STRING, compression, "producer",
@@ -142,20 +142,20 @@ _TABLE: Final[tuple[tuple[str, ConfigType, Check, str | tuple[str, ...], str], .
      ("log.message.timestamp.before.max.ms",), "How far behind the clock event times may be."),
     ("message.timestamp.type", _STRING, one_of(CREATE_TIME, LOG_APPEND_TIME),
      ("log.message.timestamp.type",),
-     "CreateTime: records keep the time of their producer; LogAppendTime: of appending."),
+     "CreateTime: records keep their producer's time; LogAppendTime: that of appending."),
     ("min.cleanable.dirty.ratio", ConfigType.DOUBLE, fraction, "0.5", _COMPACTED),
     ("min.compaction.lag.ms", _LONG, between(0, FOREVER_MS), "0", _COMPACTED),
     ("min.insync.replicas", _INT, between(1, _INT_MAX), ("min.insync.replicas",),
-     "In-sync replicas without which acks=all is refused."),
+     "In-sync replicas that acks=all needs."),
     ("preallocate", _BOOLEAN, one_of("false"), "false", "Segments grow as they are written."),
     ("remote.log.copy.disable", _BOOLEAN, one_of("false"), "false", _TIERED),
     ("remote.log.delete.on.disable", _BOOLEAN, one_of("false"), "false", _TIERED),
     ("remote.storage.enable", _BOOLEAN, one_of("false"), "false", _TIERED),
     ("retention.bytes", _LONG, between(UNLIMITED, FOREVER_MS), ("log.retention.bytes",),
-     "Size of a partition above which its oldest segments go; -1 = no limit."),
+     "Size of a partition above which its oldest segments expire; -1 = no limit."),
     ("retention.ms", _LONG, between(UNLIMITED, FOREVER_MS),
      ("log.retention.ms", "log.retention.hours"),
-     "Age by time of appending at which segments go; -1 = no limit."),
+     "Age by time of appending at which segments expire; -1 = no limit."),
     ("segment.bytes", _INT, between(1024, _INT_MAX), ("log.segment.bytes",), "Size of a segment."),
     ("segment.index.bytes", _INT, between(4096, _INT_MAX), ("log.index.size.max.bytes",),
      "Size of an index at which its segment is rolled."),
@@ -169,9 +169,9 @@ _TABLE: Final[tuple[tuple[str, ConfigType, Check, str | tuple[str, ...], str], .
      "Groups (mirror, loader) whose offsets hold segments back, up to two limits."),
     ("retention.hold.max.bytes", _LONG, between(UNLIMITED, FOREVER_MS),
      ("log.retention.hold.max.bytes",),
-     "Size of a partition above which nobody holds segments back; -1 = no limit."),
+     "Size of a partition above which retention.hold holds nothing; -1 = no limit."),
     ("retention.hold.max.ms", _LONG, between(UNLIMITED, FOREVER_MS), ("log.retention.hold.max.ms",),
-     "Age by time of appending above which nobody holds segments back; -1 = no limit."),
+     "Age by time of appending above which retention.hold holds nothing; -1 = no limit."),
     ("mirror.source.cluster", _STRING, any_text, "",
      "Name of the cluster that this topic mirrors."),
     ("mirror.source.cluster.id", _STRING, any_text, "",
@@ -179,7 +179,7 @@ _TABLE: Final[tuple[tuple[str, ConfigType, Check, str | tuple[str, ...], str], .
     ("mirror.source.topic", _STRING, any_text, "", "Name of the topic that this topic mirrors."),
     ("mirror.source.topic.id", _STRING, any_text, "", "Id of the topic that this topic mirrors."),
     (gaps.CONFIG, _LIST, gaps.refusal, "",
-     "Offsets that the mirror could not have, as partition:first-end:reason."),
+     "Offsets that the mirror could not get, as partition:first-end:reason."),
 )
 # fmt: on
 

@@ -1,4 +1,4 @@
-"""What a log makes of its topic's settings, and what is wrong with settings that somebody wants."""
+"""Turns a topic's settings into what its logs act on, and checks wanted settings."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from skidway.broker.topics.config_table import (
 from skidway.kafka import gaps
 
 VALUE_BYTES_MAX: Final = 32_000
-"""A longer value could be set (flexible versions) and never be described again, and all settings of
-a topic are one node in ZooKeeper, which takes 1 MB."""
+"""A longer value could be set (flexible versions) but never described again; and all settings of a
+topic are in one node in ZooKeeper, which takes 1 MB."""
 _TIMESTAMP_TYPE: Final = "message.timestamp.type"
 _LOG_FIELDS: Final = {
     "segment.bytes": "segment_bytes",
@@ -57,7 +57,7 @@ def refusal(configs: Mapping[str, str | None]) -> str | None:
 
 
 def log_config(defaults: LogConfig, configs: Mapping[str, str]) -> LogConfig:
-    """What a log acts on; settings that this version does not understand are passed over."""
+    """The settings that a log acts on; values that this version does not understand are ignored."""
     found: dict[str, Any] = {}
     for name, attribute in _LOG_FIELDS.items():
         value = configs.get(name)
@@ -76,7 +76,7 @@ def log_config(defaults: LogConfig, configs: Mapping[str, str]) -> LogConfig:
 
 
 def log_value(config: LogConfig, name: str) -> str | None:
-    """The value that a log acts on, as Kafka prints it; None if a log does not know it."""
+    """The value that a log acts on, as Kafka prints it; None if logs do not use the setting."""
     if name == _TIMESTAMP_TYPE:
         return LOG_APPEND_TIME if config.append_time else CREATE_TIME
     attribute = _LOG_FIELDS.get(name)

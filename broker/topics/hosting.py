@@ -1,9 +1,9 @@
-"""Topics as ZooKeeper says they are, and the partitions of them that this broker hosts.
+"""Follows the topics in ZooKeeper, and hosts the partitions that are assigned to this broker.
 
-`apply` takes over a new catalog: what is new here gets a log and is led, what is gone is taken out.
-At the start `load` does the same with what lies in the log directories. A directory that belongs to
-no topic known, or whose partition is assigned to another broker (see `skidway.broker.handover`), is
-set aside, never deleted.
+`apply` takes over a new catalog: it makes a log for each new partition, leads it, and takes out
+partitions that are gone. At the start, `load` does the same with the partitions in the log
+directories. A directory that belongs to no known topic, or whose partition is assigned to another
+broker (see `skidway.broker.handover`), is set aside, never deleted.
 """
 
 from __future__ import annotations
@@ -74,15 +74,15 @@ class Hosting:
         return self._session
 
     def use(self, session: Session) -> None:
-        """Sets the session, which needs this object's `apply` first."""
+        """Sets the session, which is made after this object because it needs `apply`."""
         self._session = session
 
     def log_config(self, topic: Topic) -> LogConfig:
-        """What the logs of a topic act on."""
+        """The settings that the logs of a topic act on."""
         return configs.log_config(self._defaults, topic.configs)
 
     def load(self, found: Iterable[tuple[TopicPartition, Found]]) -> None:
-        """At the start, on the calling thread: opens what is there and ours. SkidwayError."""
+        """Opens our partitions at the start, on the calling thread. Raises SkidwayError."""
         deleting = self.catalog.deleting
         for partition, each in self._ours(found).items():
             topic = self.catalog.topics[partition.topic]
@@ -95,7 +95,7 @@ class Hosting:
         self.apply(self.catalog)
 
     def _ours(self, found: Iterable[tuple[TopicPartition, Found]]) -> dict[TopicPartition, Found]:
-        """Sets aside what belongs to no topic known, before anything is opened. StateRefused."""
+        """The partitions that are ours; sets the others aside. Raises StateRefused."""
         deleting = self.catalog.deleting
         ours: dict[TopicPartition, Found] = {}
         for partition, each in found:
@@ -117,7 +117,7 @@ class Hosting:
         return info is not None and info.replicas[:1] == (self._broker_id,)
 
     def apply(self, catalog: Catalog) -> None:
-        """Takes over what ZooKeeper says now: hosts what is new, drops what is gone."""
+        """Takes over a new catalog: hosts new partitions, drops those that are gone."""
         catalog = _with(self._own, self._without_deleted(catalog))
         self.catalog = catalog
         self._drop_vanished()
@@ -145,7 +145,7 @@ class Hosting:
         }
 
     def _learn(self, topic: Topic) -> None:
-        """Acts on what we wrote ourselves, without waiting for a watch to say it."""
+        """Acts at once on what we wrote to ZooKeeper, without waiting for a watch."""
         self.apply(replace(self.catalog, topics={**self.catalog.topics, topic.name: topic}))
 
     def _remember_deleted(self, topic_id: uuid.UUID) -> None:
@@ -154,7 +154,7 @@ class Hosting:
             del self._deleted[next(iter(self._deleted))]
 
     def _without_deleted(self, catalog: Catalog) -> Catalog:
-        """Without topics that we deleted; whoever has their name since then stays."""
+        """The catalog without topics that we deleted; a newer topic of the same name stays."""
         late = [name for name, each in catalog.topics.items() if each.topic_id in self._deleted]
         if not late:
             return catalog
@@ -171,7 +171,7 @@ class Hosting:
 
         def removed(outcome: SkidwayError | None) -> None:
             if outcome is not None:
-                # Marked, so no topic of the name can be made before this is done to the end.
+                # The mark stays, so no topic can get the name before the deletion is complete.
                 self._loop.call_later(TRY_AGAIN_MS, lambda: self._finish_deletion(name, ignore))
             done(outcome)
 
@@ -220,7 +220,7 @@ class Hosting:
         moved = self._logs.moved(partition)
         if moved is not None:
             return (
-                f"{partition} was handed over and lies in {moved}; take it over where it shall be "
+                f"{partition} was handed over and lies in {moved}; take it over where it is to be "
                 "served (skidway broker take-over), here or on another broker"
             )
         return (
@@ -229,7 +229,7 @@ class Hosting:
         )
 
     def _prepare(self, topic: Topic, numbers: list[int]) -> None:
-        """Makes the logs of new partitions, then says in ZooKeeper that we lead them."""
+        """Makes the logs of new partitions, then writes to ZooKeeper that we lead them."""
         partitions = [TopicPartition(topic.name, number) for number in numbers]
         self._preparing.update(partitions)
         missing = [
@@ -247,7 +247,7 @@ class Hosting:
             if error.errno in DEVICE_ERRORS:
                 self._partitions.storage_failed(error)
             self._tell(topic, error)
-            # The topic is there: it gets its partitions when a directory can take them.
+            # The topic exists: try again until a directory can take its partitions.
             self._loop.call_later(PREPARE_AGAIN_MS, lambda: self.apply(self.catalog))
 
         if missing:
@@ -263,7 +263,7 @@ class Hosting:
             known = self.catalog.topics.get(topic.name)
             gone = known is None or known.topic_id != topic.topic_id
             if isinstance(outcome, SkidwayError) and not gone:
-                # The topic stays ours; only ZooKeeper has to be there again.
+                # The topic is still ours; try again until ZooKeeper is back.
                 self._loop.call_later(TRY_AGAIN_MS, lambda: self._lead(topic, numbers))
                 return
             self._preparing.difference_update(TopicPartition(topic.name, n) for n in numbers)
@@ -272,7 +272,7 @@ class Hosting:
                 return
             partitions = dict(known.partitions)
             for number, state in outcome.items():
-                # A picture of ZooKeeper from before may lack it; the next one has it.
+                # An older catalog may lack the partition; the next one has it.
                 info = partitions.get(number, TopicPartitionInfo((self._broker_id,)))
                 partitions[number] = replace(info, state=state)
             self._learn(replace(known, partitions=partitions))
@@ -281,7 +281,7 @@ class Hosting:
         self.session.submit(work, led)
 
     def _give_up(self, topic: Topic, numbers: list[int]) -> None:
-        """The topic was deleted while its partitions were made; its name may be another's now."""
+        """Drops partitions whose topic was deleted while they were made, or replaced by another."""
         for number in numbers:
             self._take_out(TopicPartition(topic.name, number), names.STRAY_DIRECTORY)
         self._tell(topic, SkidwayError(f"Topic '{topic.name}' was deleted."))
@@ -292,9 +292,10 @@ class Hosting:
             done(error)
 
     def _lead_again(self) -> None:
-        """After an unclean stop: unflushed records may be gone, and their offsets are given again.
+        """Begins a new leader epoch after an unclean stop, at the start, on the calling thread.
 
-        A new leader epoch tells them apart. On the calling thread, at the start.
+        Unflushed records may be gone, and new records get their offsets: the epoch tells them
+        apart.
         """
         for partition in sorted(self._logs.unclean & set(self._logs.logs)):
             topic = self.catalog.topics[partition.topic]
@@ -309,10 +310,10 @@ class Hosting:
 
 
 def _with(own: BrokerAddress, catalog: Catalog) -> Catalog:
-    """The catalog with this broker in it: while it registers again after its session ended it is
-    missing in ZooKeeper, and must not send its own clients away for that."""
+    """The catalog with this broker in it. While the broker registers again after a lost session it
+    is missing in ZooKeeper, and must not send its own clients away because of that."""
     return replace(catalog, brokers={**catalog.brokers, own.broker_id: own})
 
 
 def ignore(_error: SkidwayError | None) -> None:
-    """Deletions that are finished at the start are nobody's request."""
+    """Ignores the outcome: no client waits for a deletion that a start or a retry completes."""

@@ -88,7 +88,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a group that was named while others were asked for holds nothing yet",
         "broker/expiry.py",
-        "                return 0  # it waits for the next look\n",
+        "                return 0  # hold everything until the next look\n",
         "                return None\n",
         (f"{_EXPIRY}::test_a_group_named_while_others_were_asked_for_holds_at_once",),
     ),
@@ -263,8 +263,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a read error while an answer is sent is the client's going away",
         "broker/network/connection.py",
-        "            if error.errno in DEVICE_ERRORS:  # the file's",
-        "            if error.errno is None:  # the file's",
+        "            if error.errno in DEVICE_ERRORS:  # an error",
+        "            if error.errno is None:  # an error",
         (
             "tests/unit/broker/test_device_errors.py::"
             "test_a_read_error_while_an_answer_is_sent_takes_the_directory_offline",
@@ -273,8 +273,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a client that goes away while an answer is sent is a read error",
         "broker/network/connection.py",
-        "            if error.errno in DEVICE_ERRORS:  # the file's",
-        "            if error.errno:  # the file's",
+        "            if error.errno in DEVICE_ERRORS:  # an error",
+        "            if error.errno:  # an error",
         (
             "tests/unit/broker/test_device_errors.py::"
             "test_a_client_that_is_gone_is_no_error_of_the_device",

@@ -233,8 +233,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the cache keeps what it had of a group whose commit may have come through",
         "broker/groups/offsets.py",
-        "self._groups.cache.drop(group_id)  # whether",
-        "pass  # whether",
+        "self._groups.cache.drop(group_id)  # ZooKeeper",
+        "pass  # ZooKeeper",
         (f"{_COORDINATOR}::test_what_a_commit_without_answer_came_to_is_read",),
     ),
     Mutant(

@@ -88,7 +88,7 @@ def test_offsets_that_are_missing_are_told(
     written(tmp_path, segment_bytes=150)
     sorted(tmp_path.glob("*.log"))[1].unlink()
     assert main(["broker", "dump-log", str(tmp_path)]) == 0
-    assert "offset 4 follows on 1" in capsys.readouterr().out
+    assert "offset 4 follows 1" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
