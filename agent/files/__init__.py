@@ -23,7 +23,8 @@ copies      of logs: left alone, or read from where their original was cut
 known       all of them: by id, by inode, by the path at which they were written
 births      how file ids begin, and
 endings     how they end
-tracking    from what was found to file ids: new, renamed, rotated, replaced, copied, gone
+tracking    from what was found to file ids: new, renamed, rotated, replaced, copied, gone; here
+            and in reading it is noticed, and said with a reason, what was cut or vanished
 sighting    what a look found, and for which source
 unopened    files that were found and could not be opened yet
 unreadable  what could not be looked into, by name

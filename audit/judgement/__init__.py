@@ -22,6 +22,6 @@ What is made of it:
     standing          of every bucket together, topic by topic
     hosts             the hosts as their agents speak of themselves
     host_proofs       whether hosts are proven healthy since a moment
-    sender_states     who counts, and is good, silent, late or retired
+    sender_states     for people: who is good, silent, late or retired; no verdict depends on it
     acceptances       which findings a person can accept
 """

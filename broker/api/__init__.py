@@ -1,7 +1,7 @@
 """One file per Kafka API: which versions, what it does, what it leaves out.
 
-Each file defines `API`, an `apis.Api` with key, versions and handler; `registry` collects them, and
-the answer to ApiVersions is computed from that.
+Each file defines `API`, a `registration.Api` with key and handler; `registry` collects them. The
+versions stand in `skidway.kafka.protocol.apis`. The answer to ApiVersions is computed from both.
 
 A handler gets the broker and an `Exchange`: the request and the means to answer it, at once, later
 (a topic that is being created) or never (produce with acks=0). The request body is a view that is

@@ -8,10 +8,10 @@
     topics      one source cluster: creates and extends its topics here        (loop)
     bounds      asks the source where a partition begins and ends              (loop)
     progress    our position, committed to the source as a group's offsets     (pure)
-    source      one source cluster: its partitions and fetches                 (loop)
+    source      one source cluster: its partitions, fetches and what it copied (loop)
     resolver    looks up the names of source brokers, away from the loop
     mirrors     all sources of this broker, the loop's turns and timers        (loop)
-    status      the mirrors' state for /health, the command and metrics
+    status      the mirrors' state for /health and the command; metrics: broker/metrics.py
     cli         `skidway mirror status`
 
 A mirror topic `<cluster>.<topic>` is read-only for producers. There is no checkpoint: the position

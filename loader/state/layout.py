@@ -1,4 +1,6 @@
-"""Names of everything that the loader keeps under `<root>`; all naming is here.
+"""Names of everything that the loader keeps under `<root>`.
+
+The audit reads the names of rows, too: audit/recount/listing.py and faults.py.
 
 <topic>/dt=2026-01-31/hour=07/part-<load>-<partition>-<first offset>.parquet     rows
 _skidway/<topic>/<load as 20 digits>.json                                        manifest

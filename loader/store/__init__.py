@@ -1,4 +1,4 @@
-"""Where rows, manifests and marks lie: a file tree with the few operations that a commit needs.
+"""A file tree with the few operations that a commit needs; `state/layout.py` names what lies in it.
 
     Store        what every kind offers; the commit relies on nothing else
     local        LocalStore, a directory of this machine (link(2), fsync)

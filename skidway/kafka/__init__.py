@@ -5,7 +5,7 @@ Reading order, low to high:
     types, errors   topic-partitions, Kafka's error codes
     batch           the 61-byte header of a record batch; sealing, stamping, checking; no records
     origin          the header that says which bytes of which file a record came from
-    compression     codecs; decompression is bounded
+    compression     compresses, and decompresses within bounds; `batch` has the codecs' numbers
     columns         a batch's records to and from Arrow and NumPy columns, by
                     record_layout, record_encoding, record_decoding
     protocol/       requests and responses as data, frames
