@@ -91,7 +91,7 @@ class CounterSettings:
 
     @property
     def cluster(self) -> str:
-        """The cluster's name, once its brokers were asked."""
+        """The cluster's name, once its brokers have told it."""
         return self.cluster_name or DEFAULT_CLUSTER
 
     @property
@@ -240,7 +240,7 @@ class AuditSettings:
 
 
 def check_tiers(tiers: list[str]) -> None:
-    """ConfigurationRefused unless these are at least two of the four tiers, each once."""
+    """Raises ConfigurationRefused unless these are at least two of the four tiers, each once."""
     unknown = [tier for tier in tiers if tier not in TIERS]
     if unknown:
         raise ConfigurationRefused(f"tiers: {unknown[0]!r} is none of {', '.join(TIERS)}")

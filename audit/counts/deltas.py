@@ -18,7 +18,7 @@ from skidway.kafka.source import Source
 LIMIT_BYTES = 900_000
 """Of one message: below the smallest usual max.message.bytes (1 MiB) with room for the batch."""
 
-_LONG_BYTES = 10  # the longest that Avro writes a long; strings and bytes add their length
+_LONG_BYTES = 10  # the most that Avro needs for a long; strings and bytes add their length
 _HEAD_BYTES = 400
 
 
@@ -26,8 +26,8 @@ _HEAD_BYTES = 400
 class Numbered:
     """deltas: in order of their numbers; empty when there was nothing to say.
 
-    touched: the buckets that they touch, with the number to be remembered as their `previous`.
-    last: the last number that is used now.
+    touched: the buckets that they touch, with the number to remember as their `previous`. last: the
+    last number that is now used.
     """
 
     deltas: tuple[Delta, ...]

@@ -6,8 +6,8 @@ What is expected:
     retired_places    the places and hosts that nobody waits for any more
     policy            what the audit expects, and how long it waits
     clocks            whose clock is wrong: ours, or a sender's
-    newest_agents     which agents of a host are waited for
-    expectation       which agents must seal a topic, and up to when others may have lines unread
+    newest_agents     which agents of a host the audit waits for
+    expectation       which agents must seal a topic, and until when others may have unread lines
 
 How a bucket is judged:
 
