@@ -102,7 +102,7 @@ class LoaderSettings(RegistrySecuritySettings):
 
     @property
     def cluster(self) -> str:
-        """The name of the cluster, once its brokers were asked."""
+        """The name of the cluster, once its brokers have told it."""
         return self.cluster_name or DEFAULT_CLUSTER
 
     def check(self) -> None:

@@ -112,8 +112,8 @@ def _wait(args: argparse.Namespace) -> int:
 
 
 def _gate_policy(args: argparse.Namespace, settings: AuditSettings | None) -> Policy:
-    """Unless told otherwise without hdfs, which waits for the next load, where another tier than
-    the agent's is left: with that alone nothing would be compared."""
+    """Leaves out hdfs, which waits for the next load, unless told otherwise. It stays if only the
+    agent's tier would be left: that alone compares nothing."""
     policy = options.policy_of(args, settings)
     if args.tiers is None and set(policy.tiers) != {Tier.AGENT, Tier.HDFS}:
         policy = replace(policy, tiers=tuple(x for x in policy.tiers if x is not Tier.HDFS))

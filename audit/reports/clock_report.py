@@ -8,11 +8,11 @@ from typing import Any
 from skidway.audit.judgement.clocks import Clocks, Difference
 
 NAMED_MAX = 5
-"""In sentences; JSON has all of them."""
+"""Senders named in sentences; JSON has all of them."""
 
 
 def sentences(clocks: Clocks) -> list[str]:
-    """What is wrong with the clocks; none: nothing that is known."""
+    """What is wrong with the clocks; none: nothing, as far as is known."""
     return [*_of_ours(clocks), *_of_others(clocks), *_of_silence(clocks)]
 
 

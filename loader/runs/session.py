@@ -1,4 +1,4 @@
-"""What there is before anything is loaded: topics, sources and watermarks as they are now."""
+"""What the brokers have before anything is loaded: topics, sources and watermarks."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _look_at_all(
     except Unreachable:
         raise
     except SkidwayError:
-        pass  # of one of them: the others go on
+        pass  # one of them is at fault: the others go on
     found: list[Topic] = []
     troubles: dict[str, SkidwayError] = {}
     for name in names:
@@ -71,7 +71,7 @@ def _look_at_all(
 def _look_at(
     settings: LoaderSettings, client: Client, cluster: Cluster, names: Sequence[str], asked: Asked
 ) -> list[Topic]:
-    """What there is of these topics. Raises SkidwayError where nothing of one can be loaded."""
+    """These topics as they are now. Raises SkidwayError if nothing of one of them can be loaded."""
     sources = sources_of(client, names, settings.cluster)
     for name in names:
         partitions = _partitions(cluster, [name])

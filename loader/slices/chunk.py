@@ -23,7 +23,7 @@ class Chunk:
     values: pa.BinaryArray
 
     def first(self, count: int) -> Chunk:
-        """The first records of it."""
+        """The first `count` records of it."""
         return Chunk(self.records.slice(count), self.keys[:count], self.values[:count])
 
 
