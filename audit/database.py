@@ -72,9 +72,8 @@ def failures(path: Path | str) -> Iterator[None]:
         if code not in _NO_ROOM:
             raise
         raise DatabaseFailed(
-            f"The database {path} cannot be used now: {error}. Nothing is lost: make room, or mend"
-            " what is wrong with the disk, and start the program again; it goes on behind its last"
-            " transaction."
+            f"The database {path} cannot be used now: {error}. Nothing is lost: make room, or"
+            " repair the disk, and start the program again; it goes on after its last transaction."
         ) from error
 
 

@@ -61,7 +61,7 @@ _OVERDUE = Gauge(
 )
 _ACCEPTED = Gauge(
     "skidway_audit_accepted_buckets",
-    "Of these, how many are not complete, and a person has accepted why.",
+    "Of these, how many are not complete, but accepted by a person.",
 )
 _WARNED = Gauge(
     "skidway_audit_warned_buckets",
@@ -74,7 +74,7 @@ _DIFFERING = Gauge(
 )
 _UNCOUNTED = Gauge(
     "skidway_audit_uncounted_offsets",
-    "Offsets that counters could not read, as those that expired before.",
+    "Offsets that counters could not read, such as those that expired before.",
 )
 _UNREAD = Gauge(
     "skidway_audit_unread_messages",
@@ -84,7 +84,7 @@ _UNREAD = Gauge(
 _EXPECTED = Gauge("skidway_audit_expected_hosts", "Hosts that must report.")
 _BEHIND = Gauge(
     "skidway_audit_behind_hosts",
-    "Of these, how many speak, and by their own clocks would be silent.",
+    "Of these, how many speak, but would be silent by their own clocks.",
 )
 _SILENT = Gauge("skidway_audit_silent_hosts", "Of these, how many are silent.")
 _NEVER_HEARD = Gauge("skidway_audit_never_heard_hosts", "Of these, how many were never heard.")

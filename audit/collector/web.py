@@ -55,7 +55,7 @@ GLYPHS = {
 }  # fmt: skip
 MEANINGS = {
     "complete": "every line arrived, in every tier, once",
-    WARNED: "complete, but more of it was rejected than is allowed",
+    WARNED: "complete, but with more rejects than allowed",
     "open": "too young to say, or an agent has not vouched for it yet",
     "incomplete": "a tier is short, or has other records",
     "unknown": "something that is needed to say is missing",

@@ -39,7 +39,7 @@ LINES_SHOWN = 20
 
 def register(verbs: Any) -> None:
     """Adds the two verbs."""
-    words = "accept why buckets are not complete: they hold nothing back any more"
+    words = "accept why buckets are not complete: they no longer hold anything back"
     accept = verbs.add_parser("accept", help=words, description=f"{words}.")
     accept.add_argument("topic", metavar="TOPIC", help="as reports print it; with its rejects")
     accept.add_argument("bucket", metavar="BUCKET", help="a time in it, 2026-01-31T10:00:00Z")
@@ -123,7 +123,7 @@ def publish(
     """Publishes decisions on the audit topic. Raises Unreachable; UsageError if too large."""
     values = [encode(each) for each in decisions]
     if max(map(len, values)) > LIMIT_BYTES:
-        raise UsageError("One bucket has more findings than a message takes: nothing was accepted.")
+        raise UsageError("One bucket has more findings than fit a message: nothing was accepted.")
     publication.say(args, settings, values, clock, "the decision")
 
 
@@ -158,8 +158,8 @@ def _buckets(
     if not args.revoke and now_ms - heard_ms > policy.silence_ms:
         raise UsageError(
             f"By this host's clock nobody was heard for {(now_ms - heard_ms) // 1000:,} s. If that "
-            "is so, buckets are not what they will be: nothing is accepted until counters and "
-            "collector run again. Else set the clock."
+            "is true, verdicts will still change: nothing is accepted until counters and collector "
+            "run again. If it is not, set the clock."
         )
     found = [
         verdict

@@ -55,8 +55,8 @@ def register(verbs: Any) -> None:
     wait.add_argument(
         "--tiers",
         metavar="LIST",
-        help="which must agree, agent among them, without exemptions; default: as the settings say,"
-        " without hdfs where it is not the only one besides the agent",
+        help="tiers that must agree, including agent, without exemptions; default: as the settings"
+        " say, without hdfs unless it is the only one besides agent",
     )
     wait.add_argument("--lateness-ms", type=int, metavar="MS", help="allowed after a bucket's end")
     add_timeout_option(wait, f"({TIMEOUT_S:.0f})", TIMEOUT_S)

@@ -49,7 +49,7 @@ def add_where(parser: argparse.ArgumentParser) -> None:
 
 def add_topic(parser: argparse.ArgumentParser) -> None:
     """Adds --topic."""
-    words = "with what was rejected of it; may be repeated"
+    words = "with its rejects; may be repeated"
     parser.add_argument("--topic", action="append", metavar="TOPIC", help=words)
 
 
@@ -115,8 +115,8 @@ def _defaults(policy: Policy) -> str:
     why = "cannot be read" if os.path.exists(_installed()) else "is not here"
     tiers = ", ".join(tier.value.lower() for tier in policy.tiers)
     return (
-        f"{_installed()} {why}, so this goes by default settings: tiers {tiers}, no roster, nothing"
-        " exempt or retired by settings; --config FILE names others"
+        f"{_installed()} {why}, so default settings apply: tiers {tiers}, no roster, nothing exempt"
+        " or retired by settings; --config FILE names others"
     )
 
 

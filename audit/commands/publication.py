@@ -40,6 +40,6 @@ def _publish(client: Client, values: Sequence[bytes], clock: Clock, what: str) -
     outbox = MemoryOutbox(values)
     if not Publisher(Producer(client), outbox, partition, clock).flush(PUBLISHED_WITHIN_S):
         raise Unreachable(
-            f"The cluster has not acknowledged {what} within {PUBLISHED_WITHIN_S:.0f} s: see in the"
-            " report whether it is known before you say it again."
+            f"The cluster has not acknowledged {what} within {PUBLISHED_WITHIN_S:.0f} s: check"
+            " in the report whether it is known before you repeat it."
         )

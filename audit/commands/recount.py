@@ -40,7 +40,7 @@ def register(verbs: Any) -> None:
     parser.add_argument(
         "--since",
         metavar="TIME",
-        help="only rows of event times from then on, by whole hours: 2026-01-31T10:00:00Z, 26h, 7d",
+        help="only rows with event times from that hour on: 2026-01-31T10:00:00Z, 26h, 7d",
     )
     parser.add_argument(
         "--tell", action="store_true", help="tell the collector, for pages, metrics and report"

@@ -47,9 +47,9 @@ _log = log.get(__name__)
 
 _BOUNDS = (EARLIEST, LATEST)
 
-_RECORDS = Metric("skidway_audit_counted_records_total", "Records counted, repeats not among them.")
+_RECORDS = Metric("skidway_audit_counted_records_total", "Records counted, without repeats.")
 _REPEATS = Metric("skidway_audit_repeated_records_total", "Records seen again and not counted.")
-_GAPS = Metric("skidway_audit_gaps_total", "Gaps and doubts in logs that were named.")
+_GAPS = Metric("skidway_audit_gaps_total", "Named gaps and doubts in logs.")
 _STOPPED = Gauge("skidway_audit_stopped_partitions", "Partitions that cannot be counted further.")
 _LAG = Gauge("skidway_audit_counter_lag_records", "Records between positions and watermarks.")
 

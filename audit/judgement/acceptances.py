@@ -96,8 +96,8 @@ def reinstatements(
         raise UsageError(f"{place} was not retired by these words, but by {_and(others)}.")
     if not ids:
         raise UsageError(
-            f"{place} was not retired by this command; where retired.places in audit.yml names it,"
-            " take it out there."
+            f"{place} was not retired by this command; if retired.places in audit.yml names it,"
+            " remove it there."
         )
     said = (signed.time_ms, signed.person, signed.reason)
     return [Revocation(new_id(), *said, each) for each in ids]
@@ -150,11 +150,11 @@ def _nothing_to_accept(found: Sequence[BucketVerdict]) -> str:
     if all(x.status is Status.COMPLETE and not x.warnings for x in found):
         return "All of these buckets are complete: there is nothing to accept."
     if any(x.is_accepted or x.is_warned_and_accepted for x in found):
-        return "What is against these buckets was accepted already."
+        return "All that can be accepted of these buckets was accepted already."
     young = [x for x in found if not x.due]
     if young:
         when = reasons.of_time(young[0].bucket)
         is_lost = young[0].status is Status.LOST
-        more = "more of it may be lost yet" if is_lost else "it may still become complete"
+        more = "more of it may still be lost" if is_lost else "it may still become complete"
         return f"The bucket of {when} is too young: {more}. Accept it once it is due."
-    return "These buckets are open only: they may still become complete."
+    return "These buckets are only open: they may still become complete."

@@ -44,9 +44,9 @@ def _of_ours(clocks: Clocks) -> Iterator[str]:
     if clocks.ours_ms == 0:
         return
     if clocks.ours_ms < 0:
-        what = "what is due is taken for too young"
+        what = "buckets that are due count as too young"
     else:
-        what = "hosts that report can look silent, and nothing newer than theirs is judged"
+        what = "hosts that report can look silent, and nothing after their time is judged"
     whom = "that of the only program" if clocks.senders == 1 else "those of most programs"
     if clocks.is_behind_store:
         whom = "the collector's"
