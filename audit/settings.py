@@ -83,7 +83,7 @@ class CounterSettings:
     )
 
     def check(self) -> None:
-        """ConfigurationRefused for combinations that cannot work."""
+        """Raises ConfigurationRefused for combinations that cannot work."""
         check_cluster_name(self.cluster_name)
         topic_patterns.check(self.topics)
         if not self.topics:
@@ -203,7 +203,7 @@ class AuditSettings:
     )
 
     def check(self) -> None:
-        """ConfigurationRefused for combinations that cannot work."""
+        """Raises ConfigurationRefused for combinations that cannot work."""
         check_tiers(self.tiers)
         retired_places.check(self.retired_places)
         exempt = {each.tier.value.lower(): each.topics for each in self._exemptions()}

@@ -106,7 +106,7 @@ class LoaderSettings(RegistrySecuritySettings):
         return self.cluster_name or DEFAULT_CLUSTER
 
     def check(self) -> None:
-        """ConfigurationRefused for combinations that cannot work."""
+        """Raises ConfigurationRefused for combinations that cannot work."""
         if not self.group_id:
             raise ConfigurationRefused("group.id: a name is needed")
         if not self.topics:

@@ -1,4 +1,4 @@
-"""The collector, the program `skidway audit run`: follows the audit topics, judges, shows verdicts.
+"""The collector, `skidway audit run`: follows the audit topics, judges buckets, shows verdicts.
 
 roster_file  the roster's file, read again when it changes
 judge        judges every bucket again and again, in bounded memory and time

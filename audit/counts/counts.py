@@ -65,7 +65,7 @@ class Sums:
 def identify(
     origins: Origins | None, has_origin: Bools, partition: int, offsets: Int64s
 ) -> Origins:
-    """The origins by which records are counted and marked: their own where they are sound, else
+    """The origins by which records are counted and marked: their own if they are sound, else
     partition and offset under agent 0. All arrays come back with one entry per offset."""
     if origins is None:
         return _by_offset(partition, offsets)

@@ -1,4 +1,4 @@
-"""Numbering: sums and progress become deltas, several of them where one would be too large.
+"""Numbering: sums and progress become deltas, several of them if one would be too large.
 
 The numbers of a producer have no holes, so a number is given only inside the transaction that also
 makes the progress durable. Each (source topic, agent, bucket) lies in exactly one of the deltas

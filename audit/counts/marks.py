@@ -36,7 +36,7 @@ NO_MARK = -1
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """What the rule says of each record, and what it leaves behind per file.
+    """What the rule says about each record, and what it leaves for each file.
 
     keep, repeat, straddle: one of the three is true for each record. lowest: each file's lowest
     first byte in these records. highest: the mark of each file afterwards, as far as these records

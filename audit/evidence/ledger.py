@@ -7,7 +7,7 @@ is known already. Everything can be rebuilt from the audit topics.
 
 A message of a schema that this version does not have (a newer one wrote it) may say anything about
 any bucket. It is counted as unread, by the schema's fingerprint, and makes every verdict unknown. A
-version that has the schema reads the topics again from there, and takes what the message says.
+version that has the schema reads the topics again from where it stood, and takes what it says.
 """
 
 from __future__ import annotations

@@ -12,8 +12,9 @@ A birth, in nanoseconds, is enough: device and file system id are not compared a
 have changed when the state is lost, and a file that is not recognised makes a false `complete`; two
 files taken for one only make buckets `unknown` for a minute. The host's name is always compared.
 Machines that are made from one image have its logs, perhaps emptied, with the same inode, birth and
-file system, and their agents run at once: none of their buckets would ever be complete. So a state
-that is lost together with the host's name, or whose disk moves to another host, is not recognised.
+file system, and their agents run at once: without the name none of their buckets would ever be
+complete. So a state that is lost together with the host's name, or whose disk moves to another
+host, is not recognised.
 
 When one of these agents delivered a line that the other one had delivered already, all of this is
 true:

@@ -17,11 +17,11 @@ How a bucket is judged:
     rules             one module for each rule that keeps a bucket from being complete
     topic_judgement   the verdict on each bucket of a topic
 
-What is made of it:
+What is made of verdicts and evidence:
 
-    standing          of every bucket together, topic by topic
+    standing          what all verdicts say together, topic by topic
     hosts             the hosts as their agents speak of themselves
     host_proofs       whether hosts are proven healthy since a moment
-    sender_states     who counts, and is good, silent, late or retired
+    sender_states     the senders of counts: good, silent, late or retired
     acceptances       which findings a person can accept
 """

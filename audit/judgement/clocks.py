@@ -100,9 +100,9 @@ def ours_ahead_ms(evidence: Evidence, policy: Policy) -> int:
 def behind_ms(
     evidence: Evidence, policy: Policy, sender: SenderName, present_ms: int, ours_ahead_ms: int
 ) -> int:
-    """How far a sender is behind that looks silent by its own clock, although we took something
-    from it within a silence; 0: it is not behind, or it is silent. Its clock may be slow, or its
-    messages come late."""
+    """How far behind a sender is, if it looks silent by its own clock but we took something from it
+    within a silence; 0: it is not behind, or it is silent. Its clock may be slow, or its messages
+    come late."""
     reading = evidence.readings.get(sender)
     silent_ms = present_ms - evidence.heard_ms(sender)
     if reading is None or silent_ms <= policy.silence_ms:

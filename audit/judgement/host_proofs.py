@@ -8,8 +8,8 @@ as its newest (newest_agents):
                is due: all bytes that lay in the files until then are acknowledged by the brokers,
                and counted
     counted    these buckets are complete in the tiers asked for: the same records in each, nothing
-               lost, no message missing. Nobody waits for lateness: a bucket that the agent has
-               sealed counts as it is now
+               lost, no message missing. The proof does not wait for lateness: a bucket that the
+               agent has sealed counts as it is now
 
 So a host that writes nothing is proven by its seals, and one that writes by what the other tiers
 have of it; the answer takes no longer than that bucket lasts, a seal, and the counters. Buckets

@@ -34,7 +34,7 @@ class Exemption:
 class Policy:
     """What the audit expects, and how long it waits.
 
-    tiers: where each record must be counted, but for the exemptions. roster: the hosts whose agents
+    tiers: where each record must be counted, except the exemptions. roster: the hosts whose agents
     must seal, and those that nobody waits for any more. silence_ms: an agent unheard for this long
     counts as dead. lateness_ms, ahead_ms: how late lines come, and how far ahead their times are;
     if an agent announces more, that holds. clock_difference_ms: clocks that differ by more are

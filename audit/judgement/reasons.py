@@ -36,7 +36,7 @@ def name_of_lack(words: str, counted: Sums) -> str:
 
 
 def of_place(place: Place) -> str:
-    """A place by its tier, and by its name where it has one."""
+    """A place by its tier, and by its name if it has one."""
     word = place.tier.value.lower()
     named = f"{word} {place.name}" if place.name else word
     return f"{named} (retired)" if place.is_retired else named

@@ -47,8 +47,8 @@ class RetiredPlaces:
         self._clusters = {name for word, name in parts if word == _CLUSTER and name}
 
     def holds(self, tier: Tier, name: str, cluster: str) -> bool:
-        """Whether the place of this tier and name is retired; cluster: where it counts, or is
-        loaded from."""
+        """Whether the place of this tier and name is retired; cluster: where it counts, or what it
+        is loaded from."""
         if self.holds_tier(tier) or cluster in self._clusters or (tier, name) in self._named:
             return True
         return tier is Tier.HDFS and (tier, name.rpartition("/")[0]) in self._named

@@ -1,4 +1,4 @@
-"""The roster: which hosts must report which topics of which cluster. Pure, but for `read_file`.
+"""The roster: which hosts must report which topics of which cluster. Pure, except `read_file`.
 
 It comes from two places, which add up: the settings of the audit (`roster`, `retired`), and a file
 that the inventory writes (`roster.file`), which the collector reads again when it changes:

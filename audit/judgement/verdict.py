@@ -101,7 +101,7 @@ class AgentVerdict:
 
     @property
     def name(self) -> str:
-        """The host as reasons call it; its agent's id where no host is known."""
+        """The host as reasons call it; its agent's id if no host is known."""
         name = self.host or f"agent {self.agent}"
         return f"{name} (retired)" if self.retired else name
 
@@ -202,7 +202,7 @@ class BucketVerdict:
 
     @property
     def repeats(self) -> int:
-        """How often a record came again, where that happened most often."""
+        """How often records came again, in the place where that happened most often."""
         return self._most(lambda sums: sums.repeats)
 
     def _most(self, number: Callable[[Sums], int]) -> int:

@@ -224,7 +224,7 @@ class Announcement:
 
     fingerprint: SHA-256 of the first fingerprint_length bytes. begin: the first byte covered.
     source: the topic that takes the file's records. born_ns: when its inode was made, ns since
-    1970; None where nobody knows.
+    1970; None if nobody knows.
     """
 
     time_ms: int

@@ -49,7 +49,7 @@ class Outbox(Protocol):
     """Messages waiting to be published, durable, in the order of their sequence numbers."""
 
     def pending(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
-        """(sequence, message) of at most `limit` entries behind `after`, in order."""
+        """(sequence, message) of at most `limit` entries after `after`, in order."""
         ...
 
     def published(self, up_to: int) -> None:
@@ -99,7 +99,7 @@ class Publisher:
             if delivery.error is None:
                 self._acknowledged(delivery.token)
             else:
-                self._sent = self._published  # everything behind it is sent again, in order
+                self._sent = self._published  # everything after it is sent again, in order
                 if not isinstance(delivery.error, Drained):
                     refusal = delivery.error
         if refusal is not None:

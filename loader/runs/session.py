@@ -39,7 +39,7 @@ def look(settings: LoaderSettings, client: Client) -> Session:
     cluster = client.metadata()
     chosen, missing = topics.choose(settings.topics, cluster.topics)
     # The watermarks of data first: an announcement is acknowledged before its file's records, and a
-    # gap is written down before anything behind it is mirrored.
+    # gap is written down before anything after it is mirrored.
     asked = bounds.ask(client, cluster, _partitions(cluster, chosen))
     found, troubles = _look_at_all(settings, client, cluster, chosen, asked)
     audits = audit_topics((topic.source for topic in found), settings.cluster, cluster.topics)

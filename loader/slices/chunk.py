@@ -16,7 +16,7 @@ from skidway.loader.reading.columns import Records, select
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Records of several batches, those of the slice only, before any decision."""
+    """Records of several batches, only those in the slice, before any decision."""
 
     records: Records
     keys: pa.BinaryArray

@@ -91,7 +91,7 @@ def has_hour(timestamps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
 
 
 def _hours(timestamps: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Hours since 1970; 0 for times without one (only rejects have such)."""
+    """Hours since 1970; 0 for times without one (only rejects have those)."""
     return np.where(has_hour(timestamps), timestamps // layout.HOUR_MS, 0)
 
 

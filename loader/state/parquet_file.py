@@ -22,7 +22,7 @@ RISING: Final = frozenset({"_offset", "_kafka_offset"})
 def write_table(
     store: Store, table: pa.Table, kind: str, path: str, staged: str, compression: str = "zstd"
 ) -> DataFile:
-    """One Parquet file, synced and closed; `path` is where it will be moved. Raises StoreFailed."""
+    """Writes one Parquet file, synced; `path`: where it will be moved. Raises StoreFailed."""
     writer = store.create(staged)
     sink = _Measured(writer)
     try:

@@ -4,7 +4,7 @@ Announcements say who may have read the same bytes, and from when until when (re
 agent's own numbers say which buckets these lines went to, whatever event times they have:
 
     numbers     ----[ L ]----------------------------[ S ]-------------->
-                     at   deltas that may count lines    deltas behind S count none:
+                     at   deltas that may count lines    deltas after S count none:
                           for a second time              all that had lain there is in those before
 
     L   the last seal noted before the other one began (none: from the first delta on)

@@ -18,7 +18,7 @@ def warnings(
     """One for everybody who rejected more than this share of a bucket's records.
 
     parents: for a topic of agents' rejects, the evidence of the topics whose lines were rejected. A
-    retired output warns no more.
+    retired output no longer warns.
     """
     for place, sums in found.places().items():
         if sums is not None and not place.is_retired and sums.rejects > share * sums.count:
