@@ -12,26 +12,27 @@
                                                      report   dashboard   metrics
 
 A tier's message has the key (tier, producer, epoch, number); the same key always has the same
-content, so messages may come in any order and more than once, and a missing one is seen. A delta
-holds per (source topic, agent, bucket of event time) count, bytes and an order-independent checksum
-of record origins. A bucket is complete when no message is missing, every expected agent has sealed
-it, and all tiers' sums are equal; it can be open, incomplete, lost or unknown, always with reasons
-in words. docs/delivery.md, sections 5 and 6, has the rules and why each is there.
+content, so messages may come in any order and more than once, and a missing one is noticed. A delta
+holds count, bytes and an order-independent checksum of record origins for each (source topic,
+agent, bucket of event time). A bucket is complete when no message is missing, every expected agent
+has sealed it, and all tiers' sums are equal; otherwise it is open, incomplete, lost or unknown,
+always with reasons in words. docs/delivery.md, sections 5 and 6, has the rules and why each is
+there.
 
-Its rooms, from below to above; imports go downwards only (`make imports` looks):
+Its modules and packages, from the bottom up; imports go downwards only (`make imports` checks):
 
     database   SQLite as this package uses it
-    output     the loader's files and HDFS, to be read
-    topic      the audit topic: what is said in it, and how that travels
+    output     the loader's output, local or in HDFS, for reading
+    topic      the audit topic: its messages, and how they are published and read
     counts     what is counted: buckets, checksums, marks, sums, deltas
     evidence   what all messages together say, kept in SQLite: the ledger
     judgement  what follows from the evidence: verdicts, hosts, clocks, what a person can accept
     recount    the second way to the verdict: counts the loader's rows itself
-    settings   of counters, collector and commands
+    settings   settings of counters, collector and commands
     reports    answers as people and programs read them
     counter    a tier's counter
     collector  the collector and its dashboard
-    commands   commands that ask
+    commands   commands that query the audit
     cli        `skidway audit`
 
 Everything that decides is free of I/O. Agent and loader import this package, never the other way

@@ -1,4 +1,4 @@
-"""`skidway audit run|count|validate`; the package `commands` has the verbs that ask."""
+"""`skidway audit run|count|validate`; the package `commands` has the verbs that query."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 WAL with synchronous=FULL: a committed transaction survives a power cut, and readers never wait for
 the writer. A database that is damaged or of another version is refused, never started over. One
 that cannot grow (a full disk) ends the program with a sentence: its last transaction stands, and
-what was behind it is read again at the next start.
+what came after it is read again at the next start.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def open_database(
 ) -> sqlite3.Connection:
     """Opens the database, or makes it. Transactions are begun by `transaction` only.
 
-    upgrades: version -> statements that make the next version of it. additions: statements
-    that make what a database of this version may lack, if it does. Raises StateRefused when the
-    file is no such database, damaged, or of another version; DatabaseFailed when there is no room.
+    upgrades: version -> statements that turn it into the next version. additions: statements that
+    add what a database of this version may lack. Raises StateRefused if the file is no such
+    database, damaged, or of another version; DatabaseFailed if there is no room.
     """
     try:
         connection = sqlite3.connect(
@@ -59,28 +59,27 @@ def open_database(
 
 @contextmanager
 def failures(path: Path | str) -> Iterator[None]:
-    """Says in one sentence that the disk under the database is full or broken, or its content is.
+    """Raises DatabaseFailed or StateRefused in place of what SQLite raises.
 
-    Raises DatabaseFailed or StateRefused in place of what SQLite raises.
+    One sentence says that the disk is full or broken, or that the database is damaged.
     """
     try:
         yield
     except sqlite3.DatabaseError as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest says more exactly what
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the other bits only add detail
         if code in _DAMAGED:
             raise StateRefused(f"The database {path} is damaged: {error}.") from error
         if code not in _NO_ROOM:
             raise
         raise DatabaseFailed(
-            f"The database {path} cannot be used now: {error}. Nothing is lost: make room, or mend"
-            " what is wrong with the disk, and start the program again; it goes on behind its last"
-            " transaction."
+            f"The database {path} cannot be used now: {error}. Nothing is lost: make room, or"
+            " repair the disk, and start the program again; it goes on after its last transaction."
         ) from error
 
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """All of it or nothing; durable when the block has ended."""
+    """All of the block or nothing; durable when it has ended."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield connection

@@ -39,7 +39,7 @@ class CounterSettings:
     cluster_name: str | None = setting(
         "cluster.name",
         None,
-        help="Name of that cluster, without a dot; asked of the brokers if not set.",
+        help="Name of that cluster, without a dot; if not set, the brokers are asked for it.",
     )
     tier: str = setting(
         "tier",
@@ -63,27 +63,27 @@ class CounterSettings:
     bucket_ms: int = setting(
         "bucket.ms",
         DEFAULT_BUCKET_MS,
-        help="Size of the buckets of event time; the same everywhere.",
+        help="Size of the buckets of event time; must be the same everywhere.",
         at_least=1_000,
     )
     commit_interval_ms: int = setting(
         "commit.interval.ms", 1_000, help="How often counts are made durable.", at_least=10
     )
     heartbeat_interval_ms: int = setting(
-        "heartbeat.interval.ms", 60_000, help="How often life is proven.", at_least=1_000
+        "heartbeat.interval.ms", 60_000, help="How often a heartbeat is sent.", at_least=1_000
     )
     metadata_max_age_ms: int = setting(
-        "metadata.max.age.ms", 5_000, help="How often new topics are looked for.", at_least=100
+        "metadata.max.age.ms", 5_000, help="How often to look for new topics.", at_least=100
     )
     fetch_max_bytes: int = setting(
-        "fetch.max.bytes", 8 << 20, help="Bytes of one fetch.", at_least=1024
+        "fetch.max.bytes", 8 << 20, help="Maximum bytes of one fetch.", at_least=1024
     )
     metrics_listener: str = setting(
         "metrics.listener", "127.0.0.1:9114", help="Address of /metrics and /health."
     )
 
     def check(self) -> None:
-        """ConfigurationRefused for combinations that cannot work."""
+        """Raises ConfigurationRefused for combinations that cannot work."""
         check_cluster_name(self.cluster_name)
         topic_patterns.check(self.topics)
         if not self.topics:
@@ -91,7 +91,7 @@ class CounterSettings:
 
     @property
     def cluster(self) -> str:
-        """The cluster's name, once its brokers were asked."""
+        """The cluster's name, once its brokers have told it."""
         return self.cluster_name or DEFAULT_CLUSTER
 
     @property
@@ -134,19 +134,20 @@ class AuditSettings:
     exempt_hdfs: list[str] = setting(
         "exempt.hdfs",
         [],
-        help="Topics that need not be in tier hdfs, because nobody loads them; as exempt.mirror.",
+        help="Topics that need not be in tier hdfs, because nobody loads them; written as in"
+        " exempt.mirror.",
     )
     lateness_ms: int = setting(
         "lateness.ms",
         DEFAULT_LATENESS_MS,
         help="How long after its end a bucket may get lines before it counts as due; a declared"
-        " loss reaches back by it, or by the agent's lateness.ms where that is larger.",
+        " loss reaches back by this time, or by the agent's lateness.ms if that is larger.",
         at_least=0,
     )
     silence_ms: int = setting(
         "silence.ms",
         DEFAULT_SILENCE_MS,
-        help="An agent that was not heard of for so long is taken for dead.",
+        help="An agent that has not been heard for this long counts as dead.",
         at_least=1_000,
     )
     rejects_share: float = setting(
@@ -160,27 +161,27 @@ class AuditSettings:
     clock_difference_max_ms: int = setting(
         "clock.difference.max.ms",
         DEFAULT_CLOCK_DIFFERENCE_MS,
-        help="A program whose clock differs from the others' by more is named; where it is the"
-        " audit's own, /health is 503 and reports end with status 1.",
+        help="A program whose clock differs from the others' by more is named; if it is the audit's"
+        " own clock, /health is 503 and reports end with status 1.",
         at_least=1_000,
     )
     bucket_ms: int = setting(
         "bucket.ms",
         DEFAULT_BUCKET_MS,
-        help="Size of the buckets of event time; the same everywhere.",
+        help="Size of the buckets of event time; must be the same everywhere.",
         at_least=1_000,
     )
     roster_file: Path | None = setting(
         "roster.file",
         None,
-        help="File with the hosts that must report, as the inventory writes it; taken anew when it"
+        help="File with the hosts that must report, as the inventory writes it; read again when it"
         " changes.",
     )
     roster: dict[str, str] = setting(
         "roster",
         {},
-        help="Further hosts that must report, topic: host,host,...; none here and none in the file:"
-        " every agent ever heard of.",
+        help="Further hosts that must report, topic: host,host,...; with none here and none in the"
+        " file, every agent ever heard of must report.",
     )
     retired: list[str] = setting(
         "retired", [], help="Hosts or agent ids that nobody waits for any more."
@@ -188,21 +189,21 @@ class AuditSettings:
     retired_places: list[str] = setting(
         "retired.places",
         [],
-        help="Outputs, mirrors and clusters that count no more: hdfs OUTPUT, mirror CLUSTER,"
+        help="Outputs, mirrors and clusters that no longer count: hdfs OUTPUT, mirror CLUSTER,"
         " broker CLUSTER, cluster CLUSTER (all of its places), or a whole tier by its name.",
         example=["hdfs hdfs://old:8020/logs", "mirror offline1"],
     )
     loads_every_ms: int | None = setting(
         "loads.every.ms",
         None,
-        help="How long it may be until something is loaded into each output again, as 90000000 for"
-        " a load every night; then it is called late. Without it none is, since loads have no"
+        help="The longest time between loads into an output, such as 90000000 for a load every"
+        " night; after it the output is called late. Without it none is, since loads have no"
         " heartbeat.",
         at_least=1_000,
     )
 
     def check(self) -> None:
-        """ConfigurationRefused for combinations that cannot work."""
+        """Raises ConfigurationRefused for combinations that cannot work."""
         check_tiers(self.tiers)
         retired_places.check(self.retired_places)
         exempt = {each.tier.value.lower(): each.topics for each in self._exemptions()}
@@ -240,7 +241,7 @@ class AuditSettings:
 
 
 def check_tiers(tiers: list[str]) -> None:
-    """ConfigurationRefused unless these are at least two of the four tiers, each once."""
+    """Raises ConfigurationRefused unless these are at least two of the four tiers, each once."""
     unknown = [tier for tier in tiers if tier not in TIERS]
     if unknown:
         raise ConfigurationRefused(f"tiers: {unknown[0]!r} is none of {', '.join(TIERS)}")

@@ -11,10 +11,10 @@
     audit         the delta that the manifest holds is published
 
 State is the chain of manifests under `<output>/_skidway/<topic>/` and nothing else: a load that
-dies anywhere is begun again from the newest one, and of two at once the one that creates the next
-manifest wins. What it promises, and why, is docs/delivery.md, 5.
+dies anywhere begins again from the newest manifest, and if two run at once, the one that creates
+the next manifest wins. docs/delivery.md, section 5, has the loader's promises and their reasons.
 
-In reading order, each above what it imports:
+In reading order, each package after what it imports:
 
     store          a file tree with the few operations that a commit needs
     state          what lies there: manifests, tables, and the commit (the heart)
@@ -22,7 +22,7 @@ In reading order, each above what it imports:
     reading        from the log to columns
     settings       what an operator sets
     slices         the work of tasks
-    audit_topic    what the loader says to the audit, and what it hears
+    audit_topic    what the loader tells the audit, and what it reads from it
     spark          one session per run, one task per slice
     runs           one run: session, topics, loads
     cli            `skidway load`

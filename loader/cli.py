@@ -116,7 +116,7 @@ def _validate(args: argparse.Namespace) -> int:
 
 
 class _Interrupt:
-    """SIGTERM and the first SIGINT end the run behind the current step; the second one at once."""
+    """The first SIGTERM or SIGINT ends the run after the current step, the second one at once."""
 
     def __init__(self) -> None:
         self.requested = False
@@ -142,7 +142,7 @@ def _progress(topic: str, *, quiet: bool) -> Any:
 
 
 def _telemetry(settings: LoaderSettings) -> TelemetryServer | None:
-    """Metrics while the run lasts; another run that has the port does not stop this one."""
+    """Metrics while the run lasts; if another run has the port, this one goes on without."""
     if settings.metrics_listener is None:
         return None
     server = TelemetryServer(settings.metrics_listener, lambda: Health(True, {"loading": True}))

@@ -14,9 +14,9 @@
 | slice.records | offsets that one task reads (400000) |
 | undecodable | `fail` (default) or `skip`: what becomes of a value that has no columns |
 
-Read is what lies between the offsets when the query is planned: [log start, high watermark). Every
-row also has `_agent`, `_file_id`, `_offset`, `_length`, `_timestamp`, `_partition` and
-`_kafka_offset`. Nothing is deduplicated: that is what a load does.
+A query reads what lies in the log when it is planned: [log start, high watermark). Every row also
+has `_agent`, `_file_id`, `_offset`, `_length`, `_timestamp`, `_partition` and `_kafka_offset`. A
+query does not deduplicate: only a load does.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from skidway.loader.reading.decoder import Decoder, check_reader
 from skidway.schemas.client import RegistryClient, Security
 
 PLACES: Final = ("_host", "_file")
-"""Columns of a load that need announcements, which a query does not read."""
+"""Columns of a load that come from announcements, which a query does not read."""
 
 SLICE_RECORDS: Final = 400_000
 OPTIONS: Final = {
@@ -81,7 +81,7 @@ class Options:
 
     @staticmethod
     def of(given: Mapping[str, str]) -> Options:
-        """UsageError for an option that is missing, unknown or makes no sense."""
+        """Raises UsageError for an option that is missing, unknown or makes no sense."""
         known = {key.lower(): value for key, value in given.items()}
         unknown = sorted(set(known) - set(OPTIONS) - {"path"})
         if unknown:
@@ -239,7 +239,7 @@ def _own(batch: DecodedBatch, partition: int, rows: np.ndarray[Any, Any]) -> lis
 
 
 def _offset(found: int, end: int) -> int:
-    """An offset found by time; -1 means that no record is as late."""
+    """An offset found by time; -1 means that no record is that late."""
     return end if found < 0 else min(found, end)
 
 

@@ -18,7 +18,7 @@ class LoaderSettings(RegistrySecuritySettings):
 
     bootstrap_servers: str = setting(
         "bootstrap.servers",
-        help="Brokers of the cluster that is loaded from, host:port,...",
+        help="Brokers of the cluster to load from, host:port,...",
         example="127.0.0.1:9092",
     )
     schema_registry_url: str = setting(
@@ -39,8 +39,8 @@ class LoaderSettings(RegistrySecuritySettings):
     cluster_name: str | None = setting(
         "cluster.name",
         None,
-        help="Name of the cluster that is loaded from, without a dot; asked of the brokers if not"
-        " set.",
+        help="Name of the cluster to load from, without a dot; if not set, the brokers are asked"
+        " for it.",
     )
     group_id: str = setting(
         "group.id",
@@ -48,12 +48,12 @@ class LoaderSettings(RegistrySecuritySettings):
         help="Consumer group that commits how far topics are loaded; retention.hold reads it.",
     )
     slice_records: int = setting(
-        "slice.records", 400_000, help="Offsets that one task takes.", at_least=1
+        "slice.records", 400_000, help="Offsets that one task takes at most.", at_least=1
     )
     max_offsets_per_load: int = setting(
         "max.offsets.per.load",
         50_000_000,
-        help="Offsets that one load commits; a run makes as many loads as it takes.",
+        help="Offsets that one load commits at most; a run makes as many loads as it needs.",
         at_least=1,
     )
     announce_wait_ms: int = setting(
@@ -74,24 +74,24 @@ class LoaderSettings(RegistrySecuritySettings):
     gaps_accepted: list[str] = setting(
         "gaps.accepted",
         [],
-        help="Offsets known to be lost, topic/partition/first-end; loads pass over them.",
+        help="Offsets known to be lost, topic/partition/first-end; loads skip them.",
     )
     metrics_listener: str | None = setting(
         "metrics.listener",
         "127.0.0.1:9105",
-        help="Address of /metrics and /health while a load runs; another run may have it.",
+        help="Address of /metrics and /health while a load runs; may be in use by another run.",
     )
     metrics_textfile: Path | None = setting(
         "metrics.textfile",
         None,
-        help="File for node_exporter's textfile collector, *.prom: what became of the last run.",
+        help="File for node_exporter's textfile collector, *.prom, with the last run's outcome.",
     )
     spark_master: str = setting("spark.master", "local[*]", help="Where Spark runs its tasks.")
     spark_driver_memory: str = setting(
         "spark.driver.memory", "1g", help="Heap of Spark's driver process."
     )
     spark_log_file: Path | None = setting(
-        "spark.log.file", None, help="File for Spark's own log; none: only its warnings, nowhere."
+        "spark.log.file", None, help="File for Spark's own log; not set: no log."
     )
     spark_conf: dict[str, str] = setting(
         "spark.conf", {}, help="Further Spark properties, as in spark-defaults.conf."
@@ -99,11 +99,11 @@ class LoaderSettings(RegistrySecuritySettings):
 
     @property
     def cluster(self) -> str:
-        """The name of the cluster, once its brokers were asked."""
+        """The name of the cluster, once its brokers have told it."""
         return self.cluster_name or DEFAULT_CLUSTER
 
     def check(self) -> None:
-        """ConfigurationRefused for combinations that cannot work."""
+        """Raises ConfigurationRefused for combinations that cannot work."""
         if not self.group_id:
             raise ConfigurationRefused("group.id: a name is needed")
         if not self.topics:

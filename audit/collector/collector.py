@@ -61,7 +61,7 @@ _OVERDUE = Gauge(
 )
 _ACCEPTED = Gauge(
     "skidway_audit_accepted_buckets",
-    "Of these, how many are not complete, and a person has accepted why.",
+    "Of these, how many are not complete, but accepted by a person.",
 )
 _WARNED = Gauge(
     "skidway_audit_warned_buckets",
@@ -74,7 +74,7 @@ _DIFFERING = Gauge(
 )
 _UNCOUNTED = Gauge(
     "skidway_audit_uncounted_offsets",
-    "Offsets that counters could not read, as those that expired before.",
+    "Offsets that counters could not read, such as those that expired before.",
 )
 _UNREAD = Gauge(
     "skidway_audit_unread_messages",
@@ -84,7 +84,7 @@ _UNREAD = Gauge(
 _EXPECTED = Gauge("skidway_audit_expected_hosts", "Hosts that must report.")
 _BEHIND = Gauge(
     "skidway_audit_behind_hosts",
-    "Of these, how many speak, and by their own clocks would be silent.",
+    "Of these, how many speak, but would be silent by their own clocks.",
 )
 _SILENT = Gauge("skidway_audit_silent_hosts", "Of these, how many are silent.")
 _NEVER_HEARD = Gauge("skidway_audit_never_heard_hosts", "Of these, how many were never heard.")
@@ -105,7 +105,7 @@ _CLOCK = Gauge(
 
 
 def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> int:
-    """Collects and serves until the end is requested."""
+    """Collects and serves until it is told to stop."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(DirectoryLock(settings.store_dir))
         path = settings.store_dir / DATABASE
@@ -133,7 +133,7 @@ class _Expected:
     """What is expected now. Owned by the main thread; others read `policy`, a value."""
 
     def __init__(self, settings: AuditSettings, clock: Clock) -> None:
-        """Raises ConfigurationRefused for a roster that cannot be taken."""
+        """Raises ConfigurationRefused for a bad roster."""
         path = settings.roster_file
         self._settings = settings
         self._file = None if path is None else RosterFile(path, clock)
@@ -146,12 +146,12 @@ class _Expected:
 
     @property
     def problem(self) -> str | None:
-        """Why the file of the roster is not the roster that holds; None if it is."""
+        """Why the roster's file is not in force; None if it is."""
         return None if self._file is None else self._file.problem
 
 
 class _Loop:
-    """Collecting, with patience for a cluster that is away."""
+    """Collects, and keeps trying while a cluster is away."""
 
     def __init__(
         self, settings: AuditSettings, expected: _Expected, ledger: Ledger, clock: Clock
@@ -218,7 +218,7 @@ class _Loop:
         self.health = Health(silent_s < UNHEALTHY_AFTER_S and is_well, detail)
 
     def _judge(self) -> None:
-        """The newest judgement is what page, metrics and /health speak from."""
+        """Makes the newest judgement, which pages, metrics and /health report."""
         began = self._clock.monotonic()
         self.standing = found = self._judging.step()
         evidence = self._ledger.evidence(NO_BUCKETS)

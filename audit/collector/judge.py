@@ -1,9 +1,9 @@
-"""Judging every bucket of a ledger, again and again, in bounded memory and time.
+"""Judges every bucket of a ledger, again and again, in bounded memory and time.
 
 Buckets are judged block by block, an hour of event time at once. The newest blocks are judged at
-every step, the others in turn, so that what changes behind them (a later line, a seal, a decision,
-our clock) is seen in all of them sooner or later. Until every block was judged once the standing
-says how many were not.
+every step, the others in turn, so that later changes (a late line, a seal, a decision, our clock)
+are seen in all of them sooner or later. Until every block has been judged once, the standing says
+how many have not.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from skidway.clock import Clock
 
 BLOCK_MS = 3_600_000
 NEWEST_BLOCKS = 2
-"""Judged at every step."""
+"""How many blocks are judged at every step."""
 
 NEVER_S, AGAIN_S = 5.0, 0.25
-"""For so long at most a step judges older blocks that were never judged; and others again."""
+"""How long a step judges older blocks at most: those never judged, and then others again."""
 
 
 class Judge:
@@ -35,7 +35,7 @@ class Judge:
         self._turn: list[int] = []
 
     def step(self) -> Standing:
-        """Judges some blocks anew; of all of them together, as each was judged last."""
+        """Judges some blocks; returns the standing of all, with each block as last judged."""
         began = self._clock.monotonic()
         blocks = self._ledger.blocks(BLOCK_MS)
         self._parts = {block: part for block, part in self._parts.items() if block in set(blocks)}

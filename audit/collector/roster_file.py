@@ -1,7 +1,7 @@
-"""The roster's file while a program runs: looked at now and then, taken when it has changed.
+"""The roster's file while a program runs: checked now and then, read again when it has changed.
 
-A file that cannot be taken (gone, unreadable, with a mistake in it) changes nothing: the last good
-one holds, the mistake is logged once, and `problem` says it until the file is good again.
+A bad file (gone, unreadable, with a mistake in it) changes nothing: the last good one holds, the
+mistake is logged once, and `problem` names it until the file is good again.
 """
 
 from __future__ import annotations

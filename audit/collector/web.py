@@ -2,7 +2,7 @@
 
     /                 the standing: the sentence on every bucket, and topics x newest buckets
     /buckets          buckets with every tier's count and the reasons; ?topic= ?until= ?bucket=
-    /agents           the hosts: expected, silent, retired; who counts, and when it was last heard
+    /agents           the hosts: expected, silent, retired; all senders, and when each was heard
     /index.json, /buckets.json, /agents.json    the same for programs
 
 Pages are rendered here, work without JavaScript, and load nothing but /style.css; the content
@@ -45,7 +45,7 @@ from skidway.errors import SkidwayError
 
 PAGE_BUCKETS = 60
 HOSTS_SHOWN = 500
-"""On the page, those that are missed first; the JSON has all of them."""
+"""Hosts on the page, those that are missed first; the JSON has all of them."""
 
 WARNED = "warned"
 """As a status: complete, with a warning."""
@@ -55,7 +55,7 @@ GLYPHS = {
 }  # fmt: skip
 MEANINGS = {
     "complete": "every line arrived, in every tier, once",
-    WARNED: "complete, but more of it was rejected than is allowed",
+    WARNED: "complete, but with more rejects than allowed",
     "open": "too young to say, or an agent has not vouched for it yet",
     "incomplete": "a tier is short, or has other records",
     "unknown": "something that is needed to say is missing",
@@ -67,7 +67,7 @@ _KEY = {
     "statuses": list(MEANINGS),
     "glyphs": GLYPHS,
     "meanings": MEANINGS,
-    "style": f"/style.css?{zlib.crc32(_STYLE.encode()):08x}",  # another one is asked for anew
+    "style": f"/style.css?{zlib.crc32(_STYLE.encode()):08x}",  # a changed style has another URL
 }
 
 HEADERS = {
@@ -90,7 +90,7 @@ class Shown:
 
 
 class Dashboard:
-    """Answers requests from one ledger; one at a time, because SQLite connections are.
+    """Answers requests from one ledger, one at a time, because they share its connection.
 
     policy: what is expected now. standing: the newest judgement over every bucket.
     """
@@ -360,7 +360,7 @@ def _recount(found: RecountResult) -> dict[str, Any]:
 
 
 def _cell(verdict: BucketVerdict | None) -> dict[str, Any] | None:
-    """What stands for a bucket in the grid."""
+    """A bucket in the grid."""
     if verdict is None:
         return None
     return {
@@ -373,7 +373,7 @@ def _cell(verdict: BucketVerdict | None) -> dict[str, Any] | None:
 
 
 def _class(verdict: BucketVerdict) -> str:
-    """What colours it."""
+    """The CSS class that colours it."""
     return WARNED if verdict.is_warned else verdict.status.word
 
 

@@ -1,9 +1,9 @@
-"""Commands that ask the audit, and what they have in common. audit.cli has the noun, and
-the verbs that are programs.
+"""Commands that query the audit, and what they share. audit.cli has the noun, and the verbs that
+start programs.
 
-    options      where evidence is read (a store, or the topics of a cluster), and what is expected
-    live_ledger  a ledger that is kept up to date while somebody waits
-    polling      looks at hosts again and again, also while a cluster is away
+    options      where to read evidence (a store, or the topics of a cluster), and what to expect
+    live_ledger  a ledger that is kept up to date while a command waits
+    polling      checks hosts again and again, even while a cluster is unreachable
     publication  what commands tell the collector, on the audit topic
     report       `skidway audit report`
     recount      `skidway audit recount`

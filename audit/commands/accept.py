@@ -1,8 +1,7 @@
 """`skidway audit accept` and `skidway audit retire`: what a person decides about verdicts.
 
-Decisions are messages on the audit topic of the cluster where the collector reads: it knows them a
-moment later, and again when it begins anew. The evidence that they are about is read as by other
-commands.
+Decisions are messages on the audit topic of the cluster that the collector reads: it knows them a
+moment later, and again when it starts over. The evidence for them is read as in other commands.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ LINES_SHOWN = 20
 
 def register(verbs: Any) -> None:
     """Adds the two verbs."""
-    words = "accept why buckets are not complete: they hold nothing back any more"
+    words = "accept why buckets are not complete: they no longer hold anything back"
     accept = verbs.add_parser("accept", help=words, description=f"{words}.")
     accept.add_argument("topic", metavar="TOPIC", help="as reports print it; with its rejects")
     accept.add_argument("bucket", metavar="BUCKET", help="a time in it, 2026-01-31T10:00:00Z")
@@ -121,10 +120,10 @@ def publish(
     decisions: Sequence[Decision],
     clock: Clock,
 ) -> None:
-    """Says decisions on the audit topic. Raises Unreachable, UsageError for too large ones."""
+    """Publishes decisions on the audit topic. Raises Unreachable; UsageError if too large."""
     values = [encode(each) for each in decisions]
     if max(map(len, values)) > LIMIT_BYTES:
-        raise UsageError("One bucket has more findings than a message takes: nothing was accepted.")
+        raise UsageError("One bucket has more findings than fit a message: nothing was accepted.")
     publication.say(args, settings, values, clock, "the decision")
 
 
@@ -138,7 +137,7 @@ def _signature(args: argparse.Namespace, clock: Clock) -> Signature:
 def _buckets(
     args: argparse.Namespace, settings: AuditSettings | None, clock: Clock
 ) -> tuple[list[BucketVerdict], list[Acceptance]]:
-    """The buckets that are meant, as they are now; and the acceptances that stand."""
+    """The buckets that are meant, as they are now, and all acceptances that nobody took back."""
     now_ms = clock.time_ms()
     first = parse_moment(args.bucket, now_ms, "BUCKET")
     last = first if args.last is None else parse_moment(args.last, now_ms, "LAST")
@@ -159,8 +158,8 @@ def _buckets(
     if not args.revoke and now_ms - heard_ms > policy.silence_ms:
         raise UsageError(
             f"By this host's clock nobody was heard for {(now_ms - heard_ms) // 1000:,} s. If that "
-            "is so, buckets are not what they will be: nothing is accepted until counters and "
-            "collector run again. Else set the clock."
+            "is true, verdicts will still change: nothing is accepted until counters and collector "
+            "run again. If it is not, set the clock."
         )
     found = [
         verdict
@@ -171,13 +170,13 @@ def _buckets(
 
 
 def _retired_places(evidence: Evidence, place: str, text: str) -> list[Place]:
-    """Of the places that counted and belong to this one, those that a text retires."""
+    """The places that a text retires, of those that counted and belong to this one."""
     found = zip(_places_of(evidence, place), _places_of(evidence, text), strict=True)
     return list(dict.fromkeys(x for meant, x in found if meant.is_retired and x.is_retired))
 
 
 def _places_of(evidence: Evidence, place: str) -> list[Place]:
-    """Where each sender but agents counted, as it is with this one retired."""
+    """Where each sender except agents counted, with this place retired."""
     retired = RetiredPlaces([place])
     known = (key for key in evidence.senders if key.tier is not Tier.AGENT)
     return [place_of(key, evidence, retired) for key in known]
@@ -195,7 +194,7 @@ def _named(
 
 
 def _line(name: str, verdict: BucketVerdict, is_whole: bool) -> str:
-    """The bucket and what of it is accepted, as the report has it; or all of that."""
+    """The bucket with the reasons that the report shows; is_whole: with all of them."""
     said = "; ".join(verdict.words) if is_whole else report.reasons_text(verdict.words)
     return f"{name} ({verdict.status.word}): {said}"
 

@@ -55,8 +55,8 @@ def register(verbs: Any) -> None:
     wait.add_argument(
         "--tiers",
         metavar="LIST",
-        help="which must agree, agent among them, without exemptions; default: as the settings say,"
-        " without hdfs where it is not the only one besides the agent",
+        help="tiers that must agree, including agent, without exemptions; default: as the settings"
+        " say, without hdfs unless it is the only one besides agent",
     )
     wait.add_argument("--lateness-ms", type=int, metavar="MS", help="allowed after a bucket's end")
     add_timeout_option(wait, f"({TIMEOUT_S:.0f})", TIMEOUT_S)
@@ -112,8 +112,8 @@ def _wait(args: argparse.Namespace) -> int:
 
 
 def _gate_policy(args: argparse.Namespace, settings: AuditSettings | None) -> Policy:
-    """Unless told otherwise without hdfs, which waits for the next load, where another tier than
-    the agent's is left: with that alone nothing would be compared."""
+    """Leaves out hdfs, which waits for the next load, unless told otherwise. It stays if only the
+    agent's tier would be left: that alone compares nothing."""
     policy = options.policy_of(args, settings)
     if args.tiers is None and set(policy.tiers) != {Tier.AGENT, Tier.HDFS}:
         policy = replace(policy, tiers=tuple(x for x in policy.tiers if x is not Tier.HDFS))

@@ -14,13 +14,13 @@ from skidway.kafka.client import Client, Fetcher
 
 
 class LiveLedger:
-    """Whoever reads a store gets what its collector has taken; whoever reads a cluster reads on in
-    its audit topics. One thread."""
+    """From a store it has what the collector has taken; from a cluster it reads on in the audit
+    topics. One thread."""
 
     def __init__(
         self, args: argparse.Namespace, settings: AuditSettings | None, clock: Clock
     ) -> None:
-        """Raises UsageError where there is no store."""
+        """Raises UsageError if there is no store."""
         self._args = args
         self._settings = settings
         self._clock = clock
@@ -43,7 +43,7 @@ class LiveLedger:
         self.ledger.close()
 
     def catch_up(self) -> None:
-        """Has all that the audit topics hold now. Raises Unreachable, KafkaError, CorruptBatch;
+        """Takes all that the audit topics hold now. Raises Unreachable, KafkaError, CorruptBatch;
         then the next call begins with new connections."""
         if self.is_store:
             return

@@ -1,7 +1,7 @@
-"""What the commands that ask have in common: where the evidence is read, and what is expected.
+"""What the commands that query the audit share: where to read evidence, and what to expect.
 
-Evidence comes from the collector's store where there is one, else from the audit topics of a
-cluster, read into a ledger in memory.
+Evidence comes from the collector's store if there is one, else from the audit topics of a cluster,
+read into a ledger in memory.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ def add_where(parser: argparse.ArgumentParser) -> None:
 
 def add_topic(parser: argparse.ArgumentParser) -> None:
     """Adds --topic."""
-    words = "with what was rejected of it; may be repeated"
+    words = "with its rejects; may be repeated"
     parser.add_argument("--topic", action="append", metavar="TOPIC", help=words)
 
 
 def with_rejects(names: Iterable[str]) -> list[str]:
-    """Topics, and those of what agents rejected of them (whatever their id)."""
+    """Topics, and the topics of their agents' rejects (whatever their id)."""
     return [each for name in names for each in (name, _named(name)[0] + REJECTED_SUFFIX)]
 
 
 def topics_named(names: list[str] | None) -> list[str] | None:
-    """Topics that are meant, also by the names that the report prints: with their cluster's, and
-    with the beginning of their id."""
+    """The topics that these names mean, even as the report prints them: with the cluster's name,
+    and with the beginning of the id."""
     if names is None:
         return None
     known = [_named(name)[0] for name in names]
@@ -68,22 +68,22 @@ def topics_named(names: list[str] | None) -> list[str] | None:
 
 
 def is_named(source: Source, names: Iterable[str]) -> bool:
-    """Whether a topic has one of these names, with its cluster's and its id or without."""
+    """Whether a topic has one of these names, with or without its cluster's name and its id."""
     known = {source.topic, f"{source.cluster}.{source.topic}"}
     topic_id = source.topic_id or "none"
     return any(name in known and topic_id.startswith(begin) for name, begin in map(_named, names))
 
 
 def _named(text: str) -> tuple[str, str]:
-    """The name, and the beginning of the id, which `report.topic_names` prints behind it."""
+    """The name, and the beginning of the id, which `report.topic_names` prints after it."""
     match = _WITH_ID.fullmatch(text)
     return (match[1], match[2]) if match else (text, "")
 
 
 def settings_of(args: argparse.Namespace) -> AuditSettings | None:
-    """The collector's settings: those that are named, else those that are installed here, wherever
-    the evidence is read. None where there are none; a question that says where it is read is asked
-    by somebody who cannot read them, too. Raises ConfigurationRefused."""
+    """The collector's settings: those that options name, else those installed here, wherever the
+    evidence is read. None if there are none, or if options say where to read and this user cannot
+    read the installed ones. Raises ConfigurationRefused."""
     elsewhere = args.bootstrap_server is not None or args.store is not None
     file = _installed()
     installed = os.access(file, os.R_OK) if elsewhere else file.exists()
@@ -97,7 +97,7 @@ def _installed() -> Path:
 
 
 def policy_of(args: argparse.Namespace, given: AuditSettings | None) -> Policy:
-    """What is expected by settings, roster and options; where there are no settings that is said.
+    """What is expected by settings, roster and options; prints a note if there are no settings.
     Raises ConfigurationRefused, UsageError."""
     policy = given.policy(listed(given)) if given is not None else Policy()
     if args.tiers is not None:
@@ -115,8 +115,8 @@ def _defaults(policy: Policy) -> str:
     why = "cannot be read" if os.path.exists(_installed()) else "is not here"
     tiers = ", ".join(tier.value.lower() for tier in policy.tiers)
     return (
-        f"{_installed()} {why}, so this goes by default settings: tiers {tiers}, no roster, nothing"
-        " exempt or retired by settings; --config FILE names others"
+        f"{_installed()} {why}, so default settings apply: tiers {tiers}, no roster, nothing exempt"
+        " or retired by settings; --config FILE names others"
     )
 
 
@@ -136,7 +136,7 @@ def tiers_of(text: str) -> tuple[Tier, ...]:
 
 
 def ledger_of(args: argparse.Namespace, given: AuditSettings | None, clock: Clock) -> Ledger:
-    """The collector's store where there is one, else one in memory, read from the topics."""
+    """The collector's store if there is one, else one in memory, read from the topics."""
     folder = store_of(args, given)
     if folder is not None:
         return _stored(folder / DATABASE, clock)
@@ -147,7 +147,7 @@ def ledger_of(args: argparse.Namespace, given: AuditSettings | None, clock: Cloc
 
 
 def store_of(args: argparse.Namespace, given: AuditSettings | None) -> Path | None:
-    """The directory of the store that is meant; None: the cluster is to be asked."""
+    """The directory of the store to read; None: read the cluster. Raises UsageError."""
     folder: Path | None = args.store
     if folder is None and args.bootstrap_server is None and given is not None:
         return given.store_dir if (given.store_dir / DATABASE).exists() else None
@@ -157,7 +157,7 @@ def store_of(args: argparse.Namespace, given: AuditSettings | None) -> Path | No
 
 
 def client_of(args: argparse.Namespace, given: AuditSettings | None) -> Client:
-    """A client of the cluster whose audit topics are meant."""
+    """A client of the cluster whose audit topics are read."""
     if args.bootstrap_server is None and given is not None:
         servers = given.bootstrap_servers
     else:
@@ -174,14 +174,14 @@ def _stored(path: Path, clock: Clock) -> Ledger:
 
 
 def note_staleness(ledger: Ledger, clock: Clock) -> None:
-    """Says so where the collector of this store has taken nothing for a while, or never."""
+    """Prints a note if the collector of this store has taken nothing for a while, or never."""
     words = staleness(ledger.taken_ms, clock.time_ms())
     if words:
         print(f"note: {words}", file=sys.stderr)
 
 
 def staleness(taken_ms: int, now_ms: int) -> str:
-    """What is to be said of when a collector took something last (0: never); empty: nothing."""
+    """A note on when a collector last took something (0: never); empty if that is not long ago."""
     if not taken_ms:
         return "the collector has not read anything yet"
     stale_ms = now_ms - taken_ms

@@ -1,4 +1,4 @@
-"""Looking again and again until hosts are proven, or the time is over."""
+"""Looks again and again until hosts are proven, or the time is over."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def patiently(
     timeout_s: float,
     progress: Progress,
 ) -> list[Proof]:
-    """Looks until no host is short, or the time is over. A cluster that is away at the first look
-    is told at once, later only when the time is over: its brokers may be restarted just now."""
+    """Looks until no host is short, or the time is over. If a cluster is away at the first look, it
+    raises at once, later only when the time is over: its brokers may just be restarting."""
     deadline = clock.monotonic() + timeout_s
     found: list[Proof] | None = None
     while True:

@@ -1,4 +1,4 @@
-"""Saying something on the audit topic of a cluster: what commands tell the collector."""
+"""Publishes what commands tell the collector, on the audit topic of a cluster."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def say(
     clock: Clock,
     what: str,
 ) -> None:
-    """Publishes them where the evidence is read, all in one partition. Raises Unreachable.
+    """Publishes values where the evidence is read, all in one partition. Raises Unreachable.
 
-    what: they are, for its sentence.
+    what: what the values are, for the error's sentence.
     """
     with options.client_of(args, settings) as client:
         _publish(client, values, clock, what)
@@ -40,6 +40,6 @@ def _publish(client: Client, values: Sequence[bytes], clock: Clock, what: str) -
     outbox = MemoryOutbox(values)
     if not Publisher(Producer(client), outbox, partition, clock).flush(PUBLISHED_WITHIN_S):
         raise Unreachable(
-            f"The cluster has not acknowledged {what} within {PUBLISHED_WITHIN_S:.0f} s: see in the"
-            " report whether it is known before you say it again."
+            f"The cluster has not acknowledged {what} within {PUBLISHED_WITHIN_S:.0f} s: check"
+            " in the report whether it is known before you repeat it."
         )

@@ -40,7 +40,7 @@ def register(verbs: Any) -> None:
     parser.add_argument(
         "--since",
         metavar="TIME",
-        help="only rows of event times from then on, by whole hours: 2026-01-31T10:00:00Z, 26h, 7d",
+        help="only rows with event times from that hour on: 2026-01-31T10:00:00Z, 26h, 7d",
     )
     parser.add_argument(
         "--tell", action="store_true", help="tell the collector, for pages, metrics and report"
@@ -76,11 +76,11 @@ def _compared(
     since_ms: int | None,
     clock: SystemClock,
 ) -> list[tuple[Recounted, list[Difference]]]:
-    """Each topic that the output has or should have, with the sums that were told of it."""
+    """Each topic that the output has or should have, with its differences from what was counted."""
     asked = None if args.topic is None else set(options.with_rejects(args.topic))
     known = [manifests.head(output, topic) for topic in recount.topics(output)]
     recounts = [recount.recount(output, x, since_ms) for x in known if _is_asked(x, asked)]
-    ledger = options.ledger_of(args, settings, clock)  # what was loaded before has been said by now
+    ledger = options.ledger_of(args, settings, clock)  # by now, earlier loads were published
     try:
         evidence = ledger.evidence((FOREVER[0] if since_ms is None else since_ms, FOREVER[1]))
     finally:

@@ -36,10 +36,10 @@ def register(verbs: Any) -> None:
         "--lateness-ms", type=int, metavar="MS", help="allowed after a bucket's end"
     )
     parser.add_argument(
-        "--all", action="store_true", help="1 also for buckets that are too young to be complete"
+        "--all", action="store_true", help="1 even if buckets are only too young to be complete"
     )
     parser.add_argument(
-        "--each-bucket", action="store_true", help="a line for each bucket, also for alike ones"
+        "--each-bucket", action="store_true", help="a line for each bucket, even for alike ones"
     )
     parser.set_defaults(run=_report)
 

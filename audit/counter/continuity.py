@@ -2,7 +2,7 @@
 
 Before a partition goes on after an interruption, the batch just below is read again and compared:
 another CRC or leader epoch means that the log diverged from what was counted, and the partition
-stops by name. A gap is never passed over silently; it becomes part of the next delta.
+stops, with the reason. A gap is never skipped silently; it becomes part of the next delta.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from skidway.kafka.batch import BatchHeader
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """How far a partition was followed. comparing: the batch below is still to be compared."""
+    """How far a partition was followed. comparing: the batch below must still be compared."""
 
     position: Position
     comparing: bool = False
 
     @property
     def fetch_offset(self) -> int:
-        """Where to fetch: one back, when there is a batch to be compared first."""
+        """Where to fetch: one offset back if a batch must be compared first."""
         return self.position.next_offset - (1 if self.comparing else 0)
 
 
@@ -30,7 +30,7 @@ class Following:
 class Step:
     """What to do with a batch or an offset. counts: whether its records count.
 
-    gap: offsets [first, end) to be named with `reason`; an empty gap names a doubt. stop: why the
+    gap: offsets [first, end) to name, with `reason`; an empty gap names a doubt. stop: why the
     partition cannot go on.
     """
 
@@ -47,7 +47,7 @@ def resumed(position: Position) -> Following:
 
 
 def at_batch(following: Following, header: BatchHeader) -> Step:
-    """The next batch of the partition is here."""
+    """What to do with the next batch of the partition."""
     expected = following.position.next_offset
     if following.comparing:
         return _compared(following, header)
@@ -70,7 +70,7 @@ def at_batch(following: Following, header: BatchHeader) -> Step:
 
 
 def out_of_range(following: Following, log_start: int, log_end: int) -> Step:
-    """The log does not hold the offset that was asked for."""
+    """What to do if the log does not hold the offset that was asked for."""
     position = following.position
     if log_end < position.next_offset:
         return Step(
@@ -90,7 +90,7 @@ def out_of_range(following: Following, log_start: int, log_end: int) -> Step:
 
 
 def identity(header: BatchHeader) -> BatchId:
-    """What the batch is known by."""
+    """What identifies the batch."""
     return BatchId(header.base_offset, header.crc, header.leader_epoch)
 
 

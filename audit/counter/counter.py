@@ -1,4 +1,4 @@
-"""A tier's counter: reads topics up to their watermarks, headers only, and says what it counted.
+"""A tier's counter: reads topics up to their watermarks, headers only, and reports what it counted.
 
     metadata --> topics and their sources --> positions
     fetch ----> continuity ----> marks ----> counts        in memory, for at most a second
@@ -47,9 +47,9 @@ _log = log.get(__name__)
 
 _BOUNDS = (EARLIEST, LATEST)
 
-_RECORDS = Metric("skidway_audit_counted_records_total", "Records counted, repeats not among them.")
+_RECORDS = Metric("skidway_audit_counted_records_total", "Records counted, without repeats.")
 _REPEATS = Metric("skidway_audit_repeated_records_total", "Records seen again and not counted.")
-_GAPS = Metric("skidway_audit_gaps_total", "Gaps and doubts in logs that were named.")
+_GAPS = Metric("skidway_audit_gaps_total", "Named gaps and doubts in logs.")
 _STOPPED = Gauge("skidway_audit_stopped_partitions", "Partitions that cannot be counted further.")
 _LAG = Gauge("skidway_audit_counter_lag_records", "Records between positions and watermarks.")
 
@@ -162,7 +162,7 @@ class Counter:
         return self._health
 
     def is_away(self, reason: str) -> None:
-        """The cluster does not answer; the next turn tries again."""
+        """Notes that the cluster does not answer; the next turn tries again."""
         _log.error("cluster_unreachable", reason=reason)
         self._health = Health(False, {"unreachable": reason})
 
@@ -252,7 +252,7 @@ class Counter:
         _REPEATS.inc(repeats)
 
     def _explained(self, tp: TopicPartition, step: Step) -> Step:
-        """The step with the mirror's own reason, where it named the offsets that are missing."""
+        """The step with the mirror's own reason, if it named the offsets that are missing."""
         if step.gap is None or step.gap[0] == step.gap[1]:
             return step
         known = gaps.named_by_mirrors(self._client, [tp.topic])[tp.topic]
@@ -272,7 +272,7 @@ class Counter:
             _GAPS.inc()
             _log.warning("gap_named", partition=str(tp), offsets=step.gap, reason=step.reason)
         counted.following = step.following
-        if after > before:  # a range may span a gap: what it could not have is named beside it
+        if after > before:  # a range may span a gap, which is named beside it
             first, _ = self._ranges.get(key, (before, before))
             self._ranges[key] = (first, after)
         if after > before or step.gap is not None:
@@ -299,7 +299,7 @@ class Counter:
             self._fetcher.seek(error.tp, counted.following.fetch_offset)
 
     def _failed(self, error: KafkaError | CorruptBatch | Unreachable) -> None:
-        """The fetcher gave up some partition: all are sought again with the next metadata."""
+        """The fetcher gave up some partition: the next refresh seeks all of them again."""
         _log.error("partition_failed", reason=str(error))
         self._seek_again, self._failure = True, str(error)
 

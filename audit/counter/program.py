@@ -1,4 +1,4 @@
-"""The program `skidway audit count`: a counter, its state, its publisher, its end."""
+"""The program `skidway audit count`: a counter with its state and its publisher, until it stops."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _log = log.get(__name__)
 def run_counter(
     settings: CounterSettings, clock: Clock, shutdown: Shutdown, *, new_epoch: bool = False
 ) -> int:
-    """Counts until the end is requested. Raises StateRefused for a state that is an older copy,
+    """Counts until it is told to stop. Raises StateRefused for a state that is an older copy,
     unless `new_epoch` tells it to count everything again under a new epoch."""
     with (
         DirectoryLock(settings.state_dir),
@@ -55,7 +55,7 @@ def run_counter(
 
 
 def _named(settings: CounterSettings, client: Client) -> CounterSettings:
-    """With the name that the brokers give their cluster. Raises ConfigurationRefused."""
+    """The settings with the name of the brokers' cluster. Raises ConfigurationRefused."""
     name = cluster_name_of(client.broker_configs(), settings.cluster_name)
     return replace(settings, cluster_name=name)
 
@@ -63,7 +63,7 @@ def _named(settings: CounterSettings, client: Client) -> CounterSettings:
 def _settle_epoch(
     settings: CounterSettings, client: Client, state: CounterState, clock: Clock, *, new_epoch: bool
 ) -> None:
-    """Compares the state with what was published; begins a new epoch where that is wanted."""
+    """Compares the state with what was published, or begins a new epoch if that is wanted."""
     newest = newest_own(
         client, Fetcher(client), Tier(settings.tier.upper()), settings.producer_name, clock
     )

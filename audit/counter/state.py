@@ -96,7 +96,7 @@ class CounterState:
 
     @property
     def where(self) -> str:
-        """What this is, for sentences."""
+        """What this is and where it lies, for error sentences."""
         return f"The counter's state in {self._path}"
 
     @property
@@ -110,7 +110,7 @@ class CounterState:
         return int(self._meta()[1])
 
     def settle_bucket(self, bucket_ms: int) -> None:
-        """Notes the size of the buckets in this epoch. ConfigurationRefused for another size."""
+        """Notes the size of this epoch's buckets. Raises ConfigurationRefused for another size."""
         (known,) = self._connection.execute("SELECT bucket_ms FROM meta").fetchone()
         if known is None:
             with transaction(self._connection) as database:
@@ -142,7 +142,7 @@ class CounterState:
         return {(agent, file): end for agent, file, end in rows}
 
     def touched(self, keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
-        """The last delta that touched each of these buckets, where there was one."""
+        """The last delta that touched each of these buckets, if there was one."""
         found = {}
         for key in keys:
             row = self._connection.execute(
@@ -181,7 +181,7 @@ class CounterState:
     # The outbox, for the publisher.
 
     def pending(self, after: int, limit: int) -> list[tuple[int, bytes]]:
-        """Messages behind `after`, in order."""
+        """Messages after `after`, in order."""
         return self._connection.execute(
             "SELECT sequence, message FROM outbox WHERE sequence > ? ORDER BY sequence LIMIT ?",
             (after, limit),

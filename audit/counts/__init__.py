@@ -3,7 +3,7 @@
 topic_patterns  which topics a configuration means, by names and patterns
 bucket          windows of event time
 checksum        the order-independent checksum of record origins
-marks           how far the bytes of each file are counted, and so which records are repeats
+marks           how far each file's bytes are counted, to recognize records that come again
 counts          count, bytes and checksum per bucket
 deltas          counts as numbered messages, chained bucket by bucket
 """

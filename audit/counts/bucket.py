@@ -3,8 +3,8 @@
 A bucket is named by its start, in ms since the epoch, and holds the event times of
 [start, start + size). Starts are multiples of the size, also before 1970, so that every tier cuts
 time alike without having to agree on anything but the size. Event times farther than FARTHEST_MS
-from 1970 are counted in the outermost bucket, so that every start is a number that all stores can
-hold and be asked for.
+from 1970 are counted in the outermost bucket, so that every store can hold every start and be
+queried for it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 DEFAULT_BUCKET_MS = 60_000
 FARTHEST_MS = 1 << 60
-"""36 million years: no clock says so, but a timestamp is any 64 bit number."""
+"""36 million years: no clock shows that, but a timestamp can be any 64-bit number."""
 
 
 def start(timestamps_ms: npt.NDArray[np.int64], size_ms: int) -> npt.NDArray[np.int64]:

@@ -65,7 +65,7 @@ class Sums:
 def identify(
     origins: Origins | None, has_origin: Bools, partition: int, offsets: Int64s
 ) -> Origins:
-    """The origins by which records are counted and marked: their own where they are sound, else
+    """The origins by which records are counted and marked: their own if they are sound, else
     partition and offset under agent 0. All arrays come back with one entry per offset."""
     if origins is None:
         return _by_offset(partition, offsets)
@@ -102,8 +102,8 @@ class Counts:
     ) -> None:
         """Counts records: those of keep and straddle (all, if neither is given), repeats apart.
 
-        rejected: which of the counted ones the loader rejects; straddles always count as such when
-        `rejected` is given, and as ordinary records when it is not (agent, broker, mirror).
+        rejected: which of the counted ones the loader rejects; straddles always count as rejects if
+        `rejected` is given, and as ordinary records if it is not (agent, broker, mirror).
         timestamps: event times in ms.
         """
         counted = _either(keep, straddle, len(timestamps))
@@ -116,7 +116,7 @@ class Counts:
             self._add_runs(source, *sums)
 
     def put(self, key: BucketKey, sums: Sums) -> None:
-        """Adds sums that were worked out elsewhere."""
+        """Adds sums that were computed elsewhere."""
         known = self._sums.get(key)
         self._sums[key] = sums if known is None else known + sums
 
@@ -128,13 +128,12 @@ class Counts:
         return len(self._sums)
 
     def clear(self) -> None:
-        """Forgets everything, after it was written down."""
+        """Forgets everything, once it is written down."""
         self._sums.clear()
 
     def to_messages(self, previous: Mapping[BucketKey, int]) -> tuple[Count, ...]:
-        """The content of deltas. previous: the number of this producer's delta that touched the
-        bucket before, where there was one (messages.Numbering keeps them right when deltas split).
-        """
+        """The content of deltas. previous: by bucket, the number of this producer's last delta that
+        touched it, if there was one (deltas.number_deltas keeps these right when deltas split)."""
         return tuple(
             count_message(key, sums, self.bucket_ms, previous.get(key, 0))
             for key, sums in self._sums.items()

@@ -1,4 +1,4 @@
-"""Numbering: sums and progress become deltas, several of them where one would be too large.
+"""Numbering: sums and progress become deltas, several of them if one would be too large.
 
 The numbers of a producer have no holes, so a number is given only inside the transaction that also
 makes the progress durable. Each (source topic, agent, bucket) lies in exactly one of the deltas
@@ -18,7 +18,7 @@ from skidway.kafka.source import Source
 LIMIT_BYTES = 900_000
 """Of one message: below the smallest usual max.message.bytes (1 MiB) with room for the batch."""
 
-_LONG_BYTES = 10  # the longest that Avro writes a long; strings and bytes add their length
+_LONG_BYTES = 10  # the most that Avro needs for a long; strings and bytes add their length
 _HEAD_BYTES = 400
 
 
@@ -26,8 +26,8 @@ _HEAD_BYTES = 400
 class Numbered:
     """deltas: in order of their numbers; empty when there was nothing to say.
 
-    touched: the buckets that they touch, with the number to be remembered as their `previous`.
-    last: the last number that is used now.
+    touched: the buckets that they touch, with the number to remember as their `previous`. last: the
+    last number that is now used.
     """
 
     deltas: tuple[Delta, ...]

@@ -8,11 +8,11 @@ the mark m before a record [first, end):
     m <= first         new: kept
     then m = max(m, end), in all three cases
 
-That the mark after a record never depends on which case it was is what makes the rule vectorize (a
-running maximum per file) and lets slices of one partition be walked in parallel: a slice walked
-without marks is right unless one of its files begins below the mark that the slices before it
-leave, and those marks are known from the slices' highest ends alone. `join` says which slices have
-to be walked again, and with which marks.
+The mark after a record never depends on which case it was. So the rule vectorizes (a running
+maximum per file), and slices of one partition can be walked in parallel: a slice walked without
+marks is right unless one of its files begins below the mark that the slices before it leave, and
+those marks follow from the slices' highest ends alone. `join` says which slices have to be walked
+again, and with which marks.
 
 Origins here are sound (counts.identify): positions >= 0, lengths >= 1, end below 2^63.
 """
@@ -36,11 +36,11 @@ NO_MARK = -1
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """What the rule says of each record, and what it leaves behind per file.
+    """What the rule says about each record, and what it leaves for each file.
 
-    keep, repeat, straddle: one of the three is true for each record. lowest: the first byte that
-    each file had in these records at the lowest. highest: the mark of each file afterwards, as far
-    as these records decide it (a mark that was higher before stays).
+    keep, repeat, straddle: one of the three is true for each record. lowest: each file's lowest
+    first byte in these records. highest: the mark of each file afterwards, as far as these records
+    decide it (a mark that was higher before stays).
     """
 
     keep: Bools
@@ -117,7 +117,7 @@ def join(slices: Sequence[SliceEnds], marks: Mapping[FileKey, int]) -> Joined:
 
 def _by_file(agent: Int64s, file: Int64s) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """An order that brings each file's records together without swapping any two of one file, and
-    where each file begins in it. Agents write runs, so that runs are sorted and not records."""
+    where each file begins in it. Agents write runs, so runs are sorted, not records."""
     changed = np.flatnonzero((agent[1:] != agent[:-1]) | (file[1:] != file[:-1])) + 1
     runs = np.concatenate(([0], changed))
     if len(runs) == 1:

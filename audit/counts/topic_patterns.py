@@ -1,8 +1,8 @@
 """Which topics a configuration means: names, and regular expressions that match whole names.
 
 A text of legal topic characters only is a name; anything else is a pattern. Patterns never match
-topics of our own (`_skidway_audit`, also behind a mirror's cluster prefix). With a topic comes the
-topic of its rejects.
+topics of our own (`_skidway_audit`, also behind a mirror's cluster prefix). A name stands for the
+topic of its rejects, too.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Iterable, Sequence
 from skidway.errors import ConfigurationRefused
 
 REJECTED_SUFFIX = ".rejected"
-"""Behind a topic's name: where its rejects go."""
+"""Appended to a topic's name, it names the topic of its rejects."""
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def check(texts: Iterable[str], key: str = "topics") -> None:
-    """ConfigurationRefused, with the setting's key, for what can never be a topic's name or a
-    regular expression."""
+    """Raises ConfigurationRefused, with the setting's key, for a text that can never be a topic's
+    name or a regular expression."""
     for text in texts:
         try:
             re.compile(text)
@@ -31,7 +31,7 @@ def check(texts: Iterable[str], key: str = "topics") -> None:
 
 
 def choose(texts: Sequence[str], existing: Iterable[str]) -> list[str]:
-    """The topics that are meant, in order of name."""
+    """The existing topics that the texts mean, in order of name."""
     names = {text for text in texts if _NAME.fullmatch(text)}
     names |= {name + REJECTED_SUFFIX for name in names}
     patterns = [re.compile(text) for text in texts if not _NAME.fullmatch(text)]

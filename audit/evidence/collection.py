@@ -1,4 +1,4 @@
-"""Collection: the audit topics of a cluster, its own and mirrored ones, into a ledger."""
+"""Collection: reads the audit topics of a cluster, its own and mirrored ones, into a ledger."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from skidway.kafka.types import TopicPartition
 REFRESH_S = 5.0
 STALLED_AFTER_S = 30.0
 LIVE_WITHIN_S = 5.0
-"""What came so soon after we stood at the end of its log was appended since."""
+"""A record that comes this soon after we stood at the end of its log was appended since then."""
 
 _MESSAGES = Metric("skidway_audit_messages_read_total", "Records read from audit topics.")
 
 
 class Collection:
-    """Reads on where the ledger's positions end. One thread."""
+    """Reads on from the ledger's positions. One thread."""
 
     def __init__(self, client: Client, fetcher: Fetcher, ledger: Ledger, clock: Clock) -> None:
         self._client = client
@@ -34,7 +34,7 @@ class Collection:
         self._refresh_at = clock.monotonic()
 
     def turn(self, timeout_ms: int, *wake: int) -> int:
-        """Takes what has come; returns how many records that were."""
+        """Takes the records that have come; returns how many."""
         if self._clock.monotonic() >= self._refresh_at:
             self._refresh_at = self._clock.monotonic() + REFRESH_S
             self.refresh()
@@ -63,8 +63,8 @@ class Collection:
         )  # fmt: skip
 
     def refresh(self) -> None:
-        """Finds audit topics that are new, such as those of a cluster mirrored from now on, and
-        those that were made again: offsets of the old one say nothing about them."""
+        """Finds audit topics that are new, such as those of a newly mirrored cluster, and those
+        that were made again: offsets of the old one say nothing about the new one."""
         found = self._client.metadata().topics
         known = self._ledger.positions()
         for name in filter(topic.is_audit_topic, found):
@@ -78,8 +78,8 @@ class Collection:
                     self._fetcher.seek(tp, self._begins[tp])
 
     def catch_up(self) -> None:
-        """Takes all up to the present watermarks. Raises Unreachable when nothing comes for
-        STALLED_AFTER_S."""
+        """Takes all records up to the present high watermarks. Raises Unreachable when nothing
+        comes for STALLED_AFTER_S."""
         self.refresh()
         found = topic.bounds(self._client, {tp.topic for tp in self._begins})
         ends = {tp: end for tp, (first, end) in found.items() if first < end}
@@ -92,7 +92,7 @@ class Collection:
 
     @property
     def partitions(self) -> int:
-        """Partitions that are read."""
+        """How many partitions are read."""
         return len(self._begins)
 
 
@@ -101,7 +101,7 @@ def _id(found: Topic) -> str:
 
 
 def _begin(known: Position | None, topic_id: str) -> int:
-    """Where to read on. What was read of a topic whose id nobody told is taken for this one's."""
+    """Where to read on. If either topic id is not known, the two are taken for the same topic."""
     if known is None or (known.topic_id and topic_id and known.topic_id != topic_id):
         return 0
     return known.next_offset

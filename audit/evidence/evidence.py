@@ -1,9 +1,9 @@
 """Evidence: what all messages together say, in whatever order and however often they came.
 
-`Evidence` is what the judgement looks at; the ledger makes it from its tables, for a
-window of buckets. Every number in it is a sum, a least or a greatest over distinct messages, so
-order and repetition cannot matter. Only the senders stand in the order in which they were first
-heard, which can but raise a doubt (counting_places).
+`Evidence` is what the judgement looks at; the ledger makes it from its tables, for a window of
+buckets. Every number in it is a sum, a minimum or a maximum over distinct messages, so order and
+repetition cannot matter. Only the senders are kept in the order in which they were first heard;
+that order can only raise a doubt (counting_places).
 
 The chain of a bucket: each count names the number of the delta before that touched the bucket. The
 sum over a tally's deltas of link(number) - link(previous) must be link(last) - link(0); anything
@@ -39,14 +39,14 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 NEVER_AHEAD_MS = 1 << 62
-"""A moment behind all seals."""
+"""A moment after all seals."""
 
 _ID_END = 1 << 63
 _ID_DIGITS_MAX = 19
 
 
 class SenderKey(NamedTuple):
-    """Whose numbers have no holes. Every epoch begins with number 1."""
+    """A sender whose numbers have no holes. Every epoch begins with number 1."""
 
     tier: Tier
     producer: str
@@ -54,8 +54,8 @@ class SenderKey(NamedTuple):
 
 
 class SealNote(NamedTuple):
-    """One seal of one topic by one agent; sorts by (epoch, number), which is by age. taken_ms: our
-    clock when we took it, or the broker's when it did, where the agent's was ahead of that."""
+    """One seal of one topic by one agent; sorts by (epoch, number), which is by age. taken_ms: if
+    the agent's clock was ahead, when the seal was taken by our clock or the broker's."""
 
     epoch: int
     number: int
@@ -74,8 +74,8 @@ class SealNote(NamedTuple):
 class Numbers:
     """What is known of a sender's numbered messages.
 
-    first, last: least and greatest number known of, the latter also from heartbeats. missing: the
-    least number between them that did not come. first_time_ms: the sender's clock at `first`.
+    first, last: the least and the greatest known number, the latter also from heartbeats. missing:
+    the least number between them that did not come. first_time_ms: the sender's clock at `first`.
     cloned_at: the least number that came with two contents.
     """
 
@@ -118,7 +118,7 @@ class LossNote:
 
 @dataclass(frozen=True, slots=True)
 class GapNote:
-    """A gap, and who named it when."""
+    """A gap, who named it, and when."""
 
     sender: SenderKey
     time_ms: int
@@ -126,7 +126,7 @@ class GapNote:
 
 
 class Coverage(NamedTuple):
-    """The least and one past the greatest offset that a sender stands for in a partition."""
+    """The least offset and one past the greatest that a sender stands for in a partition."""
 
     first: int
     end: int
@@ -144,9 +144,9 @@ BucketId = tuple[int, int]
 @dataclass(slots=True)
 class TopicEvidence:
     """All that was said of one source topic. agents: every one that announced, sealed or sent.
-    rereadings: by agent, of those that may have read what others had read. acceptances: those that
-    nobody took back. recounts: the newest of each output. paths: by agent and file id, of files of
-    which something is lost."""
+    rereadings: by agent, for those that may have read what others had read. acceptances: those that
+    nobody took back. recounts: the newest of each output. paths: by agent and file id, for files
+    that have losses."""
 
     tallies: dict[BucketId, dict[int, dict[SenderKey, Tally]]] = field(default_factory=dict)
     seals: dict[int, list[SealNote]] = field(default_factory=dict)
@@ -162,17 +162,19 @@ class TopicEvidence:
 
 @dataclass(slots=True)
 class Evidence:
-    """senders: in the order in which they were first heard. hosts: by agent, as the message of its
-    greatest number says, whatever its clock. last_seen: the greatest clock of any message of (tier,
+    """What all messages say, for a window of buckets.
+
+    senders: in the order in which they were first heard. hosts: by agent, from its message with the
+    greatest number, whatever its clock. last_seen: the greatest clock of any message of (tier,
     producer). began: the least clock of any message of an agent. bounds: by agent, the widest that
-    it ever said. unread: how many messages have a schema that this version does not have, by its
+    it ever said. unread: how many messages have a schema that this version does not have, by
     fingerprint. heard, readings, offsets (by agent): what does not rest on the senders' clocks
     alone, see hearing. overlaps: agents of one host that were alive side by side. resumed: by
-    agent and epoch above 1, our clock when a seal of it came live first. taken_ms: our clock when
-    something was taken last; 0 for never. retirements: those that nobody took back. asked: the
-    names of the topics that are to be judged, others are there for their sake; None: all. window:
-    the starts of the buckets that are to be judged, the end excluded. bucket_ms: the greatest size
-    of the newest buckets of all topics; 0 for none."""
+    agent and epoch above 1, our clock when a seal of that epoch first came live. taken_ms: our
+    clock when the last record was taken; 0 for never. retirements: those that nobody took back.
+    asked: the names of the topics to judge (others are there only to judge these); None: all.
+    window: the starts of the buckets to judge, the end excluded. bucket_ms: the greatest size of
+    the newest buckets of all topics; 0 for none."""
 
     topics: dict[Source, TopicEvidence] = field(default_factory=dict)
     senders: dict[SenderKey, Numbers] = field(default_factory=dict)
@@ -213,8 +215,8 @@ class Evidence:
         return self.heard.get(sender, self.last_seen.get(sender, 0))
 
     def first_heard(self, agent: int) -> int | None:
-        """The least clock of any message of an agent, ms; None where its first message is not
-        there, so that nobody knows."""
+        """The least clock of any message of an agent, ms; None if its first message is not there:
+        then nobody knows."""
         numbers = self.senders.get(SenderKey(Tier.AGENT, str(agent), 1))
         if numbers is None or numbers.first > 1:
             return None
@@ -258,7 +260,7 @@ def agent_of(sender: Sender) -> int:
 
 
 def agent_named(producer: str) -> int:
-    """The agent id that a producer name is; NO_AGENT for any other name, however like one."""
+    """The agent id that a producer name spells; NO_AGENT for any other name, however similar."""
     if not (producer.isascii() and producer.isdigit() and len(producer) <= _ID_DIGITS_MAX):
         return NO_AGENT
     agent = int(producer)
@@ -271,25 +273,26 @@ def sender_key(sender: Sender) -> SenderKey:
 
 
 def loss_note(sender: SenderKey, number: int, time_ms: int, loss: Loss) -> LossNote:
-    """A loss by its declaration. Somebody else's than the agent's own is older than any seal."""
+    """The note of a declared loss. One that another sender declared is older than any seal."""
     if sender[:2] != (Tier.AGENT, str(loss.agent)):
         return LossNote(0, 0, time_ms, loss)
     return LossNote(sender.epoch, number, time_ms, loss)
 
 
 def only_claimed(cluster: str, host: str, number: int, time_ms: int) -> Numbers:
-    """A sender of which only a heartbeat is there: what it said before is gone."""
+    """The numbers of a sender that left only a heartbeat: what it said before is gone."""
     return Numbers(cluster, host, number + 1, number, time_ms)
 
 
 def hear(hearings: Hearings, message: Message, where: Heard | None) -> None:
-    """Takes what a message says of its sender by where and when it was taken.
+    """Notes what a message shows about its sender by where and when it was taken.
 
-    Where the broker writes its own clock into records, the sender's is read from what is sent as
-    soon as it is made: seals and heartbeats. A delta may have waited, a loader's for a day.
+    If the broker writes its own clock into records, the sender's clock is read from messages that
+    are sent as soon as they are made: seals and heartbeats. A delta may have waited, a loader's for
+    a day.
     """
     if isinstance(message, Acceptance | Retirement | Revocation | RecountResult):
-        return  # nobody's who proves life
+        return  # these prove nobody's life
     if isinstance(message, Announcement):
         name = Tier.AGENT, str(message.agent)
     else:

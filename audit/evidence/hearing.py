@@ -6,14 +6,15 @@ not rest on it alone:
     heard     when it was heard last: its own clock, but never later than ours when we took it
     offsets   between which offsets of a log its messages lie: the order in which senders of one log
               began and ended, whatever their clocks say
-    reading   its clock beside ours
+    reading   its clock compared with ours
 
-A reading is the least lag of a window of our time: our clock when a record was taken, less the
-sender's when it was sent. Waiting only makes a lag greater, so the least one is nearest to the
-difference of the clocks. A lag below zero needs no more: nothing is sent after it was taken. One
-above zero counts only of a record that came live, that is while we stood at the end of its log:
-else it was a backlog, or the topic is read again from its beginning. The two windows before are
-kept as well: what waited elsewhere, in a mirror or for a broker, looks like a slow clock in one.
+A reading is the least lag in a window of our time. A lag is our clock when a record was taken,
+minus the sender's when it was sent. Waiting only makes a lag greater, so the least one is nearest
+to the difference of the clocks. A lag below zero always counts: nothing is sent after it was taken.
+A lag above zero counts only if the record came live, that is while we stood at the end of its log:
+otherwise it was in a backlog, or the topic is being read again from its beginning. The two windows
+before are kept as well, because within one window a record that waited elsewhere, in a mirror or
+for a broker, looks like a slow clock.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.topic.messages import Tier
 
 WINDOW_MS = 120_000
-"""Two heartbeats: whoever lives is read in each window."""
+"""Two heartbeats: every sender that lives is read in each window."""
 
 _LAG_MAX_MS = 1 << 61
 
@@ -33,10 +34,11 @@ SenderName = tuple[Tier, str]
 
 
 class Heard(NamedTuple):
-    """Of one record. topic, topic_id, partition, offset: where it lies. sent_ms: the sender's clock
-    when it sent it; None where the broker writes its own into records (LogAppendTime). taken_ms:
-    our clock when we took it. is_live: we had stood at the end of the log just before. appended_ms:
-    the broker's clock when it took the record, where it writes that into records."""
+    """Where and when a record was taken. topic, topic_id, partition, offset: where it lies.
+    sent_ms: the sender's clock when it sent the record; None if the broker writes its own clock
+    into records (LogAppendTime). taken_ms: our clock when we took it. is_live: we had stood at the
+    end of the log just before. appended_ms: the broker's clock when it took the record, if it
+    writes that into records."""
 
     topic: str
     topic_id: str
@@ -49,7 +51,7 @@ class Heard(NamedTuple):
 
     @property
     def arrived_ms(self) -> int:
-        """Before when it was sent, by whichever of the two clocks says so first."""
+        """When it had certainly been sent, by whichever of the two clocks is earlier."""
         return self.taken_ms if self.appended_ms is None else min(self.taken_ms, self.appended_ms)
 
 
@@ -68,12 +70,12 @@ class Offsets(NamedTuple):
     last: int
 
     def or_wider(self, other: Offsets) -> Offsets:
-        """Of the messages of both."""
+        """The offsets of both together."""
         return Offsets(min(self.first, other.first), max(self.last, other.last))
 
 
 class Spoken(NamedTuple):
-    """A message of an agent lies there."""
+    """Where a message of an agent lies."""
 
     agent: int
     log: Log
@@ -81,9 +83,9 @@ class Spoken(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """A sender's clock beside ours. window: the number of the last window of our time in which it
-    was read. least_ms: the least lag in it. earlier_ms, earliest_ms: in the window before, and in
-    the one before that; None: not read."""
+    """A sender's clock compared with ours. window: the number of the last window of our time in
+    which it was read. least_ms: the least lag in it. earlier_ms, earliest_ms: the least lag in the
+    window before, and in the one before that; None: not read."""
 
     window: int
     least_ms: int
@@ -92,8 +94,8 @@ class Reading(NamedTuple):
 
 
 class Hearings:
-    """By sender, over any number of messages; as many entries as senders (and logs). spoken: the
-    messages of agents in the order in which they were taken; as many as were taken."""
+    """What was heard from senders, over any number of messages; one entry per sender (and log).
+    spoken: the messages of agents in the order in which they were taken; one entry per message."""
 
     def __init__(self) -> None:
         self.heard: dict[SenderName, int] = {}
@@ -103,12 +105,12 @@ class Hearings:
         self.sealed: dict[tuple[int, int], int] = {}
 
     def take(self, sender: SenderName, time_ms: int, where: Heard | None) -> None:
-        """A message that proves life, made at `time_ms` by its sender's clock."""
+        """Notes a message that proves life, made at `time_ms` by its sender's clock."""
         at_ms = time_ms if where is None else min(time_ms, where.taken_ms)
         self.heard[sender] = max(self.heard.get(sender, at_ms), at_ms)
 
     def place(self, agent: int, where: Heard) -> None:
-        """A message of an agent lies there."""
+        """Notes where a message of an agent lies."""
         if agent != NO_AGENT:
             log = Log(where.topic, where.topic_id, where.partition)
             self.spoken.append(Spoken(agent, log, where.offset))
@@ -117,8 +119,8 @@ class Hearings:
             self.offsets[key] = self.offsets.get(key, here).or_wider(here)
 
     def seal(self, agent: int, epoch: int, where: Heard) -> None:
-        """A seal of an epoch that is not the agent's first; sealed: when one of it came live first,
-        by our clock, or first by the broker's."""
+        """Notes a seal of an epoch that is not the agent's first. `sealed` has when the epoch's
+        first one came: by our clock if it came live, else by the broker's."""
         came_ms = where.taken_ms if where.is_live else where.appended_ms
         if came_ms is not None:
             key = agent, epoch
@@ -134,7 +136,7 @@ class Hearings:
 
 
 def then(known: Reading | None, new: Reading) -> Reading:
-    """What is known after a new reading. Where our own clock was set, nothing of before holds."""
+    """What is known after a new reading. If our own clock was set, no reading from before holds."""
     if known is None or new.window not in (known.window, known.window + 1):
         return new
     if new.window == known.window:

@@ -1,13 +1,13 @@
 """The ledger: the fold of all messages, kept in SQLite, and evidence for any window out of it.
 
-It holds as rows: sums per (source topic, bucket, agent, sender), numbers with a digest of their
-content, seals, losses, gaps, coverage, files. A message and the position up to which its topic was
-read are taken in one transaction, so nothing counts twice; and if it did come twice, its number is
-known already. Everything can be rebuilt from the audit topics.
+Its rows are sums per (source topic, bucket, agent, sender), numbers with a digest of their content,
+seals, losses, gaps, coverage and files. A message and the position up to which its topic was read
+are taken in one transaction, so nothing counts twice; and if a message did come twice, its number
+is known already. Everything can be rebuilt from the audit topics.
 
-A message of a schema that this version does not have (a newer one wrote it) may say anything of any
-bucket. It is counted as unread, by the schema's fingerprint, and makes every verdict unknown; from
-where it stood a version that has the schema reads the topics again, and takes what it says.
+A message of a schema that this version does not have (a newer one wrote it) may say anything about
+any bucket. It is counted as unread, by the schema's fingerprint, and makes every verdict unknown. A
+version that has the schema reads the topics again from where it stood, and takes what it says.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ DATABASE = "audit.db"
 
 
 class Position(NamedTuple):
-    """How far a partition was read. topic_id: of the topic that was read, "" where not known."""
+    """How far a partition was read. topic_id: of the topic that was read, "" if not known."""
 
     next_offset: int
     topic_id: str = ""
 
 
 class Ledger:
-    """One database. A writer and readers in other threads each open their own."""
+    """One connection to the database. The writer and readers in other threads open one each."""
 
     def __init__(self, path: Path | str = IN_MEMORY) -> None:
         self._connection = open_database(
@@ -71,7 +71,7 @@ class Ledger:
         places: Iterable[Heard] = (),
     ) -> None:
         """Takes records of the audit topics, and how far these were read, in one transaction.
-        places: where each of them lies, or nothing."""
+        places: where each record lies, or nothing."""
         reached, hearings = positions or {}, Hearings()
         try:
             with transaction(self._connection):
@@ -104,8 +104,8 @@ class Ledger:
         return {TopicPartition(name, partition): Position(*at) for name, partition, *at in rows}
 
     def read_again(self) -> bool:
-        """Whether messages that an older version could not read can be read now: then the audit
-        topics are to be read again from there on. For who collects, before it begins."""
+        """Whether messages that an older version could not read can be read now. If so, sets the
+        positions back to where these began. The collector calls it before it begins."""
         names = [name for (name,) in self._connection.execute("SELECT fingerprint FROM unread")]
         if not any(name == "" or single_object.is_known(bytes.fromhex(name)) for name in names):
             return False
@@ -126,7 +126,7 @@ class Ledger:
 
     @property
     def taken_ms(self) -> int:
-        """When something was taken last, by the clock of who took it; 0 for never."""
+        """When something was last taken, by the taker's clock; 0 for never."""
         return int(self._connection.execute("SELECT taken FROM meta").fetchone()[0])
 
     # Reading.
@@ -150,8 +150,9 @@ class Ledger:
     def newest_buckets(
         self, count: int, until: int | None = None, topic: str | None = None
     ) -> list[int]:
-        """Starts of the newest buckets in which anything was counted or declared lost (of a topic,
-        by its name in the source cluster), newest first; with `until` those that begin below it."""
+        """Starts of the newest buckets in which anything was counted or declared lost, newest
+        first. until: only buckets that begin before it; topic: only this one's buckets, by its name
+        in the source cluster."""
         given = (FOREVER[1] if until is None else until, count, topic)
         found: set[int] = set()
         for table, column in (("tallies", "bucket"), ("losses", "to_bucket")):
@@ -165,8 +166,7 @@ class Ledger:
         return sorted(found, reverse=True)[:count]
 
     def blocks(self, size_ms: int) -> list[int]:
-        """Beginnings of the blocks of that size in which a bucket begins that is judged, the oldest
-        first."""
+        """Starts of the blocks of that size in which any judged bucket begins, oldest first."""
         found: list[int] = []
         after = FOREVER[0]
         while True:

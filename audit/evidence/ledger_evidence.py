@@ -1,7 +1,7 @@
-"""Evidence out of the ledger's tables, for a window of buckets.
+"""Reads evidence from the ledger's tables, for a window of buckets.
 
 Sums are read for the window only. What bears on every bucket (numbers, losses, gaps, coverage) is
-read whole; of the seals only those that a judgement can look at.
+read whole; of the seals, only those that a judgement can look at.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 NO_BUCKETS: Window = (0, 0)
-"""A window with none: what was said of senders, hosts and topics alone."""
+"""A window with no buckets, for only what was said of senders, hosts and topics."""
 
 HOSTS = """
 SELECT agent, coalesce(host_names.host, hosts.host) AS host
 FROM hosts LEFT JOIN host_names USING (agent)
 """
-"""By agent. What an older program took is in `hosts` alone."""
+"""Host names by agent. What an older program took is in `hosts` alone."""
 
 _NO_LIMIT = 1 << 62
 
@@ -83,7 +83,7 @@ FROM inodes AS x WHERE source = :source AND born IS NOT NULL AND (host, inode, b
     GROUP BY host, inode, born HAVING min(agent) < max(agent)
 )
 """  # noqa: S608 - our own text
-"""The ids of each file that several agents announced, by the time of birth."""
+"""The ids of each file that several agents announced, matched by the time of birth."""
 
 _BY_BEGINNING = f"""
 SELECT host, device, inode, length, fingerprint, f.time, agent, file, f.path, x.born, ({_REPLACED})
@@ -93,7 +93,7 @@ WHERE source = :source AND (host, device, inode, length, fingerprint) IN (
     GROUP BY host, device, inode, length, fingerprint HAVING min(agent) < max(agent)
 )
 """  # noqa: S608 - our own text
-"""The same by first bytes. What an older program took has no row in `inodes`."""
+"""The same, matched by first bytes. What an older program took has no row in `inodes`."""
 
 
 def read(connection: sqlite3.Connection, window: Window, topics: Sequence[str] | None) -> Evidence:
@@ -279,7 +279,8 @@ class _Reader:
         topic.rereadings = rereadings(files, self._found.first_heard, self._found.last_heard)
 
     def _read_notes(self, query: str, number: int) -> Iterable[list[FileNote]]:
-        """Of each file that several agents announced; its identity is all but the last columns."""
+        """The notes of each file that several agents announced. The first columns identify the
+        file, the last ones are a note."""
         notes: dict[tuple[object, ...], list[FileNote]] = {}
         for row in self._connection.execute(query, {"source": number}):
             identity, note = row[: -len(FileNote._fields)], row[-len(FileNote._fields) :]
@@ -287,15 +288,15 @@ class _Reader:
         return notes.values()
 
     def _losses_by_name(self) -> dict[tuple[str, str], list[LossNote]]:
-        """Of a topic, of its rejects, and of those that had the name before it was made again."""
+        """The losses of a topic, of its rejects, and of earlier topics with the same name."""
         found: dict[tuple[str, str], list[LossNote]] = {}
         for source, topic in self._found.topics.items():
             found.setdefault(_name(source), []).extend(chain.from_iterable(topic.losses.values()))
         return found
 
     def _read_seals(self, topic: TopicEvidence, number: int, losses: Sequence[LossNote]) -> None:
-        """Per agent and epoch the first seal, the last, the last below a clone, the last before
-        each loss, and those around a rereading. losses: of all topics of that name."""
+        """Reads, per agent and epoch: the first seal, the last, the last below a clone, the last
+        before each loss, and those around a rereading. losses: of all topics of that name."""
         for key, numbers in self._found.senders.items():
             agent = agent_named(key.producer)
             if key.tier is not Tier.AGENT or agent not in topic.agents:
@@ -320,7 +321,7 @@ class _Reader:
     def _seals_around(
         self, number: int, key: SenderKey, reread: Rereading, clone: int
     ) -> Iterator[SealNote]:
-        """The last seal before it and the first behind it: judgement.doublings looks for them."""
+        """The last seal before the rereading and the first after it: rules.doublings needs them."""
         agent = agent_named(key.producer)
         whose, behind = (number, agent, key.epoch), 0
         if reread.since_ms is not None:

@@ -1,12 +1,12 @@
-"""One message into the ledger's rows: the fold, where neither order nor repetition matters.
+"""Turns one message into the ledger's rows: a fold in which neither order nor repetition matters.
 
-Every row is a sum, a least or a greatest over distinct messages. Whoever calls has begun a
-transaction; where that fails the ids of sources and senders that it gave do not exist, and a new
-`Rows` is made.
+Every row is a sum, a minimum or a maximum over distinct messages. The caller has begun a
+transaction; if it fails, the ids of sources and senders given in it do not exist, and the caller
+makes a new `Rows`.
 
-Numbers of messages and their digests tell a repetition (same content) from a clone (another one).
-A digest is of the bytes, and the same message in the encoding of another version has other bytes:
-it is compared in each encoding before it is called a clone.
+The number of a message and its digest tell a repetition (same content) from a clone (other
+content). A digest is of the bytes, and another version encodes the same message in other bytes; so
+a message is compared in each encoding before it is called a clone.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 _FINGERPRINTS_MAX = 64
-"""Schemas counted by their fingerprints; the rest together, as ""."""
+"""How many schemas are counted by fingerprint; the rest are counted together, as ""."""
 
 _log = log.get(__name__)
 
@@ -92,7 +92,7 @@ class Rows:
         self._senders: dict[SenderKey, int] = {}
 
     def take(self, value: bytes, where: Heard | None, hearings: Hearings) -> bool:
-        """False for a message that a newer version can read."""
+        """Takes one record; returns False for a message that only a newer version can read."""
         try:
             message = messages.decode(value)
         except SchemaUnknown as error:
@@ -119,7 +119,7 @@ class Rows:
         return True
 
     def take_hearings(self, found: Hearings) -> None:
-        """What is known of the senders' clocks, and of where their messages lie."""
+        """Takes what is known of the senders' clocks, and of where their messages lie."""
         self._connection.executemany(
             "INSERT INTO heard VALUES (?, ?, ?)"
             " ON CONFLICT DO UPDATE SET time = max(time, excluded.time)",
@@ -354,7 +354,7 @@ class Rows:
         )
 
     def _take_overlaps(self, spoken: Sequence[Spoken]) -> None:
-        """Before the offsets of these messages are taken."""
+        """Must run before the offsets of these messages are taken."""
         select = self._connection.execute
         namesakes: dict[int, list[int]] = {}
         agents = json.dumps(sorted({x.agent for x in spoken}))

@@ -1,4 +1,4 @@
-"""The ledger's tables, and how a store of before comes to have them."""
+"""The ledger's tables, and how an older store gets them."""
 
 from __future__ import annotations
 
@@ -145,12 +145,12 @@ CREATE TABLE IF NOT EXISTS recounts (
 ) WITHOUT ROWID
 """,
 )
-"""Which seals are last words; when agents were heard first; what they take event times to be; when
-the inodes of announced files were made, and whose content lay there before (see rereading);
-messages of schemas that this version does not have, and from where the topics are to be read again
-by one that has them; when senders were heard, their clocks, seals of clocks that were ahead, when
-agents went on in a new epoch, and where agents' messages lie (see hearing), and which of them
-were alive side by side (see overlaps); what their hosts are called, by the order of their
-messages; what people decided and recounts found, as they said it. Tables that a program without
-them does not miss: it opens the store all the same, so an upgrade of the collector can go back; so
-they make no new format."""
+"""Tables that an older program does not miss: it opens the store all the same, so an upgrade of the
+collector can be undone. Therefore they make no new format. They hold which seals are last words;
+when agents were first heard; what they assume of event times; when the inodes of announced files
+were made, and whose content lay there before (see rereading); messages of schemas that this version
+does not have, and from where a version that has them reads the topics again; when senders were
+heard, their clocks, seals of clocks that were ahead, when agents went on in a new epoch, and where
+agents' messages lie (see hearing); which agents were alive side by side (see overlaps); the names
+of their hosts, by the order of their messages; what people decided and recounts found, verbatim.
+"""

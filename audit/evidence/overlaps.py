@@ -1,11 +1,12 @@
-"""Which agents spoke by turns in one log: two machines that are called alike. Pure.
+"""Which agents spoke by turns in one log: two machines with the same name. Pure.
 
-An agent whose state was lost is followed by another one, and one whose state was brought back
-follows that: of two agents one began, ended, or both, while the other said nothing. Who speaks
-again behind the other, and is followed by it once more, is alive beside it. No clock is asked.
+If an agent's state is lost, a new agent follows it; if the old state is brought back, the old agent
+follows the new one. In both cases one of the two began, ended, or both, while the other was silent.
+But an agent that speaks again after the other one, and is followed by it once more, is alive beside
+it. No clock is asked.
 
-Taken in the order of the log nothing is passed over; in any other order nothing is found that is
-not so.
+Messages taken in the order of the log show every overlap; in any other order some may be missed,
+but none is found that is not there.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ def overlaps(
     spoken: Iterable[Spoken],
     namesakes: Mapping[int, Collection[int]],
 ) -> set[Pair]:
-    """The pairs that these messages show. known: where messages of before lie; namesakes: of each
-    agent the others of its host."""
+    """The pairs that these messages show. known: where earlier messages lie; namesakes: for each
+    agent, the others of its host."""
     offsets, found = dict(known), set[Pair]()
     for agent, log, offset in spoken:
         if agent not in namesakes:

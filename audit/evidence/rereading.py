@@ -1,37 +1,37 @@
-"""Which agents may have read the same bytes, and while they could: from announcements. Pure.
+"""Which agents may have read the same bytes, and during which time, by their announcements. Pure.
 
-An agent that begins with a new state has a new id, and reads every file from its beginning, also
-what another agent of the host has delivered before. Both announced the file, so it is known which
+An agent that starts with a new state has a new id, and reads every file from its beginning, even
+what another agent of the host has already delivered. Both announced the file; that shows which
 agents these are. Two announcements on one host are of the same file
 
     both with a time of birth       if inode and birth are equal, whatever bytes were there: a small
                                     file grows, and its disk has another number after a restart
     one of them without             if device, inode and first bytes are equal
 
-Neither the device nor the file system's id is asked for beside a birth, which counts nanoseconds.
-Either can have changed when the state is lost, and a file that is not recognised makes a false
-`complete`; two files taken for one make buckets `unknown` for a minute. The host's name is asked
-for always. Machines are made from one image: its logs, emptied perhaps, have the same inode, birth
-and file system on each, and their agents run at once, so that no bucket of theirs would ever be
-complete. Thus a state that is lost together with the host's name, or whose disk comes to another
+A birth, in nanoseconds, is enough: device and file system id are not compared as well. Either can
+have changed when the state is lost, and a file that is not recognised makes a false `complete`; two
+files taken for one only make buckets `unknown` for a minute. The host's name is always compared.
+Machines that are made from one image have its logs, perhaps emptied, with the same inode, birth and
+file system, and their agents run at once: without the name none of their buckets would ever be
+complete. So a state that is lost together with the host's name, or whose disk moves to another
 host, is not recognised.
 
 When one of these agents delivered a line that the other one had delivered already, all of this is
 true:
 
     it had announced the file: the announcement comes before the file's first record
-    the other one had begun; if it began later, then since its first message
-    the line lay in the file when the other one read it, so not after that one was heard last
+    the other one had begun: if that began later, this is after its first message
+    the line lay in the file when the other one read it, so not after that one was last heard
 
-So one can deliver for a second time from the other's beginning (`since_ms`), until it has gone
-through all that lay there when the other one was heard last (`until_ms`). Its seals say when that
-was (see doublings). The times are clocks of one host.
+So an agent can deliver lines a second time from the other's beginning (`since_ms`) until it has
+gone through all that lay there when the other one was last heard (`until_ms`). Its seals say when
+that was (see doublings). The times are clocks of one host.
 
-A file of one agent may have several ids, for instance one behind each truncation. It has to have
-announced each before it vouches for what the other one had read, but for those of content that came
-later: where it had announced an inode after the other one was heard last, it has seen what that one
-can have read there, and its next id there, which does not go on behind that, is of newer lines, or
-of lines that it knows to have delivered itself.
+An agent may have several ids for one file, for instance one after each truncation. It vouches for
+what the other one had read only once it has announced all of them, except those of content that
+came later. For if it announced an inode after the other one was last heard, it has seen what that
+one can have read there. Its next id there, if it does not continue that content, is of newer lines,
+or of lines that it knows to have delivered itself.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from skidway.audit.topic.messages import Announcement
 
 
 class FileNote(NamedTuple):
-    """A file id, and who announced it first when.
+    """A file id, the agent that announced it, and when it first did.
 
-    born_ns: when its inode was made, ns since 1970; None where nobody said. replaced_ms: when the
-    agent first announced the id whose content this one's took the place of in the same inode; None
-    for no such id.
+    born_ns: when its inode was made, ns since 1970; None if nobody said. replaced_ms: when the
+    agent first announced the id whose content, in the same inode, this one's content replaced; None
+    if there is none.
     """
 
     time_ms: int
@@ -68,8 +68,8 @@ FileIdentity = tuple[str, int, int, int, bytes]
 class Rereading:
     """When an agent may have delivered again what others had delivered; reason: which file shows.
 
-    since_ms: what it had sealed before is no such line; None: from its first line on. until_ms: a
-    seal noted later than this vouches that it has gone through all such lines.
+    since_ms: lines that it had sealed before then are none of these; None: from its first line on.
+    until_ms: a seal noted later than this vouches that it has gone through all such lines.
     """
 
     since_ms: int | None
@@ -79,9 +79,9 @@ class Rereading:
 
 @dataclass(frozen=True, slots=True)
 class Rereadings:
-    """Of one agent: what it read again of agents before it, and of later ones (its state was
-    brought back, or both ran at once). group: of agents that share files, also by
-    way of others; named by the least of their ids."""
+    """What one agent read again: of agents before it, and of later ones (its state was brought
+    back, or both ran at once). group: the agents that share files, directly or through others;
+    named by the least of their ids."""
 
     of_earlier: Rereading | None
     of_later: Rereading | None
@@ -92,11 +92,11 @@ class Rereadings:
 
 
 def identity_of(message: Announcement) -> FileIdentity | None:
-    """What shows a file under two ids where births do not; None for no content yet.
+    """What identifies a file under two ids if births do not; None for no content yet.
 
-    A predecessor makes no difference. It is an id of the same agent, so it says nothing of what
-    other agents read; and most have one: content behind a truncation, and a file whose inode was
-    that of a deleted one.
+    A predecessor makes no difference. It is an id of the same agent, so it says nothing about what
+    other agents read; and most files have one: content after a truncation, and a file in the inode
+    of a deleted one.
     """
     if message.fingerprint_length == 0:
         return None
@@ -110,9 +110,9 @@ def identity_of(message: Announcement) -> FileIdentity | None:
 
 
 def replaced_by(message: Announcement) -> int | None:
-    """The id whose content was there before; None if there is none, or this one goes on behind it.
+    """The id whose content was there before; None if there is none, or this one continues it.
 
-    That is for the same inode and birth alone: what was copied, or moved, is of another inode.
+    It counts only with the same inode and birth: a file that was copied or moved has another inode.
     """
     end = message.predecessor_position
     if message.predecessor is None or end is None or message.begin >= end:
@@ -121,7 +121,7 @@ def replaced_by(message: Announcement) -> int | None:
 
 
 def is_untold(notes: Iterable[FileNote]) -> bool:
-    """Whether births leave open, of files with the same first bytes, which of them are the same."""
+    """Whether births leave open which of these, with the same first bytes, are the same file."""
     return any(note.born_ns is None for note in notes)
 
 
@@ -130,10 +130,10 @@ def rereadings(
     began: Callable[[int], int | None],
     last_heard: Callable[[int], int],
 ) -> dict[int, Rereadings]:
-    """By agent, of one topic. files: the notes of each file, see the module.
+    """The rereadings of one topic, by agent. files: the notes of each file, see the module.
 
-    began: when an agent was heard first (None: its first message is not there any more), and
-    last_heard: when last; ms.
+    began: when an agent was first heard (None: its first message is gone); last_heard: when it was
+    last heard; ms.
     """
     found: dict[int, Rereadings] = {}
     groups = _Groups()
@@ -145,8 +145,8 @@ def rereadings(
 
 
 class _Reader(NamedTuple):
-    """An agent that announced a file; notes: its ids for it, the oldest first. Sorts by when the
-    agent began; who knows, where nobody does, comes first."""
+    """An agent that announced a file; notes: its ids for it, oldest first. Sorts by when the agent
+    began; an agent whose beginning nobody knows comes first."""
 
     is_known: bool
     began_ms: int
@@ -162,7 +162,7 @@ class _Reader(NamedTuple):
         return self.notes[-1].path
 
     def announced_ms(self, heard_ms: int) -> int:
-        """When it had announced the last of its ids that can be of what others read by then."""
+        """When it had announced the last id that can be of what others had read by `heard_ms`."""
         first, *others = self.notes
         counting = [x for x in others if x.replaced_ms is None or x.replaced_ms <= heard_ms]
         return max(x.time_ms for x in (first, *counting))
@@ -178,7 +178,7 @@ def _by_age(notes: Iterable[FileNote], began: Callable[[int], int | None]) -> li
     for agent, own in by_agent.items():
         own.sort(key=lambda x: (x.time_ms, x.file))
         since = began(agent)
-        if since is not None:  # a ledger of the version before does not know it from announcements
+        if since is not None:  # an older version's ledger does not know it from announcements
             since = min(since, own[0].time_ms)
         readers.append(_Reader(since is not None, since or 0, agent, tuple(own)))
     return sorted(readers)
@@ -229,7 +229,7 @@ def _wider(one: Rereading | None, other: Rereading | None) -> Rereading | None:
 
 
 class _Groups:
-    """Agents that share files, also by way of others; each such group has its least agent's id."""
+    """Agents that share files, directly or through others; the least agent's id names a group."""
 
     def __init__(self) -> None:
         self._parents: dict[int, int] = {}

@@ -6,8 +6,8 @@ What is expected:
     retired_places    the places and hosts that nobody waits for any more
     policy            what the audit expects, and how long it waits
     clocks            whose clock is wrong: ours, or a sender's
-    newest_agents     which agents of a host are waited for
-    expectation       which agents must seal a topic, and up to when others may have lines unread
+    newest_agents     which agents of a host the audit waits for
+    expectation       which agents must seal a topic, and until when others may have unread lines
 
 How a bucket is judged:
 
@@ -17,9 +17,9 @@ How a bucket is judged:
     rules             one module for each rule that keeps a bucket from being complete
     topic_judgement   the verdict on each bucket of a topic
 
-What is made of it:
+What is made of verdicts and evidence:
 
-    standing          of every bucket together, topic by topic
+    standing          what all verdicts say together, topic by topic
     hosts             the hosts as their agents speak of themselves
     host_proofs       whether hosts are proven healthy since a moment
     sender_states     for people: who is good, silent, late or retired; no verdict depends on it

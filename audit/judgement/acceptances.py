@@ -1,9 +1,9 @@
 """Which findings of which buckets a person can accept, or take back. Pure.
 
-Only what is there is accepted: each acceptance names the findings and warnings of one bucket as
-they are now. A bucket that is not due is not accepted, because it may still become complete; nor is
-anything while a newer version's messages cannot be read, because they may say anything of any
-bucket.
+Only what is there can be accepted: each acceptance names the findings and warnings of one bucket as
+they are now. A bucket that is not due cannot be accepted, because it may still become complete; nor
+can anything while a newer version's messages cannot be read, because they may say anything about
+any bucket.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Signature:
 
 
 def acceptances(found: Sequence[BucketVerdict], signed: Signature) -> list[Acceptance]:
-    """One for each bucket that has something to accept. Raises UsageError where none has."""
+    """One for each bucket that has something to accept. Raises UsageError if none has."""
     accepted = [
         Acceptance(
             new_id(), signed.time_ms, signed.person, signed.reason,
@@ -51,7 +51,7 @@ def revocations(
     found: Sequence[BucketVerdict], accepted: Iterable[Acceptance], signed: Signature
 ) -> list[Revocation]:
     """One for each acceptance of these buckets, whether it covers anything now or not. accepted:
-    all that stand. Raises UsageError where there is none."""
+    all that nobody took back. Raises UsageError if none is of these buckets."""
     buckets = {(x.source, x.bucket, x.bucket_ms) for x in found}
     ids = [each.id for each in accepted if (each.source, each.bucket, each.bucket_ms) in buckets]
     if not ids:
@@ -61,9 +61,9 @@ def revocations(
 
 
 def retirement(place: str, known: Sequence[Place], signed: Signature) -> Retirement:
-    """Raises UsageError for a text that names no place, or one that holds for none that counted.
+    """The retirement of a place. Raises UsageError for a text that names no place that counted.
 
-    known: the places that counted, as they are with this one retired, too.
+    known: the places that counted, with this retirement applied.
     """
     try:
         check([place], "PLACE")
@@ -89,15 +89,15 @@ def reinstatements(
     signed: Signature,
     others: Mapping[str, Sequence[Place]] | None = None,
 ) -> list[Revocation]:
-    """Takes the retirements of a place back. Raises UsageError where there is none; others: what
-    else retires it, see other_retirements."""
+    """Takes back the retirements of a place. Raises UsageError if there is none; others: what else
+    retires it, see other_retirements."""
     ids = [each.id for each in retirements if is_same(each.place, place)]
     if not ids and others:
         raise UsageError(f"{place} was not retired by these words, but by {_and(others)}.")
     if not ids:
         raise UsageError(
-            f"{place} was not retired by this command; where retired.places in audit.yml names it,"
-            " take it out there."
+            f"{place} was not retired by this command; if retired.places in audit.yml names it,"
+            " remove it there."
         )
     said = (signed.time_ms, signed.person, signed.reason)
     return [Revocation(new_id(), *said, each) for each in ids]
@@ -109,10 +109,10 @@ def other_retirements(
     retirements: Iterable[Retirement],
     held: Callable[[str], Sequence[Place]],
 ) -> dict[str, Sequence[Place]]:
-    """What else retires a place or a part of it, in words, with what it retires.
+    """What else retires a place or a part of it, in words, with the places that it retires.
 
-    texts: those of the settings; held: of the places that counted and belong to this one, those
-    that a text retires.
+    texts: those of the settings; held: the places that a text retires, of those that counted and
+    belong to this one.
     """
     found: dict[str, Sequence[Place]] = {}
     for text in texts:
@@ -125,7 +125,7 @@ def other_retirements(
 
 
 def reinstated(place: str, known: Iterable[Place], others: Mapping[str, Sequence[Place]]) -> str:
-    """What is to be said once its retirements are taken back. known: what belongs to it."""
+    """The answer once a place's retirements are taken back. known: the places that belong to it."""
     if not others:
         return f"{place} counts again."
     left = {each for found in others.values() for each in found}
@@ -150,11 +150,11 @@ def _nothing_to_accept(found: Sequence[BucketVerdict]) -> str:
     if all(x.status is Status.COMPLETE and not x.warnings for x in found):
         return "All of these buckets are complete: there is nothing to accept."
     if any(x.is_accepted or x.is_warned_and_accepted for x in found):
-        return "What is against these buckets was accepted already."
+        return "All that can be accepted of these buckets was accepted already."
     young = [x for x in found if not x.due]
     if young:
         when = reasons.of_time(young[0].bucket)
         is_lost = young[0].status is Status.LOST
-        more = "more of it may be lost yet" if is_lost else "it may still become complete"
+        more = "more of it may still be lost" if is_lost else "it may still become complete"
         return f"The bucket of {when} is too young: {more}. Accept it once it is due."
-    return "These buckets are open only: they may still become complete."
+    return "These buckets are only open: they may still become complete."

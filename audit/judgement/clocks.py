@@ -1,15 +1,15 @@
 """Which clock is wrong: ours, or a sender's. Pure; see evidence.hearing for what is measured.
 
-Most clocks agree. So where more than half of the senders that were read lately differ from ours to
-one side, ours is wrong by the middle one of their differences; the others are compared with what
-ours should say. With a single sender nobody can say which of the two it is, and ours is doubted.
+Most clocks agree. So if more than half of the senders that were read lately differ from ours to one
+side, ours is wrong by the median of their differences, and the others are compared with what ours
+should say. With a single sender nobody can say which of the two is wrong, and ours is doubted.
 
-A slow clock shows by a lag that stays: in three windows one after the other it is above the bound,
-and in the two that are over about the same. A backlog shrinks, and what a mirror has waiting that
-falls behind grows. For being careful less is enough: `present_ms` believes one window.
+A slow clock shows as a lag that stays: in three windows in a row it is above the bound, and in the
+two that are over it is about the same. The lag of a backlog shrinks; the lag of a mirror that falls
+behind grows. Caution needs less: `present_ms` believes one window.
 
-Whoever reads a store of the collector compares its own clock with the collector's as well: what was
-taken lies in the past.
+A program that reads the collector's store also compares its own clock with the collector's: what
+was taken lies in the past.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """What is known of all clocks. ours_ms: how far ours is ahead, negative: behind; 0: as far as
-    is known it is good. senders: how many were read lately. others: those whose clocks differ, the
-    farthest first. unheard_ms: how long ago by our clock anybody was heard, if that is longer than
-    a silence; else 0. is_behind_store: the collector's clock shows that ours is behind."""
+    """What is known of all clocks. ours_ms: how far ours is ahead, negative: behind; 0: it is good
+    as far as is known. senders: how many were read lately. others: those whose clocks differ, the
+    farthest first. unheard_ms: how long ago, by our clock, any sender was last heard, if that is
+    longer than a silence; else 0. is_behind_store: the collector's clock shows that ours is behind.
+    """
 
     ours_ms: int = 0
     senders: int = 0
@@ -61,7 +62,7 @@ class Clocks:
 
 
 def clocks(evidence: Evidence, policy: Policy, now_ms: int) -> Clocks:
-    """What the evidence says of the clocks; now_ms: what ours says."""
+    """What the evidence says about the clocks; now_ms: what ours says."""
     bound = policy.clock_difference_ms
     lately = _lately(evidence)
     known = {name: ahead for name, x in lately.items() if (ahead := _ahead(x, bound)) is not None}
@@ -84,8 +85,8 @@ def clocks(evidence: Evidence, policy: Policy, now_ms: int) -> Clocks:
 
 
 def present_ms(evidence: Evidence, policy: Policy, now_ms: int) -> int:
-    """The moment that nothing speaks against: what our clock says, or where most senders say that
-    it is ahead, what it should say. So a bucket is not taken for over before it is."""
+    """The present, with caution: what our clock says, or what it should say if most senders say
+    that it is ahead. So no bucket is taken for over before it is."""
     return now_ms - ours_ahead_ms(evidence, policy)
 
 
@@ -99,9 +100,9 @@ def ours_ahead_ms(evidence: Evidence, policy: Policy) -> int:
 def behind_ms(
     evidence: Evidence, policy: Policy, sender: SenderName, present_ms: int, ours_ahead_ms: int
 ) -> int:
-    """How far a sender is behind that looks silent by its own clock, and of which we took something
-    within a silence; 0: it is not, or it is silent. Its clock may be slow, or its messages come
-    late."""
+    """How far behind a sender is, if it looks silent by its own clock but we took something from it
+    within a silence; 0: it is not behind, or it is silent. Its clock may be slow, or its messages
+    come late."""
     reading = evidence.readings.get(sender)
     silent_ms = present_ms - evidence.heard_ms(sender)
     if reading is None or silent_ms <= policy.silence_ms:
@@ -111,7 +112,7 @@ def behind_ms(
 
 
 def _lately(evidence: Evidence) -> dict[SenderName, Reading]:
-    """Read in this window of our time or in the one before."""
+    """The senders read in this window of our time or in the one before."""
     window = evidence.taken_ms // WINDOW_MS
     return {name: x for name, x in evidence.readings.items() if 0 <= window - x.window <= 1}
 
@@ -119,8 +120,8 @@ def _lately(evidence: Evidence) -> dict[SenderName, Reading]:
 def _unremarkable(
     evidence: Evidence, policy: Policy, lately: Mapping[SenderName, Reading]
 ) -> Iterator[int]:
-    """A zero for each that was heard a moment ago by either clock, and not read: a topic that is
-    read at once, as by a command, comes live of nobody."""
+    """A zero for each sender that was heard a moment ago by either clock, but not read: if a topic
+    is read all at once, as by a command, none of its records comes live."""
     for name, heard_ms in evidence.heard.items():
         if name not in lately and 0 <= evidence.taken_ms - heard_ms <= policy.silence_ms:
             yield 0

@@ -1,7 +1,7 @@
 """Who counts a topic where: of several epochs the newest, partition by partition. Pure.
 
-A place that is retired is among them: what it has counted is compared, and what it lacks is said.
-It is held against the tier where another place of the tier is not retired, and has not the topic.
+Retired places are included: what they counted is compared, and what they lack is reported. It only
+counts against the tier if another place of the tier is not retired and does not have the topic.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Counting:
 def counting_places(
     evidence: Evidence, topic: TopicEvidence, tiers: Collection[Tier], retired: RetiredPlaces
 ) -> Iterator[Counting]:
-    """Per place of these tiers the senders of the highest epoch of each partition: they replace
-    all others. In the evidence senders are in the order in which they were first heard."""
+    """For each place of these tiers, the senders with the highest epoch of each partition: they
+    replace all others. The evidence has senders in the order in which they were first heard."""
     places: dict[Place, list[SenderKey]] = {}
     for key in sorted(topic.coverage):
         if key.tier in tiers and key in evidence.senders:
@@ -50,7 +50,7 @@ def needed_still(
     evidence: Evidence, source: Source, places: Collection[Counting], retired: RetiredPlaces
 ) -> set[Tier]:
     """Tiers in which only retired places have the topic, while others are not retired: one of these
-    may still have to take it. A cluster that is retired itself gives nothing more to any."""
+    may still have to take it. A cluster that is itself retired passes on nothing more."""
     if retired.holds_cluster(source.cluster):
         return set()
     here = {tier: [x.place for x in places if x.place.tier is tier] for tier in _SEVERAL_PLACES}
@@ -100,9 +100,9 @@ def _newest_epochs(
 def _used_again(
     older: list[SenderKey], newest: list[SenderKey], evidence: Evidence
 ) -> Iterator[Finding]:
-    """An output that began anew with the number of an epoch that was heard before, under a higher
-    one: what it counts is replaced, and may be all that there is now. Of a counter it was more
-    likely a copy that ran, and the higher epoch is what mends that."""
+    """An output that started over with an epoch number that was heard before, below a higher epoch:
+    what it counts is replaced, and may be all that there is now. With a counter, more likely a copy
+    was running, and the higher epoch repairs that."""
     for key in older:
         if key.tier is Tier.HDFS and evidence.senders[key].cloned_at is not None:
             words = f"{reasons.of_sender(key)} used epoch {key.epoch} again, which epoch"
@@ -112,8 +112,8 @@ def _used_again(
 def _behind_their_time(
     older: list[SenderKey], newest: list[SenderKey], heard: Mapping[SenderKey, int]
 ) -> Iterator[Finding]:
-    """Who began anew takes an epoch above all that he knows of. One that was heard for the first
-    time behind a higher one did not know of it: what it counts may be all that there is now."""
+    """A sender that starts over takes an epoch above all that it knows. If an epoch was first heard
+    after a higher one, it did not know that one: what it counts may be all that there is now."""
     first = min(heard[key] for key in newest)
     for key in older:
         if heard[key] > first:

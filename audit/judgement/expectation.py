@@ -18,16 +18,16 @@ from skidway.kafka.source import Source
 
 
 class Expectation:
-    """Of one source topic: the agents that it knows, and those that must have sealed it.
+    """The agents that one source topic knows, and those that must have sealed it.
 
-    topics: what was said of the topic and, for a topic of rejects, of the one whose lines were
-    rejected. namesakes: the same of all topics of these names, since one that is made again has
-    another id, and the same agents: who seals the new one has settled all that was for the old one,
-    and who was heard of the old one only may have lines for the new one. known: every agent that
-    announced, sealed or sent to any of them. agents: those that must have
-    sealed, also where they sent nothing; of a host that the roster names its newest
-    (newest_agents). replaced: the others of such a host, each with the clock (ms) up to which what
-    it had unread was written.
+    topics: the evidence of the topic and, for a topic of rejects, of the one whose lines were
+    rejected. namesakes: the same for all topics of these names, since a topic that is made again
+    has another id but the same agents: one that seals the new topic has settled all that was for
+    the old one, and one that only spoke of the old topic may have lines for the new one. known:
+    every agent that announced, sealed or sent to any of them. agents: those that must have sealed,
+    even if they sent nothing; for a host that the roster names, its newest (newest_agents).
+    replaced: the others of such a host, each with the clock (ms) until which its unread lines were
+    written.
     """
 
     def __init__(self, evidence: Evidence, source: Source, policy: Policy, now_ms: int) -> None:
@@ -46,8 +46,8 @@ class Expectation:
         self.replaced = self._replaced(waited - self.agents) if is_told else {}
 
     def unheard(self) -> list[str]:
-        """Hosts that must report the topic, and did not: no agent of theirs ever spoke of it but
-        such as are retired by their ids, and these speak for their host no more."""
+        """Hosts that must report the topic, but did not: no agent of theirs ever spoke of it,
+        except agents retired by their ids, which no longer speak for their host."""
         heard = {self._host(agent) for agent in self.known if not self.is_retired(agent)}
         return sorted(self._roster.hosts(self._cluster, self._name) - heard)
 
@@ -63,8 +63,8 @@ class Expectation:
         return not self._roster.is_silent and agent not in newest
 
     def side_by_side(self, agent: int) -> list[int]:
-        """The agents of its host that are waited for side by side, it and others; none if it is
-        alone."""
+        """The agents of its host that the audit waits for side by side, this one included; none if
+        it is alone."""
         newest = self._newest.get(self._host(agent), [])
         found = namesakes(self._evidence, newest)
         return sorted(found) if agent in found else []
@@ -106,8 +106,8 @@ class Expectation:
 
 
 def usable_seals(evidence: Evidence, topics: Iterable[TopicEvidence], agent: int) -> list[SealNote]:
-    """The agent's seals of these topics, oldest first, without those numbered like another
-    content, and those that only say that it has the topic."""
+    """The agent's seals of these topics, oldest first, without those from a cloned number on, and
+    without those that only say that it has the topic."""
     found = []
     for seal in {seal for topic in topics for seal in topic.seals.get(agent, ())}:
         if seal.sealed_until == NEVER_SEALED:
@@ -120,7 +120,7 @@ def usable_seals(evidence: Evidence, topics: Iterable[TopicEvidence], agent: int
 
 
 def _of_names(evidence: Evidence, source: Source) -> list[Source]:
-    """Of any id, the topic itself among them."""
+    """All topics with its name or its parent's, of any id, the topic itself among them."""
     names = {source.topic, source.topic.removesuffix(REJECTED_SUFFIX)}
     named = [x for x in evidence.topics if x.cluster == source.cluster and x.topic in names]
     return named if source in named else [source, *named]

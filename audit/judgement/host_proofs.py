@@ -1,19 +1,19 @@
 """Whether hosts are proven healthy since a moment: the decision of `skidway audit wait`. Pure.
 
-The moment lies in a bucket, and of that bucket proof is asked. For each host, by each agent that
-counts as its newest (newest_agents):
+The proof is about the bucket in which the moment lies. Each host needs, for each agent that counts
+as its newest (newest_agents):
 
     heard      an agent of it was heard, and is not silent
     sealed     each of its topics is sealed past the end of that bucket, and of each later one that
                is due: all bytes that lay in the files until then are acknowledged by the brokers,
                and counted
     counted    these buckets are complete in the tiers asked for: the same records in each, nothing
-               lost, no message missing. Lateness is not waited for: a bucket behind which the agent
-               has sealed counts as it is now
+               lost, no message missing. The proof does not wait for lateness: a bucket that the
+               agent has sealed counts as it is now
 
 So a host that writes nothing is proven by its seals, and one that writes by what the other tiers
-have of it; the answer does not take longer than that bucket lasts, a seal, and the counters.
-Buckets that are not over, or too young to be due, are not asked about: there are always some.
+have of it; the answer takes no longer than that bucket lasts, a seal, and the counters. Buckets
+that are not over, or too young to be due, are left out: there are always some.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from skidway.errors import UsageError
 from skidway.kafka.source import Source
 
 BUCKETS_MAX = 10_080
-"""A week of minutes; `report` is the question about longer ago."""
+"""A week of minutes; `report` answers about longer ago."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What is known of one host of one cluster. reasons: why it is short; none: it is proven."""
+    """What is known of one host of one cluster. reasons: what is missing; none: it is proven."""
 
     state: HostState
     reasons: tuple[str, ...]
@@ -58,8 +58,8 @@ def proofs(
     now_ms: int,
     bucket_ms: int = bucket.DEFAULT_BUCKET_MS,
 ) -> list[Proof]:
-    """One for each cluster of each host, as far as the roster names the host; where it does not,
-    for each cluster in which the host was heard. bucket_ms: size of buckets where none is seen.
+    """One for each host and each cluster for which the roster names it; if it names none, for each
+    cluster in which the host was heard. bucket_ms: size of buckets while there are none.
 
     Raises UsageError for a host that no roster names and nobody heard, for a retired one, and for a
     moment more than BUCKETS_MAX ago.
@@ -145,8 +145,8 @@ class _Asking:
         return None
 
     def _uncounted(self, agent: int, source: Source, *, is_sealed: bool) -> Iterator[str]:
-        """is_sealed: the topic, by its name. What is open only because of a seal was said already,
-        or it will be, once the agent seals the topic of now."""
+        """is_sealed: whether the topic is sealed, by its name. What is open only for lack of a seal
+        was said already, or will be once the agent seals the present topic of that name."""
         tallies = self._evidence.topic(source).tallies
         for each in self._buckets(agent, source):
             counted = agent in tallies.get(each, {})
@@ -159,8 +159,8 @@ class _Asking:
                     break
 
     def _buckets(self, agent: int, source: Source) -> list[BucketId]:
-        """The bucket of the moment, and those behind it that are due, also where nobody counted
-        anything: what is not known of a bucket may be why."""
+        """The bucket of the moment, and later ones that are due, even if nobody counted anything in
+        them: what is not known about a bucket may be the reason."""
         now_ms, lateness_ms = self._now_ms, self._policy.lateness_ms
         start, size = self._first
         found = {(each, size) for each in range(start, self._needed, size)}
@@ -172,7 +172,7 @@ class _Asking:
         return sorted(found)
 
     def _verdicts(self, agent: int, source: Source, each: BucketId) -> Iterator[AgentVerdict]:
-        """As it is now, and as it is with lateness: then it may be open, but nothing graver."""
+        """The verdict without lateness, and the one with lateness if that is graver than open."""
         if source not in self._judgements:
             self._judgements[source] = (
                 TopicJudgement(self._evidence, source, self._at_once, self._now_ms),

@@ -1,7 +1,7 @@
 """The hosts as their agents speak of themselves: expected, heard, behind, silent, retired. Pure.
 
-A host is one of a cluster; one that reports to two clusters stands here twice, with an agent in
-each. What is said of it is said of its newest agents (newest_agents): normally of one.
+A host belongs to a cluster; one that reports to two clusters appears twice, with an agent in each.
+Its state is the state of its newest agents (newest_agents), normally of one.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ MISSED = (HostStatus.BEHIND, HostStatus.SILENT, HostStatus.NEVER_HEARD)
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """One agent of a host. topics: by name, those that the roster names for the host and those that
-    the agent speaks of; until when (ms) the agent has sealed each, None for never."""
+    """One agent of a host. topics: those that the roster names for the host and those that the
+    agent speaks of, by name, with the time (ms) until which it has sealed each; None for never."""
 
     agent: int
     topics: dict[str, int | None] = field(default_factory=dict)
@@ -50,12 +50,12 @@ class AgentState:
 class HostState:
     """One host of one cluster.
 
-    agents: the newest ones, the one heard last first; none if none was heard of. topics: those of
-    all of them, or of the roster; until when (ms) each is sealed by all that have it, None for
-    never. expected: somebody waits for it. last_heard_ms: by a clock that was not ahead of ours; 0
-    for never. behind_ms: where it speaks, and by its own clock would be silent, how far it is
-    behind. namesakes: those of the agents that were alive side by side, as on two machines that are
-    called alike; then the host was last heard when the one was that is silent longest.
+    agents: the newest ones, the one heard last first; none if none was ever heard. topics: those of
+    all these agents, or of the roster, with the time (ms) until which all agents that have a topic
+    have sealed it; None for never. expected: somebody waits for it. last_heard_ms: by a clock that
+    was not ahead of ours; 0 for never. behind_ms: how far it is behind, if it speaks but would be
+    silent by its own clock. namesakes: those of the agents that were alive side by side, as on two
+    machines with the same name; then last_heard_ms is of the one that has been silent longest.
     """
 
     cluster: str | None
@@ -76,7 +76,7 @@ class HostState:
 
     @property
     def is_missed(self) -> bool:
-        """Whether it should be heard, and is not, or speaks of long ago."""
+        """Whether it should be heard but is not, or is behind."""
         return self.expected and self.status in MISSED
 
 
@@ -164,7 +164,7 @@ class _Survey:
         return HostStatus.BEHIND if late_ms else HostStatus.SILENT
 
     def _topics(self, cluster: str | None, host: str, agent: int) -> dict[str, int | None]:
-        """Of a topic that was made again the newest seal counts."""
+        """The agent's topics, see AgentState. If a topic was made again, the newest seal counts."""
         by_name: dict[str, list[Source]] = {
             name: [] for name in self._policy.roster.topics(cluster, host)
         }

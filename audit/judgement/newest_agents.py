@@ -1,15 +1,16 @@
 """The agents of a host that count as its newest: the verdict waits for their seals, and the gate
 asks each of them for proof. Pure.
 
-Normally it is one, the agent that was heard last. But its state may have been brought back: so an
-agent that began later counts as well until it is silent, both behind the one heard last and by our
-own clock. And two machines may be called alike: agents that were alive side by side (overlaps) all
-count, silent or not, until they are retired or say another name, since each has files of its own.
+Normally it is one, the agent that was heard last. But its state may have been brought back. So an
+agent that began later counts as well, until it is silent both compared with the one heard last and
+by our own clock. And two machines may have the same name: agents that were alive side by side
+(overlaps) all count, silent or not, until they are retired or report another name, since each has
+files of its own.
 
-Who was heard last, and who began later, no clock says, but the log: a host's clock may have been
-set in between, by any amount. The audit's messages of two agents of a host normally lie in one log.
-Where they do not (a topic with several partitions, one that was made again), each counts until it
-is silent. Only of a store from before offsets were kept the clocks are asked.
+The log says who was heard last and who began later, not a clock: a host's clock may have been set
+in between, by any amount. The audit messages of two agents of a host normally lie in one log. If
+they do not (a topic with several partitions, or one that was made again), each counts until it is
+silent. Clocks are only asked in a store from before offsets were kept.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from skidway.audit.topic.messages import Tier
 def newest_agents(
     evidence: Evidence, agents: Iterable[int], silence_ms: int, now_ms: int
 ) -> list[int]:
-    """Those of one host's agents that count, first the one that was heard last."""
+    """The agents of one host that count, the one that was heard last first."""
     ranked = sorted(set(agents), key=lambda x: (evidence.last_heard(x), x), reverse=True)
     if not ranked:
         return []
@@ -47,10 +48,10 @@ def namesakes(evidence: Evidence, agents: Iterable[int]) -> set[int]:
 
 
 def unread_until(evidence: Evidence, agent: int, of_host: Iterable[int], silence_ms: int) -> int:
-    """The clock (ms) up to which what a replaced agent had unread may have been written: when a
-    newer agent began. One whose clock was set back before that says nothing of it; then a silence
-    behind the last word of the old one, which speaks more often while it lives. 0: no agent began
-    behind its last word."""
+    """The clock (ms) until which a replaced agent's unread lines may have been written: when a
+    newer agent began. If that one's clock had been set back, its beginning says nothing; then one
+    silence after the old agent's last message, since it speaks more often while it lives. 0: no
+    agent began after its last message."""
     heard_ms = heard(evidence, agent)
     began = [_began(evidence, x) for x in of_host if _began_behind(evidence, x, agent)]
     if not began:
@@ -59,7 +60,7 @@ def unread_until(evidence: Evidence, agent: int, of_host: Iterable[int], silence
 
 
 def heard(evidence: Evidence, agent: int) -> int:
-    """When an agent was heard last (ms) by its own clock, by an announcement alone, too."""
+    """When an agent was last heard (ms) by its own clock, even if only by an announcement."""
     return max(evidence.last_heard(agent), _began(evidence, agent))
 
 
@@ -82,7 +83,7 @@ def _may_have_begun_later(evidence: Evidence, agent: int, last: int) -> bool:
 
 
 def _began_behind(evidence: Evidence, agent: int, before: int) -> bool:
-    """Whether an agent began when the other one had said its last."""
+    """Whether an agent began after the other one's last message."""
     both = _in_one_log(evidence, agent, before)
     if both:
         return any(mine.first > theirs.last for mine, theirs in both)

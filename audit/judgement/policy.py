@@ -15,7 +15,7 @@ DEFAULT_REJECTS_SHARE = 0.01
 DEFAULT_CLOCK_DIFFERENCE_MS = 60_000
 AHEAD_MS = 3_600_000
 """Event times further ahead of the reading time than this are not expected: the agents replace
-them, and say from where on. Where one says more, that holds."""
+them, and announce their own bound. If an agent announces a larger one, that holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ class Exemption:
 class Policy:
     """What the audit expects, and how long it waits.
 
-    tiers: where each record must be counted, but for the exemptions. roster: the hosts whose agents
-    must seal, and those that nobody waits for any more. silence_ms: an agent unheard for so long is
-    dead. lateness_ms, ahead_ms: how late lines come, and how far ahead their times are; where an
-    agent says more of its own, that holds. clock_difference_ms: clocks that differ by more are
+    tiers: where each record must be counted, except the exemptions. roster: the hosts whose agents
+    must seal, and those that nobody waits for any more. silence_ms: an agent unheard for this long
+    counts as dead. lateness_ms, ahead_ms: how late lines come, and how far ahead their times are;
+    if an agent announces more, that holds. clock_difference_ms: clocks that differ by more are
     named. rejects_share: the greatest share of a bucket's records that may be rejects without a
-    warning. retired_places: texts, see retired_places. loads_every_ms: how often each output
-    is loaded; None: nobody says.
+    warning. retired_places: texts, see retired_places. loads_every_ms: how often each output is
+    loaded; None: not known.
     """
 
     tiers: tuple[Tier, ...] = (Tier.AGENT, Tier.BROKER, Tier.MIRROR, Tier.HDFS)

@@ -14,7 +14,7 @@ _NAMES_MAX = 3  # in one reason; the rest is counted
 
 
 def difference(first: Place, expected: Sums, place: Place, found: Sums) -> str:
-    """How what two places have counted differs."""
+    """How the counts of two places differ."""
     name, other = of_place(place), of_place(first)
     missing = expected.count - found.count
     if missing > 0:
@@ -25,18 +25,18 @@ def difference(first: Place, expected: Sums, place: Place, found: Sums) -> str:
 
 
 def name_of_difference(words: str, expected: Sums, found: Sums) -> str:
-    """What an acceptance calls it: other records that differ are another difference."""
+    """How an acceptance names a difference: if other records differ, it is another one."""
     sums = (expected.count, expected.checksum, found.count, found.checksum)
     return f"{words} ({', '.join(map(str, sums))})"
 
 
 def name_of_lack(words: str, counted: Sums) -> str:
-    """What an acceptance calls it that somebody counted nothing: of more records it is another."""
+    """How an acceptance names that counts are lacking: for more records it is another lack."""
     return f"{words} ({counted.count}, {counted.checksum})"
 
 
 def of_place(place: Place) -> str:
-    """A place by its tier, and by its name where it has one."""
+    """A place by its tier, and by its name if it has one."""
     word = place.tier.value.lower()
     named = f"{word} {place.name}" if place.name else word
     return f"{named} (retired)" if place.is_retired else named
@@ -68,7 +68,7 @@ def of_epoch_before_its_seal(epoch: int) -> str:
 
 
 def of_gap(note: GapNote) -> str:
-    """Offsets that a sender could not have."""
+    """Offsets that a sender could not read."""
     gap = note.gap
     return (
         f"{of_sender(note.sender)} could not read offsets {gap.first} to {gap.end} of"
@@ -77,7 +77,7 @@ def of_gap(note: GapNote) -> str:
 
 
 def by_host(agents: Iterable[AgentVerdict]) -> Iterator[str]:
-    """Each reason once, behind the hosts that it is true of."""
+    """Each reason once, after the hosts for which it is true."""
     hosts: dict[str, list[str]] = {}
     for verdict in agents:
         for reason in verdict.reasons:
@@ -99,7 +99,7 @@ def of_unread(unread: Mapping[str, int]) -> str:
 
 
 def of_loss(note: LossNote, path: str = "") -> str:
-    """A declared loss. path: where the file was found first; "" where nobody announced it."""
+    """A declared loss. path: where the file was found first; "" if nobody announced it."""
     loss = note.loss
     fate = "lost" if loss.certainty is Certainty.LOST else "uncertain"
     if not path and loss.reason.startswith("/"):  # files that nobody read, by the agent's own words
@@ -111,7 +111,7 @@ def of_loss(note: LossNote, path: str = "") -> str:
 
 
 def name_of_loss(note: LossNote) -> str:
-    """What an acceptance calls a declared loss, whatever is said of it later."""
+    """How an acceptance names a declared loss, even if its words change later."""
     loss = note.loss
     end = "?" if loss.end is None else loss.end
     return f"{loss.certainty.value} {loss.file} {loss.first}-{end}"
@@ -123,7 +123,7 @@ def of_rejects(rejects: int, records: int, who: str) -> str:
 
 
 def of_delay(behind_ms: int) -> str:
-    """How far somebody is behind who speaks."""
+    """How far a sender that still speaks is behind."""
     return f"{behind_ms // 1000} s behind (its clock, or its messages come late)"
 
 

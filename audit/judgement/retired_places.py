@@ -1,4 +1,4 @@
-"""Places that count no more, by the names that reports give them. Pure.
+"""Places that no longer count, by the names that reports give them. Pure.
 
     hdfs hdfs://nn/logs             an output with all of its topics: nobody loads into it any more
     hdfs hdfs://nn/logs/dc1.nginx   the output of one topic
@@ -7,9 +7,9 @@
     cluster dc3                     all that was counted in this cluster, or loaded from it
     mirror                          the whole tier
 
-What a retired place has counted is compared as ever; where it is short, or a message of it is
-missing, that is said and held against nobody, but for what counting_places says of topics that no
-other place of the tier has.
+What a retired place has counted is still compared. If it is short, or a message of it is missing,
+that is reported but held against nobody, except as counting_places says for topics that no other
+place of the tier has.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ROOT = "/"
 
 
 def check(texts: Iterable[str], key: str = "retired.places") -> None:
-    """ConfigurationRefused, with the setting's key, for a text that names no place."""
+    """Raises ConfigurationRefused, with the setting's key, for a text that names no place."""
     for text in texts:
         word, name = _parts(text)
         is_nameless = name == _ROOT or (word == _CLUSTER and not name)
@@ -47,8 +47,8 @@ class RetiredPlaces:
         self._clusters = {name for word, name in parts if word == _CLUSTER and name}
 
     def holds(self, tier: Tier, name: str, cluster: str) -> bool:
-        """Whether the place of this tier and name is retired; cluster: where it counts, or is
-        loaded from."""
+        """Whether the place of this tier and name is retired; cluster: where it counts, or what it
+        is loaded from."""
         if self.holds_tier(tier) or cluster in self._clusters or (tier, name) in self._named:
             return True
         return tier is Tier.HDFS and (tier, name.rpartition("/")[0]) in self._named
@@ -63,7 +63,7 @@ class RetiredPlaces:
 
 
 def retired_by(texts: Iterable[str], retirements: Iterable[Retirement]) -> RetiredPlaces:
-    """Those of the settings and those that people have retired by a command."""
+    """The places retired in the settings, and those that people retired by a command."""
     return RetiredPlaces([*texts, *(each.place for each in retirements)])
 
 
@@ -73,6 +73,6 @@ def is_same(text: str, other: str) -> bool:
 
 
 def _parts(text: str) -> tuple[str, str]:
-    """The word and the name; of a name of nothing but slashes one is left."""
+    """The word, and the name without trailing slashes; a name of only slashes becomes one slash."""
     word, _, name = text.strip().partition(" ")
     return word, name.strip().rstrip("/") or name.strip()[:1]

@@ -1,4 +1,4 @@
-"""The roster: which hosts must report which topics of which cluster. Pure, but for `read_file`.
+"""The roster: which hosts must report which topics of which cluster. Pure, except `read_file`.
 
 It comes from two places, which add up: the settings of the audit (`roster`, `retired`), and a file
 that the inventory writes (`roster.file`), which the collector reads again when it changes:
@@ -9,11 +9,11 @@ that the inventory writes (`roster.file`), which the collector reads again when 
       - {host: app7, cluster: dc1, retired: true}
 
 `host` is the name that the agent announces (its `host.name`); a host may report to several
-clusters. Topics are names, as in the agent's sources, without a mirror's prefix; what was rejected
-of a topic belongs to it. Without topics the host is expected wherever its agent ever spoke. Nobody
-waits for a retired host; retired anywhere it is retired. An entry of the settings names no cluster
-and holds in each. A roster without a host that must report says nothing: then every agent ever
-heard of is expected, but for the retired ones.
+clusters. Topics are names, as in the agent's sources, without a mirror's prefix; a topic's rejects
+belong to it. Without topics the host is expected wherever its agent ever spoke. Nobody waits for a
+retired host; one entry that retires it is enough. An entry of the settings names no cluster and
+holds in each. A roster without a host that must report is silent: then every agent ever heard of is
+expected, except the retired ones.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class HostEntry:
     retired: bool = setting("retired", False, help="Whether nobody waits for it any more.")
 
     def check(self) -> None:
-        """ConfigurationRefused for names that cannot be any."""
+        """Raises ConfigurationRefused for impossible names."""
         check_host(self.host)
         check_cluster_name(self.cluster)
         for topic in self.topics:
@@ -142,7 +142,7 @@ class HostEntry:
 
     @property
     def entry(self) -> Entry:
-        """The same as a value."""
+        """The host as an Entry."""
         return Entry(self.host, self.cluster, frozenset(self.topics), self.retired)
 
 
@@ -153,7 +153,7 @@ class RosterDocument:
     hosts: list[HostEntry] = setting("hosts", help="The hosts, each with its cluster and topics.")
 
     def check(self) -> None:
-        """ConfigurationRefused if a host of a cluster stands there twice."""
+        """Raises ConfigurationRefused if a host of a cluster is named twice."""
         seen: set[tuple[str, str]] = set()
         for each in self.hosts:
             if (each.cluster, each.host) in seen:
@@ -164,7 +164,7 @@ class RosterDocument:
 
 
 def check_host(name: str) -> None:
-    """ConfigurationRefused unless it can be a host's name."""
+    """Raises ConfigurationRefused unless it can be a host's name."""
     if not _HOST.fullmatch(name):
         raise ConfigurationRefused(
             f"{name[:100]!r} is no host's name: 1 to 255 printable characters, no space, no comma"

@@ -1,8 +1,8 @@
 """The senders of counts as they are now: who is good, silent, late, retired. Pure.
 
-Agents and counters prove life every minute. A loader speaks when it has loaded: it has a schedule,
-and is late only where the audit is told how often it runs (`loads.every.ms`). What is late is an
-output, not a topic of it: a topic into which nobody writes is not loaded.
+Agents and counters prove life every minute. A loader only speaks when it has loaded, on a schedule;
+it is late only if the audit is told how often it runs (`loads.every.ms`). Lateness is of an output,
+not of a topic in it: a topic into which nobody writes is not loaded.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ NOBODY_WAITS = "none"
 
 @dataclass(frozen=True, slots=True)
 class SenderState:
-    """One sender. words: what is to be said of it; status: the word of the verdict that this is
-    worth."""
+    """One sender. words: its state in words; status: the word of the verdict that is as grave."""
 
     key: SenderKey
     numbers: Numbers

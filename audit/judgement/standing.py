@@ -1,7 +1,7 @@
 """The standing: what one judgement over every bucket says, topic by topic. Pure.
 
-Report, pages, metrics, /health and JSON speak from it, so none says what another does not; and
-since it is of every bucket, nothing bad is forgotten because it is old.
+Report, pages, metrics, /health and JSON all take their answers from it, so they agree; and since it
+covers every bucket, nothing bad is forgotten because it is old.
 """
 
 from __future__ import annotations
@@ -19,23 +19,22 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 NEWEST_BUCKETS = 24
-"""Of the newest buckets in which any topic counted anything, the verdicts themselves are kept."""
+"""The verdicts themselves are kept for this many of the newest buckets with counts of any topic."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicStanding:
     """All buckets of one source topic together.
 
-    by_status: all of them. overdue: those that somebody should look at, by what is left of their
-    status without what was accepted; lost_early: how many of these are too young to be complete,
-    and lost already. accepted: those that are complete but for what was accepted, by status.
-    warned: complete ones with a warning that nobody accepted; warned_accepted: those whose warnings
-    somebody did. complete_until: end of the last bucket that is complete or
-    accepted with all before it (ms; None: the oldest is not). oldest_overdue: its start. records,
-    rejects, repeats: as counted in whatever place has most of them; rejects are the loader's.
-    newest: verdicts by start, see NEWEST_BUCKETS. recounts: the newest of each output. uncounted:
-    offsets that counters could not read; records without origin that lay there leave no other
-    trace.
+    by_status: all of them. overdue: those that somebody should look at, by their status without
+    what was accepted; lost_early: how many of these are too young to be complete, but lost already.
+    accepted: those that are complete except for what was accepted, by status. warned: complete ones
+    with a warning that nobody accepted; warned_accepted: complete ones whose warnings were all
+    accepted. complete_until: end of the last bucket that is complete or accepted, with all before
+    it (ms; None: the oldest is not). oldest_overdue: its start. records, rejects, repeats: as
+    counted in the place that has most of them; rejects are the loader's. newest: verdicts by start,
+    see NEWEST_BUCKETS. recounts: the newest of each output. uncounted: offsets that counters could
+    not read; records without origin that lay there leave no other trace.
     """
 
     source: Source
@@ -56,7 +55,7 @@ class TopicStanding:
 
     @property
     def buckets(self) -> int:
-        """In how many something was counted."""
+        """How many buckets there are."""
         return sum(self.by_status.values())
 
     @property
@@ -66,7 +65,7 @@ class TopicStanding:
         return complete + sum(self.accepted.values()) == self.buckets
 
     def and_later(self, later: TopicStanding, starts: Collection[int]) -> TopicStanding:
-        """Both together. later: the same topic's buckets behind these; starts: see Standing."""
+        """Both together. later: the same topic's buckets after these; starts: see Standing."""
         ends = (self.complete_until, later.complete_until if self.is_complete else None)
         oldest = (self.oldest_overdue, later.oldest_overdue)
         newest = {**self.newest, **later.newest}
@@ -91,8 +90,9 @@ class TopicStanding:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Of all topics. starts: of the newest buckets, newest first. judged_ms: our clock when the
-    newest were judged. unjudged: blocks of buckets (collector.judge) that nobody has judged yet."""
+    """All topics together. starts: of the newest buckets, newest first. judged_ms: our clock when
+    the newest were judged. unjudged: how many blocks of buckets (collector.judge) are not judged
+    yet."""
 
     topics: tuple[TopicStanding, ...]
     starts: tuple[int, ...]
@@ -111,12 +111,12 @@ class Standing:
 
     @property
     def lost_early(self) -> int:
-        """How many of these are too young to be complete, and lost already."""
+        """How many of the overdue buckets are too young to be complete, but lost already."""
         return sum(topic.lost_early for topic in self.topics)
 
     @property
     def accepted(self) -> Mapping[Status, int]:
-        """How many buckets are complete but for what was accepted, by their verdict."""
+        """How many buckets are complete except for what was accepted, by their verdict."""
         return _added(topic.accepted for topic in self.topics)
 
     @property
@@ -154,12 +154,12 @@ NOTHING_JUDGED = Standing((), (), 0)
 
 
 def judged(evidence: Evidence, policy: Policy, now_ms: int) -> Standing:
-    """Of every bucket that the evidence has."""
+    """The standing of every bucket in the evidence."""
     return of_evidence(evidence, verdicts(evidence, policy, now_ms), now_ms)
 
 
 def of_evidence(evidence: Evidence, found: Sequence[BucketVerdict], judged_ms: int = 0) -> Standing:
-    """Of these verdicts on it."""
+    """The standing by these verdicts on the evidence."""
     asked = [
         source
         for source in evidence.topics
@@ -172,8 +172,8 @@ def of_evidence(evidence: Evidence, found: Sequence[BucketVerdict], judged_ms: i
 def standing(
     found: Sequence[BucketVerdict], sources: Iterable[Source] = (), judged_ms: int = 0
 ) -> Standing:
-    """Of all these verdicts. sources: topics that were spoken of; they are there without counts,
-    too, but for rejects that nobody had."""
+    """The standing by these verdicts. sources: topics that were spoken of; they are included even
+    without counts, except topics of rejects."""
     by_source: dict[Source, list[BucketVerdict]] = {
         source: [] for source in sources if not source.topic.endswith(REJECTED_SUFFIX)
     }
@@ -185,7 +185,7 @@ def standing(
 
 
 def joined(parts: Sequence[Standing], unjudged: int = 0) -> Standing:
-    """Of several windows of buckets, the oldest first; at least one."""
+    """Joins the standings of several windows of buckets, the oldest first; at least one."""
     starts = sorted({start for part in parts for start in part.starts}, reverse=True)
     newest = tuple(starts[:NEWEST_BUCKETS])
     topics: dict[Source, TopicStanding] = {}
@@ -228,7 +228,7 @@ def _topic(source: Source, found: Sequence[BucketVerdict], starts: set[int]) -> 
 
 
 def _with_notes(found: TopicStanding, evidence: Evidence) -> TopicStanding:
-    """With what was said of the topic and of none of its buckets."""
+    """Adds what was said about the topic as a whole."""
     topic = evidence.topic(found.source)
     return replace(found, recounts=tuple(topic.recounts), uncounted=_uncounted(topic.gaps))
 

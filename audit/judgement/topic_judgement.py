@@ -9,11 +9,11 @@ For each (source topic, agent, bucket), all of these must hold before it is comp
     epochs    the bucket does not lie between an agent's old epoch and its new one
     doublings no delta touched it while its agent may have read what another one had delivered
     losses    no declared loss may belong to it
-    seal      the agent's newest seal was made behind the bucket's end plus lateness, or is the
-              last word of an agent that nobody waits for; and no delta touched the bucket after
-              that seal's `at`. A seal is of a topic by its name, also where it was made again
-    clock     ours, too, is behind the bucket's end plus lateness (clocks: where it is ahead
-              of most others, what it should say)
+    seal      the agent's newest seal was made after the bucket's end plus lateness, or is the last
+              word of an agent that nobody waits for; and no delta touched the bucket after that
+              seal's `at`. A seal is of a topic by its name, even if the topic was made again
+    clock     our clock, too, is past the bucket's end plus lateness (or what it should say, if it
+              is ahead of most others, see clocks)
     equation  every tier that the topic must have counted, and all counted the same records
 
 Records without origin have no seal; instead the counter that sees them first must have been heard
@@ -72,14 +72,14 @@ class TopicJudgement:
         self._acceptances = _by_finding(facts.topic.acceptances)
 
     def buckets(self) -> list[BucketId]:
-        """Those in which anything was counted, and those of the declaration of each loss: where no
-        line arrived nobody counted anything."""
+        """The buckets in which anything was counted, and the bucket of each loss's declaration: if
+        no line arrived, nobody counted anything."""
         begin, end = self._facts.evidence.window
         size = self._facts.evidence.bucket_ms or DEFAULT_BUCKET_MS
         notes = (note for notes in self._facts.topic.losses.values() for note in notes)
         declared = {note.loss.to_bucket for note in notes}
         lossy = {(x, size) for x in declared if x is not None and begin <= x < end}
-        if Tier.AGENT not in self._facts.tiers:  # what agents lost is not asked
+        if Tier.AGENT not in self._facts.tiers:  # what agents lost does not matter
             lossy = set()
         return sorted(self._facts.topic.tallies.keys() | lossy)
 
@@ -107,15 +107,15 @@ class TopicJudgement:
         return replace(found, warnings=self._accepted(NO_AGENT, bucket, said))
 
     def _replaced(self, start: int) -> set[int]:
-        """Agents that a newer one replaced: what they had unread may be of this bucket."""
+        """Replaced agents whose unread lines may be of this bucket."""
         replaced = self._facts.expectation.replaced
         return {agent for agent, until_ms in replaced.items() if start <= until_ms}
 
     # One agent's part of a bucket.
 
     def agent(self, agent: int, bucket: BucketId) -> AgentVerdict:
-        """The verdict on one agent's part; where nobody counted anything there is nothing to
-        compare, and it is complete if the agent has sealed it."""
+        """The verdict on one agent's part. If nobody counted anything, there is nothing to compare,
+        and it is complete if the agent has sealed it."""
         found = self._agent(agent, bucket, self._facts.topic.tallies.get(bucket, {}).get(agent, {}))
         for each in self._unread_findings():
             found = replace(
@@ -157,7 +157,7 @@ class TopicJudgement:
         )
 
     def _losers(self, others: set[int], bucket: BucketId) -> Iterator[AgentVerdict]:
-        """Of agents that nobody waits for in this bucket: what they declared lost stays lost."""
+        """Verdicts on agents that nobody waits for here: what they declared lost stays lost."""
         losers = {agent for topic in self._facts.related for agent in topic.losses}
         for agent in sorted(losers - others) if Tier.AGENT in self._facts.tiers else ():
             yield self._verdict(agent, bucket, losses.findings(self._facts, agent, bucket, {}), {})
@@ -199,7 +199,7 @@ class TopicJudgement:
 def _by_finding(
     acceptances: Iterable[Acceptance],
 ) -> dict[BucketId, dict[tuple[int, str], Acceptance]]:
-    """By bucket and finding; of several the oldest."""
+    """Acceptances by bucket and finding; of several the oldest."""
     found: dict[BucketId, dict[tuple[int, str], Acceptance]] = {}
     for each in acceptances:
         named = found.setdefault((each.bucket, each.bucket_ms), {})

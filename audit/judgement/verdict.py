@@ -3,12 +3,12 @@
     complete    every expected tier counted the same records, and every expected agent has sealed
     open        too young to say, or an agent has not sealed it yet
     incomplete  old enough and counted, but a tier is short or has other records
-    unknown     something that would be needed to say is not there and may never be
+    unknown     something that is needed to say is not there, and may never be
     lost        an agent declared lines lost that may belong to it
 
-A bucket gets the gravest of its findings, and every finding's reason in words. A finding that a
-person accepted stays what it is, and holds back nothing any more: what is left of the verdict
-without it is `residue`.
+A bucket gets the gravest status of its findings, and every finding's reason in words. A finding
+that a person accepted stays what it is, but no longer holds anything back: `residue` is the verdict
+without it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Status(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that speaks against completeness (or, with COMPLETE, a remark). key: names it where
+    """One thing that speaks against completeness (or, with COMPLETE, a remark). key: its name, if
     the words of its reason may change; acceptance: by whom it was accepted."""
 
     status: Status
@@ -50,7 +50,7 @@ class Finding:
 
     @property
     def name(self) -> str:
-        """What an acceptance calls it."""
+        """How an acceptance names it."""
         return self.key or self.reason
 
     @property
@@ -66,7 +66,7 @@ def accepted_words(acceptance: Acceptance) -> str:
 
 
 def left_of(findings: Iterable[Finding]) -> Status:
-    """The gravest of those that nobody accepted."""
+    """The gravest status of the findings that nobody accepted."""
     statuses = (x.status for x in findings if x.acceptance is None)
     return max(statuses, default=Status.COMPLETE)
 
@@ -82,9 +82,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class AgentVerdict:
-    """Of one (source topic, agent, bucket). sums: per place that reported the topic at all; None
-    stands for an expected tier that never did. retired: nobody waits for its host any more.
-    findings: what the status and the reasons are of."""
+    """The verdict on one (source topic, agent, bucket). sums: per place that reported the topic at
+    all; None stands for an expected tier that never did. retired: nobody waits for its host any
+    more. findings: what the status and the reasons come from."""
 
     agent: int
     host: str
@@ -101,16 +101,16 @@ class AgentVerdict:
 
     @property
     def name(self) -> str:
-        """The host as reasons call it; its agent's id where no host is known."""
+        """The host as reasons call it; its agent's id if no host is known."""
         name = self.host or f"agent {self.agent}"
         return f"{name} (retired)" if self.retired else name
 
 
 @dataclass(frozen=True, slots=True)
 class BucketVerdict:
-    """Of one (source topic, bucket): the gravest of its agents'. due: old enough to be complete.
-    findings: those of no agent. warnings: what an operator should know of it though it may be
-    complete; they are accepted like findings."""
+    """The verdict on one (source topic, bucket): the gravest of its agents'. due: old enough to be
+    complete. findings: those that concern no agent. warnings: what an operator should know even if
+    the bucket is complete; they are accepted like findings."""
 
     source: Source
     bucket: int
@@ -124,7 +124,7 @@ class BucketVerdict:
 
     @property
     def acceptances(self) -> tuple[Acceptance, ...]:
-        """Those that something of the bucket is accepted by, the oldest first."""
+        """The acceptances that cover something of the bucket, the oldest first."""
         found = _acceptances((*self.findings, *self.warnings))
         for verdict in self.agents:
             found |= _acceptances(verdict.findings)
@@ -139,7 +139,7 @@ class BucketVerdict:
 
     @property
     def is_accepted(self) -> bool:
-        """Whether it is complete but for what was accepted."""
+        """Whether it is complete except for what was accepted."""
         return self.status is not Status.COMPLETE and self.residue is Status.COMPLETE
 
     @property
@@ -160,7 +160,7 @@ class BucketVerdict:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """All reasons, and what is warned of."""
+        """All reasons, and all warnings."""
         return *self.reasons, *(x.words for x in self.warnings)
 
     @property
@@ -172,11 +172,11 @@ class BucketVerdict:
         return accepted if left is Status.COMPLETE else f"{left.word} ({accepted})"
 
     def unaccepted(self) -> tuple[FindingName, ...]:
-        """What an acceptance of the bucket as it is now names."""
+        """What an acceptance of the bucket would name now."""
         found = [(NO_AGENT, x) for x in self.findings]
         found += [(verdict.agent, x) for verdict in self.agents for x in verdict.findings]
         found = [(agent, x) for agent, x in found if x.status > Status.OPEN]
-        if found or self.status is Status.COMPLETE:  # what is open only may have more rejects yet
+        if found or self.status is Status.COMPLETE:  # an open one may get more rejects
             found += [(NO_AGENT, x) for x in self.warnings]
         names = (FindingName(agent, x.name) for agent, x in found if x.acceptance is None)
         return tuple(dict.fromkeys(names))
@@ -192,7 +192,7 @@ class BucketVerdict:
 
     @property
     def records(self) -> int:
-        """As many as the place has that counted most."""
+        """How many the place has that counted most."""
         return self._most(lambda sums: sums.count)
 
     @property
@@ -202,15 +202,15 @@ class BucketVerdict:
 
     @property
     def repeats(self) -> int:
-        """How often a record came again, where that happened most often."""
+        """How often records came again, in the place where that happened most often."""
         return self._most(lambda sums: sums.repeats)
 
     def _most(self, number: Callable[[Sums], int]) -> int:
         return max((number(x) for x in self.places().values() if x is not None), default=0)
 
     def count(self, tier: Tier) -> int | None:
-        """Records at a tier: the least of its places, but for retired ones where there are others;
-        None where it never reported."""
+        """Records at a tier: the least of its places, without retired ones if there are others;
+        None if it never reported."""
         here = {place: x for place, x in self.places().items() if place.tier is tier}
         counting = [x for place, x in here.items() if not place.is_retired] or [*here.values()]
         counts = [0 if x is None else x.count for x in counting]
@@ -218,5 +218,5 @@ class BucketVerdict:
 
 
 def _acceptances(findings: Iterable[Finding]) -> dict[int, Acceptance]:
-    """By id."""
+    """The acceptances of these findings, by id."""
     return {x.acceptance.id: x.acceptance for x in findings if x.acceptance is not None}

@@ -1,12 +1,12 @@
-"""The loader's output, to be read: rows, manifests and side files in a tree of files.
+"""The loader's output, for reading: rows, manifests and side files in a tree of files.
 
     Output       what every kind offers; recount and loader read through nothing else
     local        LocalOutput, a directory of this machine
     hdfs         HdfsOutput, a folder of HDFS, through hdfs-native
 
-Paths are relative to the root, parts joined by `/`. Absence is an answer: None, or nothing. All
-errors of the world are raised as `StoreFailed` or `StoreUnreachable` with one sentence. Writing is
-the loader's (loader/store), on top of this.
+Paths are relative to the root, parts joined by `/`. Absence is an answer: None, or nothing. Every
+outside error is raised as `StoreFailed` or `StoreUnreachable` with one sentence. Only the loader
+writes (loader/store, built on this package).
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class HdfsOutput:
         """See Output."""
         below = len(self._root) + 1
         folders = [path]
-        while folders:  # one by one: where one goes away meanwhile, the others are still listed
+        while folders:  # one by one: if one goes away meanwhile, the others are still listed
             for status in self._listed(folders.pop()):
                 name = urlsplit(status.path).path[below:]
                 if status.isdir:
@@ -84,7 +84,7 @@ class HdfsOutput:
         return sorted(posixpath.basename(status.path) for status in self._listed(path))
 
     def _listed(self, path: str) -> list[Any]:
-        """What lies directly in a directory; nothing where it is not there."""
+        """What lies directly in a directory; nothing if it is not there."""
         with failures("list", self._named(path)):
             try:
                 return list(self._client.list_status(self._at(path), recursive=False))
@@ -100,7 +100,7 @@ class HdfsOutput:
 
 
 class HdfsReader(io.RawIOBase):
-    """An HDFS file that is read; a DataNode that does not answer is no damage of the file."""
+    """An open HDFS file. A DataNode that does not answer does not mean that the file is damaged."""
 
     def __init__(self, path: str, file: Any) -> None:
         super().__init__()
@@ -113,7 +113,7 @@ class HdfsReader(io.RawIOBase):
         return True
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """At most as many bytes; all that are left without a number."""
+        """Reads at most `size` bytes; without a size, all that are left."""
         with failures("read", self._path):
             return bytes(self._file.read(-1 if size is None else size))
 
@@ -130,9 +130,9 @@ class HdfsReader(io.RawIOBase):
 
 @contextmanager
 def failures(verb: str, path: str, unclear: type[SkidwayError] | None = None) -> Iterator[None]:
-    """Turns what the client raises into one sentence; it raises OSError and the like for all.
+    """Turns what the client raises (OSError and the like for everything) into one sentence.
 
-    unclear: what is raised where it may have been done, unless it was refused.
+    unclear: what to raise if the operation may have been done, unless permission was refused.
     """
     try:
         yield
@@ -151,7 +151,7 @@ def failures(verb: str, path: str, unclear: type[SkidwayError] | None = None) ->
 
 _NETWORK = ("connect", "timed out", "no active", "unreachable", "dns", "lookup address")
 _NOT_NOW = ("SafeModeException", "StandbyException", "RetriableException")
-"""Java's classes of refusals that end by themselves."""
+"""Java's classes of temporary refusals."""
 
 _REFUSAL = re.compile(r'RPCError\("[\w.$]*?(\w+)", "((?:\\.|[^"\\])*)"\)')
 """What the NameNode refused, as the client quotes it: Java's class, message and stack."""

@@ -18,7 +18,7 @@ class LocalOutput:
 
     def __init__(self, directory: str) -> None:
         self._root = Path(directory).absolute()
-        self._odd: dict[str, Path] = {}  # files whose names are no UTF-8, by what they are called
+        self._odd: dict[str, Path] = {}  # files whose names are not UTF-8, by their escaped names
 
     @property
     def url(self) -> str:
@@ -51,8 +51,8 @@ class LocalOutput:
                 return None
 
     def files(self, path: str) -> Iterator[Entry]:
-        """See Output. A directory at a time, in order of names; links are followed, as readers do,
-        and a name that is no UTF-8 is given with its bytes escaped."""
+        """See Output. A directory at a time, in order of names; it follows links, as readers do,
+        and gives names that are not UTF-8 with their bytes escaped."""
         with failures("list", self._root / path):
             top = self._root / path
             for folder, below, names in os.walk(top, onerror=_raise, followlinks=True):
@@ -88,7 +88,7 @@ def _is_above(folder: str, name: str) -> bool:
 
 
 def _raise(error: OSError) -> None:
-    """A directory that cannot be listed is not one without files; one that is gone is."""
+    """A directory that cannot be listed is not an empty one; one that is gone counts as empty."""
     if not isinstance(error, NOT_THERE):
         raise error
 

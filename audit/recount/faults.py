@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, Final
 
 FAULTS_MAX: Final = 1_000
-"""Faults that are kept; of further ones only the number."""
+"""How many faults are kept; further ones are only counted."""
 
 AGENTS_MAX: Final = 10
 HOUR_MS: Final = 3_600_000
@@ -73,18 +73,18 @@ class Fault:
 
 @dataclass(slots=True)
 class Faults:
-    """All faults of a topic; the first of them whole."""
+    """All faults of a topic; only the first of them are kept."""
 
     kept: list[Fault] = field(default_factory=list)
     more: int = 0
 
     @property
     def is_full(self) -> bool:
-        """Whether further ones are only counted, so that nobody need know more of them."""
+        """Whether further faults are only counted: then nobody needs to know more about them."""
         return len(self.kept) >= FAULTS_MAX
 
     def add(self, fault: Fault) -> None:
-        """Takes one."""
+        """Keeps a fault, or only counts it."""
         if self.is_full:
             self.more += 1
         else:
@@ -102,20 +102,20 @@ class Faults:
 
 
 def by_name(path: str) -> Whereabouts:
-    """What a path says of its rows."""
+    """What a path says about its rows."""
     hour, file = _HOUR.search(path), _FILE.search(path)
     place = Whereabouts(f"{hour[1]}T{hour[2]}" if hour else "")
     return replace(place, partition=int(file[1])) if file else place
 
 
 def is_before(path: str, since_ms: int) -> bool:
-    """Whether all rows of a file are of an hour before the one that begins then, by its path."""
+    """Whether, by its path, all rows of a file are of hours before the one that begins then."""
     hour = by_name(path).hour
     return bool(hour) and _begin_ms(hour) < since_ms
 
 
 def by_manifest(path: str, manifest: Mapping[str, Any]) -> Whereabouts:
-    """What the manifest that names a file says of its rows: agents with counts in that hour, and
+    """What the manifest that names a file says about its rows: agents with counts in that hour, and
     the offsets from the file's first one to where the load ended."""
     place, file = by_name(path), _FILE.search(path)
     if not place.hour or file is None:
@@ -132,7 +132,7 @@ def _begin_ms(hour: str) -> int:
 
 
 def _agents(audit: Mapping[str, Any], begin_ms: int) -> tuple[int, ...]:
-    """Agents that have a bucket of a load which touches the hour that begins then."""
+    """Agents for which the load has a bucket that touches the hour that begins then."""
     counts: Sequence[Mapping[str, Any]] = [
         count for delta in audit.get("deltas", ()) for count in delta["counts"]
     ]

@@ -1,7 +1,7 @@
-"""What lies in the directories of a topic, beside what its manifests name.
+"""Which files lie in the directories of a topic that its manifests do not name.
 
-Listed are the directories whose files somebody takes for rows: `<topic>`, which readers list, and
-the loader's rejects. Readers pass over names that begin with `_` or `.`, and so does this.
+It lists the directories whose files somebody takes for rows: `<topic>`, which readers list, and the
+loader's rejects. Like readers, it skips names that begin with `_` or `.`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def look(output: Output, topic: str, named: NamedFiles) -> None:
 
 
 def explain(output: Output, topic: str, named: NamedFiles, last: int) -> None:
-    """Looks unnamed files up in the manifests behind load `last`: loads that were committed while
+    """Looks up unnamed files in the manifests after load `last`: loads that were committed while
     the directories were listed."""
     for load in manifests.loads(output, topic):
         if load > last:
@@ -47,13 +47,13 @@ def explain(output: Output, topic: str, named: NamedFiles, last: int) -> None:
 
 
 def faults(output: Output, named: NamedFiles) -> Iterator[Fault]:
-    """What lies there and no manifest names. Raises StoreUnreachable."""
+    """One for each file that no manifest names. Raises StoreUnreachable."""
     for entry in named.unnamed():
         words = f"{entry.path} is named by no manifest, but who reads the directory takes it"
         try:
             opened = output.open(entry.path)
             if opened is None:
-                continue  # whoever put it there has taken it away
+                continue  # it was taken away again
             with opened:
                 yield _fault(entry, opened, named, words)
         except StoreFailed:
@@ -71,7 +71,7 @@ def _fault(entry: Entry, opened: IO[bytes], named: NamedFiles, words: str) -> Fa
 
 
 def _place(opened: IO[bytes], place: Whereabouts) -> Whereabouts:
-    """By the columns of the file, where it is one of rows."""
+    """Which rows it has by its columns, if it is a file of rows."""
     opened.seek(0)
     try:
         return row_files.whereabouts(opened, place.hour)

@@ -3,8 +3,9 @@
     <root>/_skidway/<topic>/<load as 20 digits>.json    a manifest: one committed load
     files[].path, .staged    where a file is, or still is if the loader has not moved it yet
 
-Of the loader nothing else is trusted: which files belong to the output, and length, CRC-32C, rows
-and checksum of each. They are as many as all loads made, so they are kept on disk (`NamedFiles`).
+The recount trusts nothing else of the loader: only which files belong to the output, and length,
+CRC-32C, rows and checksum of each. There are as many as all loads made, so they are kept on disk
+(`NamedFiles`).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class ManifestUnreadable(SkidwayError):
 
 
 class NamedFile(NamedTuple):
-    """A file that a manifest names, with what it must be. bucket_ms: how its rows were counted."""
+    """A file that a manifest names, and what it must be. bucket_ms: how its rows were counted."""
 
     path: str
     staged: str
@@ -51,7 +52,7 @@ class NamedFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A topic of the output. source: None where it has no manifest at all, only rows."""
+    """A topic of the output. source: None if it has no manifest at all, only rows."""
 
     topic: str
     source: Source | None
@@ -123,7 +124,7 @@ def buckets_of(manifest: Mapping[str, Any]) -> Iterator[tuple[int, int, int]]:
 
 
 class NamedFiles:
-    """The files that manifests name, and those that lie there beside them. Ends with `close`."""
+    """The files that manifests name, and other files that lie there. Ends with `close`."""
 
     def __init__(self) -> None:
         self._connection = sqlite3.connect("")  # a file of its own, which nobody else sees
@@ -139,7 +140,7 @@ class NamedFiles:
         self._connection.close()
 
     def add(self, files: Iterable[NamedFile]) -> Iterator[tuple[NamedFile, int]]:
-        """Takes the files of a manifest. Those that another load has named: with that load."""
+        """Takes the files of a manifest; yields each that another load named, with that load."""
         for file in files:
             added = self._connection.execute(
                 "INSERT OR IGNORE INTO named VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", file
@@ -152,7 +153,7 @@ class NamedFiles:
         return self._select("WHERE path = ?", path)
 
     def of_length(self, length: int, limit: int) -> list[NamedFile]:
-        """Some files that have as many bytes."""
+        """Some files of this length."""
         return self._select("WHERE length = ? LIMIT ?", length, limit)
 
     def count(self) -> int:
@@ -162,22 +163,22 @@ class NamedFiles:
         return int(count)
 
     def all(self) -> Iterator[NamedFile]:
-        """Every named file, by path. Nothing is added meanwhile."""
+        """Every named file, by path. Nothing may be added meanwhile."""
         for row in self._connection.execute("SELECT * FROM named ORDER BY path"):
             yield NamedFile(*row)
 
     def found(self, entry: Entry) -> None:
-        """Takes a file that lies there; it is kept if nobody has named it so far."""
+        """Takes a file that lies there; keeps it if no manifest has named it so far."""
         if not self.named(entry.path):
             row = (entry.path, entry.length)
             self._connection.execute("INSERT OR IGNORE INTO unnamed VALUES (?, ?)", row)
 
     def explain(self, path: str) -> None:
-        """Somebody names a file by now."""
+        """Forgets an unnamed file: a manifest names it by now."""
         self._connection.execute("DELETE FROM unnamed WHERE path = ?", (path,))
 
     def unnamed(self) -> Iterator[Entry]:
-        """What lies there and nobody names, by path."""
+        """The files that lie there and that no manifest names, by path."""
         for row in self._connection.execute("SELECT path, length FROM unnamed ORDER BY path"):
             yield Entry(*row)
 

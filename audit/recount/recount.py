@@ -7,9 +7,9 @@
             what the agents said they sent (agent tier), in count, bytes and checksum
 
 A loader may be at work meanwhile. It makes a manifest before it moves the first file of a load into
-place, so what nobody had named before the directories were listed is looked up in the manifests of
-since then. A file that is not in its place is looked for where it was staged, and then in its place
-again. Staging directories are nobody's rows, and are not listed.
+place. So a file that no manifest named before the directories were listed is looked up in the
+manifests made since then. A file that is not in its place is looked for where it was staged, and
+then in its place again. Staging directories are nobody's rows, and are not listed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Difference:
 
     @property
     def reason(self) -> str:
-        """In words."""
+        """The difference in words."""
         missing = self.counted.count - self.recounted.count
         name = self.tier.value.lower()
         if missing > 0:
@@ -75,8 +75,9 @@ def topics(output: Output) -> list[str]:
 def expected(
     output: Output, known: Iterable[Committed], evidence: Evidence
 ) -> dict[str, Committed]:
-    """All topics that lie there (`known`) and those of which rows of this output were counted and
-    nothing lies there any more, by name. What has no manifest is as who counted it called it."""
+    """All topics that lie there (`known`), and those whose rows in this output were counted but of
+    which nothing is left, by name. If there is no manifest, the sender that counted a topic says
+    which one it is."""
     there = {each.topic: each for each in known}
     roots = {output.url, *(_root(x.producer) for x in there.values() if x.producer)}
     for producer in sorted({x.producer for x in evidence.senders if x.tier is Tier.HDFS}):
@@ -91,7 +92,7 @@ def _root(producer: str) -> str:
 
 
 def _source_of(producer: str, evidence: Evidence) -> Source | None:
-    """The topic of which an output's folder holds the rows."""
+    """The topic whose rows an output's folder holds."""
     for source, topic in evidence.topics.items():
         if any(key.producer == producer for key in topic.coverage):
             return source
@@ -99,9 +100,9 @@ def _source_of(producer: str, evidence: Evidence) -> Source | None:
 
 
 def recount(output: Output, committed: Committed, since_ms: int | None = None) -> Recounted:
-    """Counts every committed file of a topic. since_ms: lists all of them, and counts those of the
-    hours from then on, in buckets that begin from then on. Raises ManifestUnreadable for a manifest
-    that cannot be understood, and StoreUnreachable."""
+    """Counts every committed file of a topic. since_ms: still lists all of them, but counts only
+    those of hours from then on, in buckets that begin from then on. Raises ManifestUnreadable for a
+    manifest that cannot be understood, and StoreUnreachable."""
     if committed.source is None:
         committed = manifests.head(output, committed.topic)  # its first load may have come
     result = Recounted(committed)
@@ -119,7 +120,7 @@ def recount(output: Output, committed: Committed, since_ms: int | None = None) -
 
 def loaded_since(output: Output, result: Recounted) -> set[tuple[int, BucketId]]:
     """(agent, bucket) of loads that were committed while the topic was recounted: their rows were
-    not read, and what they counted may have been heard. Raises as `recount` does."""
+    not read, but the evidence may have their counts. Raises as `recount` does."""
     topic = result.committed.topic
     later = [load for load in manifests.loads(output, topic) if load > result.loads]
     return {
@@ -135,11 +136,11 @@ def compare(
     tiers: Iterable[Tier],
     since: Collection[tuple[int, BucketId]] = (),
 ) -> list[Difference]:
-    """Where the rows are not what hdfs or the agents counted, of the tiers that are expected.
+    """Where the rows are not what hdfs or the agents counted, as far as these tiers are expected.
 
-    since: what was loaded meanwhile; the next recount judges it. Where the rows are what hdfs
-    counted, and agents counted more, the rest is not loaded (yet): that is for the report to judge,
-    and no difference of the rows.
+    since: what was loaded meanwhile; the next recount judges it. If the rows are what hdfs counted,
+    but the agents counted more, the rest is not loaded (yet): the report judges that, and it is no
+    difference of the rows.
     """
     source = result.committed.source
     if source is None:
@@ -270,7 +271,7 @@ def _open(output: Output, file: NamedFile) -> IO[bytes] | None:
 def _counted(
     evidence: Evidence, source: Source, tier: Tier, producer: str
 ) -> dict[tuple[BucketKey, int], Sums]:
-    """What a tier counted of the source topic: agents all together, hdfs of this output in its
+    """What a tier counted of the source topic: all agents together; for hdfs, this output in its
     newest epoch."""
     found: dict[tuple[BucketKey, int], Sums] = {}
     topic = evidence.topic(source)

@@ -23,7 +23,7 @@ BATCH_ROWS: Final = 65_536
 BUFFER_BYTES: Final = 1 << 20
 
 UNREADABLE: Final = (pa.ArrowException, OSError, ValueError, KeyError)
-"""What a file that is no Parquet file of ours raises."""
+"""What reading raises if a file is no Parquet file of ours."""
 
 _ORIGIN = ("_agent", "_file_id", "_offset", "_length")
 _PLACE = ("_agent", "_partition", "_kafka_offset")
@@ -31,7 +31,7 @@ _PLACE = ("_agent", "_partition", "_kafka_offset")
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """Of a file's bytes."""
+    """Length and CRC-32C of a file's bytes."""
 
     length: int
     crc32c: int
@@ -67,7 +67,7 @@ def whereabouts(file: IO[bytes], hour: str) -> Whereabouts:
         agent, partition, offset = (_int64(batch.column(name)) for name in _PLACE)
         first, last = int(offset.min(initial=first)), int(offset.max(initial=last))
         partitions.update(np.unique(partition).tolist())
-        if len(agents) <= AGENTS_MAX:  # more are told of as others
+        if len(agents) <= AGENTS_MAX:  # further ones are shown as "others"
             agents.update(np.unique(agent).tolist())
     place = Whereabouts(hour, tuple(sorted(agents)))
     if len(partitions) == 1:
@@ -76,7 +76,7 @@ def whereabouts(file: IO[bytes], hour: str) -> Whereabouts:
 
 
 def _batches(file: IO[bytes], columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """Rows in pieces; a buffer for each column, so that no row group is in memory as a whole."""
+    """Rows in pieces. Each column has a buffer, so no row group is in memory as a whole."""
     parquet = pq.ParquetFile(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
     wanted = None if columns is None else list(columns)
     yield from parquet.iter_batches(batch_size=BATCH_ROWS, columns=wanted)

@@ -8,11 +8,11 @@ from typing import Any
 from skidway.audit.judgement.clocks import Clocks, Difference
 
 NAMED_MAX = 5
-"""In sentences; JSON has all of them."""
+"""Senders named in sentences; JSON has all of them."""
 
 
 def sentences(clocks: Clocks) -> list[str]:
-    """What is wrong with the clocks; none: nothing that is known."""
+    """What is wrong with the clocks; none: nothing, as far as is known."""
     return [*_of_ours(clocks), *_of_others(clocks), *_of_silence(clocks)]
 
 
@@ -44,9 +44,9 @@ def _of_ours(clocks: Clocks) -> Iterator[str]:
     if clocks.ours_ms == 0:
         return
     if clocks.ours_ms < 0:
-        what = "what is due is taken for too young"
+        what = "buckets that are due count as too young"
     else:
-        what = "hosts that report can look silent, and nothing newer than theirs is judged"
+        what = "hosts that report can look silent, and nothing after their time is judged"
     whom = "that of the only program" if clocks.senders == 1 else "those of most programs"
     if clocks.is_behind_store:
         whom = "the collector's"

@@ -33,7 +33,7 @@ def table(states: Sequence[HostState]) -> list[dict[str, Any]]:
 
 
 def words(state: HostState) -> str:
-    """What is said of the host."""
+    """The state of the host in words."""
     said = state.status.value
     if state.status is HostStatus.SILENT:
         said = f"silent since {report.time_text(state.last_heard_ms)}"
@@ -47,14 +47,14 @@ def words(state: HostState) -> str:
 
 
 def sentence(states: Sequence[HostState]) -> str:
-    """The whole in one sentence, or two."""
+    """All hosts in one sentence or a few."""
     if not states:
         return "No host is named by a roster, and none was ever heard."
     return " ".join([_missed_sentence(states), *_namesakes_sentences(states)])
 
 
 def remarks(states: Sequence[HostState]) -> list[str]:
-    """What is to be said of them beside the buckets: nothing while every host reports alone."""
+    """What a report on buckets says about hosts: nothing while each reports, with one agent."""
     is_said = any(state.is_missed or state.namesakes for state in states)
     return [sentence(states)] if is_said else []
 
@@ -98,7 +98,7 @@ def _missed_name(state: HostState) -> str:
 
 
 def status_of(state: HostState) -> Status | None:
-    """How grave it is, as of a bucket; None where nobody waits for the host."""
+    """How grave it is, as a bucket's status; None if nobody waits for the host."""
     if state.status is HostStatus.REPORTING:
         return Status.COMPLETE
     if not state.expected:

@@ -74,7 +74,7 @@ def document(compared: Compared) -> dict[str, Any]:
 def results(
     compared: Compared, output: str, since_ms: int | None, time_ms: int
 ) -> Iterator[RecountResult]:
-    """What the collector is told; of rows without any manifest nobody knows the source topic."""
+    """What to tell the collector; nothing about rows whose source topic no manifest names."""
     for found, differences in compared:
         if found.committed.source is not None:
             yield RecountResult(

@@ -23,7 +23,7 @@ ID_SHOWN = 8
 NAMES_SHOWN = 3
 
 REASONS_SHOWN = 3
-"""In a line of the table; JSON and the pages have all of them."""
+"""Reasons in a line of the table; JSON and the pages have all of them."""
 
 
 def exit_status(found: Standing, *, everything: bool) -> int:
@@ -170,7 +170,7 @@ def topic_name(source: Source) -> str:
 
 
 def topic_names(sources: Iterable[Source]) -> dict[Source, str]:
-    """By `topic_name`; those of a name that was made again also by the beginning of their ids."""
+    """Names by `topic_name`; if a topic was made again, with the beginning of its id."""
     ids: dict[str, set[Source]] = {}
     for source in sources:
         ids.setdefault(topic_name(source), set()).add(source)
@@ -189,7 +189,7 @@ def reasons_text(reasons: Sequence[str]) -> str:
 
 
 def time_text(time_ms: int) -> str:
-    """RFC 3339, UTC, to the second; the number itself for what no calendar holds."""
+    """RFC 3339, UTC, to the second; the number itself if no calendar holds it."""
     try:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)
     except OverflowError:

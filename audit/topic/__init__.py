@@ -1,8 +1,8 @@
-"""The audit topic of a cluster, `_skidway_audit`: what is said in it, and how that travels.
+"""The audit topic of a cluster, `_skidway_audit`: its messages, and how they are sent and read.
 
-decisions       what people say to a verdict: acceptances, and places and hosts that are retired
+decisions       what people decide about verdicts: acceptances, and retired places and hosts
 recount_result  what a recount found
-messages        deltas, seals, heartbeats, announcements, and the two above; as Avro and back
-topic           making the topic, and reading values from it
-publisher       numbered messages out of a durable outbox, in order; the newest one read back
+messages        deltas, seals, heartbeats, announcements, and the two above; to Avro and back
+topic           makes the topic, and reads values from it
+publisher       publishes messages from a durable outbox, in order; reads the newest one back
 """

@@ -1,11 +1,11 @@
 """What people decide about verdicts: accepted findings, retired places. Pure.
 
-    Acceptance    these findings of a bucket are accepted: they stay what they are, and hold back
-                  nothing any more
-    Retirement    a place counts no more (see retired_places)
+    Acceptance    these findings of a bucket are accepted: they stay what they are, but no longer
+                  hold anything back
+    Retirement    a place no longer counts (see retired_places)
     Revocation    a decision is taken back, by its id
 
-Decisions are messages on the audit topic (schemas/decision.avsc), so a collector that begins anew
+Decisions are messages on the audit topic (schemas/decision.avsc), so a collector that starts over
 knows them. Each has a random id and holds until a revocation names it: neither the order in which
 they come nor anybody's clock matters. An acceptance names the findings that it saw, so it covers
 none that comes later.
@@ -43,7 +43,7 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class Retirement:
-    """A place that counts no more, as `retired_places` reads it."""
+    """A place that no longer counts, as `retired_places` reads it."""
 
     id: int
     time_ms: int
@@ -54,7 +54,7 @@ class Retirement:
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
-    """Takes the decision with the id `revoked` back."""
+    """Takes back the decision with the id `revoked`."""
 
     id: int
     time_ms: int

@@ -66,7 +66,7 @@ class Tier(StrEnum):
 
 
 class Certainty(StrEnum):
-    """Whether set-apart bytes surely did not arrive (LOST), or may have (UNCERTAIN)."""
+    """Whether bytes set apart certainly did not arrive (LOST), or may have arrived (UNCERTAIN)."""
 
     LOST = "LOST"
     UNCERTAIN = "UNCERTAIN"
@@ -74,14 +74,15 @@ class Certainty(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What event times are taken to be. lateness_ms: of lines that were lost unread, how much older
-    than the last seal before. ahead_ms: of any line, how far ahead of its reading."""
+    """What an agent assumes of event times. lateness_ms: how much older than the last seal before
+    them lines can be that were lost unread. ahead_ms: how far ahead of its reading any line can be.
+    """
 
     lateness_ms: int = 0
     ahead_ms: int = 0
 
     def or_wider(self, other: Bounds) -> Bounds:
-        """What holds whichever of the two is right."""
+        """Bounds that hold whichever of the two is right."""
         return Bounds(max(self.lateness_ms, other.lateness_ms), max(self.ahead_ms, other.ahead_ms))
 
 
@@ -90,10 +91,10 @@ NOTHING_SAID = Bounds()
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Who numbers messages. cluster: where this was counted; for HDFS the one loaded from.
+    """Who numbers messages. cluster: where it counts; for HDFS, the cluster it loads from.
 
     producer: the agent id in decimal, a counter's name, or the loader's output root. bounds: what
-    an agent takes event times to be.
+    an agent assumes of event times.
     """
 
     tier: Tier
@@ -118,8 +119,8 @@ class Range:
 class Count:
     """What one message counted of one (source topic, agent, bucket); see counts.counts.Sums.
 
-    previous: number of this producer's delta of the same epoch that touched the bucket before, 0
-    for none.
+    previous: number of the last delta before this one, of the same producer and epoch, that touched
+    the bucket; 0 for none.
     """
 
     source: Source
@@ -138,7 +139,7 @@ class Count:
 class Loss:
     """Bytes [first, end) of a file that an agent set apart; end None: its end was not seen.
 
-    from_bucket, to_bucket: the first bucket that the agent had not sealed, and that of the
+    from_bucket, to_bucket: the first bucket that the agent had not sealed, and the bucket of the
     declaration; None: not known. Lost lines can be older, see Bounds.
     """
 
@@ -155,7 +156,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Offsets [first, end) of a partition that a mirror or a counter could not have."""
+    """Offsets [first, end) of a partition that a mirror or a counter could not get."""
 
     source: Source
     partition: int
@@ -165,16 +166,17 @@ class Gap:
 
 
 NEVER_SEALED: Final = 0
-"""`sealed_until` of a topic that the agent has, and of which something cannot be read yet."""
+"""`sealed_until` of a topic that the agent has, but cannot read completely yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class SealedTopic:
     """All that lay in the topic's files at wall time `sealed_until` is in deltas.
 
-    NEVER_SEALED: it vouches for nothing, and says that the agent has the topic. at: number of the
-    last delta when that time was noted. offsets: (partition, last acknowledged offset). final: the
-    agent leaves for good, so nothing of it comes behind that; `at` is then the last delta of all.
+    NEVER_SEALED: the seal vouches for nothing, and only says that the agent has the topic. at:
+    number of the last delta when the agent noted that time. offsets: (partition, last acknowledged
+    offset). final: the agent leaves for good and sends nothing after this; `at` is then its last
+    delta of all.
     """
 
     source: Source
@@ -222,7 +224,7 @@ class Announcement:
 
     fingerprint: SHA-256 of the first fingerprint_length bytes. begin: the first byte covered.
     source: the topic that takes the file's records. born_ns: when its inode was made, ns since
-    1970; None where nobody knows.
+    1970; None if nobody knows.
     """
 
     time_ms: int
@@ -257,9 +259,9 @@ def encode(message: Message) -> bytes:
 
 
 def encodings(message: Delta | Seal) -> list[bytes]:
-    """All values that mean this very message, of each schema that this version knows.
+    """Every value that means exactly this message, one for each schema that this version knows.
 
-    A program of another version writes the same message again in its own encoding.
+    A program of another version repeats the same message in its own encoding.
     """
     values = single_object.encodings(AUDIT_SCHEMA, _audit_record(message))
     return [value for value in values if decode(value) == message]

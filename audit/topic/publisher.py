@@ -4,9 +4,9 @@ A message enters its owner's outbox in the same transaction as the progress that
 leaves it once every in-sync replica has it. After a crash whatever is still in the outbox is sent
 again: the same key with the same content, which the collector counts once.
 
-At start the owner reads back its newest message. One that is newer than its own state means that
-the state is an older copy (a restored machine, a clone): going on would use its numbers for other
-content, so the program stops.
+At start the owner reads back its newest message. If that is newer than the owner's state, the state
+is an older copy (a restored machine, a clone). Going on would use its numbers for other content, so
+the program stops.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from skidway.kafka.types import TopicPartition
 
 LIMIT_BYTES = 900_000
 ENTRIES_MAX = 500
-"""Taken from the outbox at a time."""
+"""Entries taken from the outbox at a time."""
 
 FIRST_LOOK_OFFSETS = 1_000
 """How far back the search for the newest own message goes at first; doubled each time."""
@@ -49,16 +49,16 @@ class Outbox(Protocol):
     """Messages waiting to be published, durable, in the order of their sequence numbers."""
 
     def pending(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
-        """(sequence, message) of at most `limit` entries behind `after`, in order."""
+        """(sequence, message) of at most `limit` entries after `after`, in order."""
         ...
 
     def published(self, up_to: int) -> None:
-        """Forgets the entries up to and with this sequence number."""
+        """Forgets the entries up to and including this sequence number."""
         ...
 
 
 class MemoryOutbox:
-    """An outbox that ends with its program: for what is kept elsewhere, or said again by hand."""
+    """An outbox in memory: for messages that are kept elsewhere or that a person can send again."""
 
     def __init__(self, values: Sequence[bytes]) -> None:
         self._waiting = list(enumerate(values))
@@ -73,7 +73,7 @@ class MemoryOutbox:
 
 
 class PublishRefused(SkidwayError):
-    """The cluster takes an audit message under no circumstances; the outbox still has it."""
+    """The cluster refuses an audit message for good; the outbox still has it."""
 
 
 class Publisher:
@@ -99,7 +99,7 @@ class Publisher:
             if delivery.error is None:
                 self._acknowledged(delivery.token)
             else:
-                self._sent = self._published  # everything behind it is sent again, in order
+                self._sent = self._published  # everything after it is sent again, in order
                 if not isinstance(delivery.error, Drained):
                     refusal = delivery.error
         if refusal is not None:
@@ -111,7 +111,7 @@ class Publisher:
         return self._sent <= self._published and not self._outbox.pending(self._sent, 1)
 
     def flush(self, timeout_s: float) -> bool:
-        """Publishes all that is waiting, as far as the time allows; True when all is."""
+        """Publishes all that is waiting, as far as the time allows; True when all is published."""
         deadline = self._clock.monotonic() + timeout_s
         while not self.is_idle and self._clock.monotonic() < deadline:
             self.poll(100)
@@ -135,8 +135,8 @@ class Publisher:
 
 
 class Heartbeats:
-    """Sends proof of life, by a producer of its own. A heartbeat says up to which number there are
-    messages, so it goes behind all of them: only while the outbox is empty."""
+    """Sends proof of life, with a producer of its own. A heartbeat says which number was used last,
+    so it follows all messages: it is sent only while the outbox is empty."""
 
     def __init__(
         self, producer: Producer, publisher: Publisher, partition: TopicPartition, clock: Clock
@@ -170,9 +170,9 @@ class Newest:
 def newest_own(
     client: Client, fetcher: Fetcher, tier: Tier, producer: str, clock: Clock
 ) -> Newest | None:
-    """The producer's message with the highest (epoch, number); searched from the end backwards.
+    """The producer's message with the highest (epoch, number); searches backwards from the end.
 
-    None where the topic has none of it, or is not there.
+    None if the topic holds no message of this producer, or does not exist.
     """
     found = [
         _newest_in(client, fetcher, tp, offsets, (tier, producer), clock)
@@ -185,7 +185,7 @@ def newest_own(
 def check_restored(newest: Newest | None, epoch: int, number: int, state: str) -> None:
     """Raises StateRefused when the newest published message is newer than one's own state.
 
-    state: what the state is and where, for the sentence.
+    state: what the state is and where, for the error's sentence.
     """
     if newest is None or (newest.epoch, newest.number) <= (epoch, number):
         return

@@ -1,7 +1,7 @@
-"""What a recount found, as a message: from there the collector knows it.
+"""What a recount found, as a message, from which the collector learns it.
 
-Of each topic of each output the newest one counts, which is the last that was said: recounts of all
-outputs go to one partition of the audit topic, so no clock decides.
+For each topic of each output the newest result counts, which is the last one in the log: recounts
+of all outputs go to one partition of the audit topic, so no clock decides.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class RecountResult:
-    """Of one topic of one output. since_ms: rows of event times from then on were counted again;
-    None: all. faults, differences: how many; reasons: the first of them in words."""
+    """The result for one topic of one output. since_ms: rows with event times from then on were
+    counted again; None: all. faults, differences: how many; reasons: the first of them in words."""
 
     time_ms: int
     host: str

@@ -26,7 +26,7 @@ _RETRY_S = 0.2
 
 
 def is_audit_topic(name: str) -> bool:
-    """Whether it is a cluster's own audit topic or the mirror of another one's."""
+    """Whether it names a cluster's own audit topic, or the mirror of another cluster's."""
     prefix, _, rest = name.rpartition(TOPIC)
     return rest == "" and name.endswith(TOPIC) and (prefix == "" or _is_cluster_prefix(prefix))
 
@@ -39,7 +39,7 @@ def partition_of(producer: str, partition_count: int) -> int:
 def ensure(client: Client, clock: Clock, pause: Callable[[float], object]) -> int:
     """Makes the topic if it is missing, waits for its leaders and returns its partition count.
 
-    pause: sleeps for some seconds, and ends early when the program shall end. Raises Unreachable.
+    pause: sleeps for some seconds, less when the program is told to stop. Raises Unreachable.
     """
     deadline = clock.monotonic() + READY_WITHIN_S
     while True:
@@ -58,8 +58,8 @@ def ensure(client: Client, clock: Clock, pause: Callable[[float], object]) -> in
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record of an audit topic. sent_ms: its timestamp, which is the sender's clock when it sent
-    it; None where the broker wrote its own, which is appended_ms."""
+    """A record of an audit topic. sent_ms: its timestamp, by the clock of the sender that sent it;
+    None if the broker wrote its own clock instead: that is appended_ms."""
 
     tp: TopicPartition
     offset: int
@@ -128,9 +128,9 @@ def poll(
     timeout_ms: int = POLL_MS,
     *wake: int,
 ) -> Iterator[Record]:
-    """What has come, from offset `begins` of each partition on. A partition that does not hold the
-    offset (it expired, or the topic was made again) goes on at its first one: what is missing then
-    shows as missing numbers."""
+    """The records that have come, from offset `begins` of each partition on. If a partition does
+    not hold that offset (it expired, or the topic was made again), reading goes on at its first
+    one; what is missing then shows as missing numbers."""
     try:
         fetched = fetcher.poll(timeout_ms, *wake)
     except OffsetOutOfRange as error:

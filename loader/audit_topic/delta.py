@@ -30,7 +30,7 @@ COUNTED = ("agent", "bucket", "count", "bytes", "checksum", "rejects", "repeats"
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Who says a load's deltas, and when. last: the number of the output's last delta before."""
+    """Who sends a load's deltas, and when. last: the number of the output's last delta before."""
 
     sender: Sender
     time_ms: int
@@ -43,7 +43,7 @@ def last_number(newest: Manifest | None) -> int:
 
 
 def last_key(newest: Manifest) -> tuple[int, int]:
-    """Epoch and number of that delta."""
+    """Epoch and number of the last delta."""
     return newest.epoch, last_number(newest)
 
 

@@ -6,9 +6,9 @@ Gaps are not taken from here: the mirror may still have what a counter could not
 mirror itself names gaps (`skidway.kafka.gaps`).
 
 The collector takes no epoch below one that it knows. So a new output numbers its messages in an
-epoch one above the highest that was heard of its producer. Where not all of the audit topic could
-be heard (its beginning has expired, a message has an unknown schema), the topic's length stands for
-what was not heard: each epoch has at least one message, and no epoch was ever chosen above the
+epoch one above the highest that was heard from its producer. If not all of the audit topic could be
+read (its beginning has expired, a message has an unknown schema), the topic's length is the bound
+for what was missed: each epoch has at least one message, and no epoch was ever chosen above the
 number of messages that were there.
 """
 
@@ -72,19 +72,19 @@ class Feed:
         return epoch, self.number(producer, epoch)
 
     def next_epoch(self, producer: str) -> int:
-        """The epoch of an output that begins anew: above all that may ever have been published."""
+        """The epoch of an output that starts over: above all that may ever have been published."""
         return 1 + max(self.newest(producer)[0], self._epochs_unheard())
 
     def _epochs_unheard(self) -> int:
-        """A bound of the epochs in messages that were not heard; 0 where all were."""
+        """An upper bound of the epochs in messages that were not read; 0 if all were."""
         own = {key: end for key, end in self.positions.items() if key.startswith(f"{TOPIC}/")}
         if not self.unread and all(self.begins.get(key) == 0 for key in own):
             return 0
         return sum(own.values())
 
     def heard(self, begins: Mapping[str, int], ends: Mapping[str, int]) -> None:
-        """Notes from where to where everything was read. A part that lies behind what was read
-        before leaves something unheard in between, and begins anew."""
+        """Notes from where to where everything was read. If a range does not join what was read
+        before, something in between was missed: `begins` then starts over with this range."""
         for key in ends:
             begin = begins.get(key, ends[key])
             if key not in self.begins or begin > self.positions.get(key, 0):
@@ -111,7 +111,7 @@ def audit_topics(sources: Iterable[Source], cluster: str, existing: Iterable[str
 
 
 def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> None:
-    """Everything between the feed's positions (log start where there is none) and the watermarks
+    """Reads everything between the feed's positions (log start if there is none) and the watermarks
     now. An audit topic that was made again has another id, or is shorter than the position: it is
     read from its start."""
     names = sorted(topics)
@@ -124,7 +124,7 @@ def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> 
         ranges[tp] = (max(position, first) if position <= end else first, end)
     for tp, offset, value in topic.read(client, Fetcher(client), ranges, clock):
         _take(feed, tp, offset, value)
-    left = topic.bounds(client, names)  # what expired while it was read may not have been
+    left = topic.bounds(client, names)  # what expired meanwhile may not have been read
     begins = {keys[tp]: max(begin, left[tp][0]) for tp, (begin, _) in ranges.items() if tp in left}
     feed.heard(begins, {keys[tp]: end for tp, (_, end) in ranges.items()})
 

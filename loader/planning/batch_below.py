@@ -15,7 +15,8 @@ from skidway.loader.reading.batches import header_at
 
 
 def compared(client: Client, topic: str, bounds: Bounds, planned: Planned) -> Planned:
-    """The range, or none where the log is another one or the batch below cannot be read."""
+    """The range; empty, with the reason, if the log is another one or the batch below cannot be
+    read."""
     below = planned.below
     if planned.refused or below is None:
         return planned

@@ -18,7 +18,7 @@ from skidway.loader.planning.plan import Bounds
 
 @dataclass(slots=True)
 class Asked:
-    """away: why a partition's bounds are not known."""
+    """What leaders answered. away: why a partition's bounds are not known."""
 
     bounds: dict[TopicPartition, Bounds] = field(default_factory=dict)
     away: dict[TopicPartition, SkidwayError] = field(default_factory=dict)
@@ -41,7 +41,7 @@ def ask(client: Client, cluster: Cluster, tps: Iterable[TopicPartition]) -> Aske
 def _ask_group(
     client: Client, group: Sequence[TopicPartition], asked: Asked, *, each: bool
 ) -> None:
-    """each: whether to ask for each one where the leader refuses some partition."""
+    """each: whether to ask for each one by itself if the leader refuses some partition."""
     try:
         starts = client.list_offsets(dict.fromkeys(group, EARLIEST))
         ends = client.list_offsets(dict.fromkeys(group, LATEST))

@@ -1,7 +1,7 @@
 """What a load takes: offset ranges of each partition, cut into slices. Pure; no I/O.
 
-A partition goes on where the newest manifest ended, or begins at 0. A load passes over offsets that
-are gone only if somebody has named them: the mirror (topic config `mirror.gaps`) or an operator
+A partition goes on where the newest manifest ended, or begins at 0. A load skips offsets that are
+gone only if somebody has named them: the mirror (topic config `mirror.gaps`) or an operator
 (`gaps.accepted`). Any other offset that is gone ends the partition's range, with a sentence that
 names it; the other partitions go on, and the load is not good.
 """
@@ -57,7 +57,8 @@ def positions(newest: Manifest | None) -> dict[int, PartitionRange]:
 
 
 def check_identity(newest: Manifest | None, source: Source) -> None:
-    """StateRefused when the topic is not the one that was loaded before: offsets would lie."""
+    """Raises StateRefused if the topic is not the one that was loaded before: its offsets would
+    mean other records."""
     if newest is None:
         return
     was = newest.source
@@ -74,7 +75,7 @@ def check_identity(newest: Manifest | None, source: Source) -> None:
 
 
 def check_bucket(newest: Manifest | None, bucket_ms: int) -> None:
-    """ConfigurationRefused when the rows of the output were counted in buckets of another size."""
+    """Raises ConfigurationRefused if the output's rows were counted in buckets of another size."""
     if newest is None or newest.audit.get("bucket_ms", bucket_ms) == bucket_ms:
         return
     raise ConfigurationRefused(
@@ -118,11 +119,11 @@ def missing_partitions(
     bounds: Iterable[Bounds],
     away: Mapping[int, str],
 ) -> list[Planned]:
-    """Partitions that cannot be loaded now: they stand still, by name.
+    """Partitions that cannot be loaded now: they stay where they are, each with a reason.
 
-    away: why nothing is known of a partition that the topic has. One that was loaded and is not in
-    the topic is a fault of the cluster, because topics never lose partitions. A manifest without
-    them would begin them at 0 again once they are back.
+    away: why nothing is known about a partition of the topic. If a partition was loaded and is not
+    in the topic, that is a fault of the cluster, because topics never lose partitions. If the
+    manifest left these partitions out, they would begin at 0 again once they are back.
     """
     absent = {*before, *away} - {each.partition for each in bounds}
     return [_standing(topic, number, before.get(number), away) for number in sorted(absent)]
@@ -140,8 +141,8 @@ def _standing(
 
 
 def limit(planned: Sequence[Planned], offsets: int) -> list[Planned]:
-    """The same with about `offsets` offsets in all: of each partition a share by what it has, and
-    at least one, so that all of them move on."""
+    """The ranges, cut to about `offsets` offsets in all: each partition gets a share by what it
+    has, and at least one offset, so that all of them move on."""
     total = sum(each.end - each.first for each in planned)
     if total <= offsets:
         return list(planned)
@@ -153,7 +154,7 @@ def limit(planned: Sequence[Planned], offsets: int) -> list[Planned]:
 
 
 def has_more(whole: Iterable[Planned], taken: Iterable[Planned], done: Manifest) -> bool:
-    """Whether a load that was limited reached its limit in a partition that goes on behind it."""
+    """Whether a load that was limited reached its limit in a partition that has more."""
     limits = {each.partition: each.end for each in taken}
     ends = {each.partition: each.end for each in done.partitions}
     return any(ends.get(each.partition) == limits[each.partition] < each.end for each in whole)
@@ -172,7 +173,7 @@ def cover(first: int, end: int, gaps: Sequence[Gap]) -> Gap | None:
 
 
 def check_below(topic: str, planned: Planned, header: BatchHeader) -> str:
-    """Why the log is another one than was loaded, judged by the batch below; "" if it is not."""
+    """Why the log is not the one that was loaded, judged by the batch below; "" if it is."""
     below = planned.below
     if below is None or (header.base_offset, header.crc, header.leader_epoch) == (
         below.base_offset,
@@ -188,7 +189,7 @@ def check_below(topic: str, planned: Planned, header: BatchHeader) -> str:
 
 
 def unverified(planned: Planned) -> Planned:
-    """Names the doubt that the batch below is gone and cannot be compared: an empty gap."""
+    """Names the doubt, as an empty gap, that the batch below is gone and cannot be compared."""
     if planned.gap is not None or planned.first == planned.end:
         return planned
     at = planned.position
@@ -208,7 +209,7 @@ def cut(planned: Iterable[Planned], records: int) -> list[Slice]:
 
 
 def parse_accepted(texts: Iterable[str]) -> dict[tuple[str, int], list[Gap]]:
-    """`topic/partition/first-end` of `gaps.accepted`. ValueError with the text when it is none."""
+    """Parses `topic/partition/first-end` of `gaps.accepted`. Raises ValueError with a bad text."""
     accepted: dict[tuple[str, int], list[Gap]] = {}
     for text in texts:
         try:
@@ -230,7 +231,7 @@ def named_gaps(
     mirror: Mapping[int, Sequence[Gap]],
     accepted: Mapping[tuple[str, int], Sequence[Gap]],
 ) -> tuple[Gap, ...]:
-    """Every gap that somebody named for a partition: before, by the mirror, by hand."""
+    """Every gap that somebody named for a partition: earlier loads, the mirror, the operator."""
     known = [
         *(previous.ahead if previous else ()),
         *mirror.get(partition, ()),

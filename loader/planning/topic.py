@@ -12,8 +12,8 @@ from skidway.loader.state.manifest import Gap
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What brokers said of it. gaps: offsets that its mirror named as missing, by partition. away:
-    why a partition has no bounds.
+    """What brokers said about it. gaps: offsets that its mirror named as missing, by partition.
+    away: why a partition has no bounds.
     """
 
     name: str

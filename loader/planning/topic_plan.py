@@ -1,4 +1,4 @@
-"""What a load takes of one topic, partition by partition, behind the newest manifest. Pure."""
+"""What a load takes of one topic, partition by partition, after the newest manifest. Pure."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ class TopicPlan:
         }
 
     def check(self, bucket_ms: int) -> None:
-        """Raises StateRefused, ConfigurationRefused where the output is of another topic, or was
-        counted in other buckets."""
+        """Raises StateRefused if the output is of another topic, ConfigurationRefused if it was
+        counted in buckets of another size."""
         plan.check_identity(self._newest, self._topic.source)
         plan.check_bucket(self._newest, bucket_ms)
 
     def partition(self, bounds: Bounds) -> Planned:
-        """The range of a partition; the batch below is still to be compared."""
+        """The range of a partition; the batch below must still be compared."""
         previous = self._before.get(bounds.partition)
         gaps = self.gaps[bounds.partition]
         return plan.plan_partition(self._topic.name, bounds, previous, gaps)
 
     def missing(self) -> list[Planned]:
-        """Partitions that cannot be loaded now: they stand still, by name."""
+        """Partitions that cannot be loaded now: they stay where they are, each with a reason."""
         topic = self._topic
         return plan.missing_partitions(topic.name, self._before, topic.bounds, topic.away)

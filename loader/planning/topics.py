@@ -15,7 +15,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def check(texts: Iterable[str]) -> None:
-    """ConfigurationRefused for what can never be loaded."""
+    """Raises ConfigurationRefused for topics that can never be loaded."""
     texts = list(texts)
     topic_patterns.check(texts)
     for text in texts:

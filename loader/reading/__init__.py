@@ -5,6 +5,6 @@
     projection    from the writer's columns to those of the subject's latest schema
     columns       the columns that the loader adds, and those of its rejects
 
-A value that has no columns is told apart with a reason. Nothing is dropped here, and nothing is
+A value that has no columns is set apart, with a reason. Nothing is dropped here, and nothing is
 deduplicated.
 """

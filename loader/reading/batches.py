@@ -20,7 +20,7 @@ SILENCE_MAX_S: Final = 60.0
 def batches(
     client: Client, tp: TopicPartition, first: int, *, max_bytes: int = FETCH_BYTES
 ) -> Iterator[memoryview]:
-    """Batches from the one that holds `first`, or follows it, on. Ends only by its consumer.
+    """Yields batches from the one that holds `first`, or follows it. Only the consumer ends it.
 
     Raises Unreachable after `SILENCE_MAX_S` without a batch, and what the client raises.
     """

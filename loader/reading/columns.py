@@ -23,7 +23,7 @@ Int64s = npt.NDArray[np.int64]
 
 TIMESTAMP: Final = pa.timestamp("ms", "UTC")
 PLACE: Final = pa.dictionary(pa.int32(), pa.string())
-"""Few different ones in many rows; in the file they are plain strings."""
+"""Few distinct values in many rows; in the file they are plain strings."""
 OWN: Final = pa.schema(
     [
         pa.field("_agent", pa.int64(), nullable=False),
@@ -51,12 +51,12 @@ REJECTED: Final = pa.schema(
         *(field if field.name != "_timestamp" else field.with_nullable(True) for field in OWN),
     ]
 )
-"""`timestamp_ms` is the event time as it was sent; `_timestamp` is null where no calendar has it.
-The other columns are those of rows."""
+"""`timestamp_ms` is the event time as it was sent; `_timestamp` is null if no calendar has it. The
+other columns are the same as in rows."""
 
 
 def file_schema(reader: pa.Schema) -> pa.Schema:
-    """The columns of a file of rows: the schema's, and ours behind them."""
+    """The columns of a file of rows: the schema's, then ours."""
     return pa.schema([*reader, *OWN])
 
 

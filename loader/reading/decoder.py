@@ -1,12 +1,12 @@
 """Values to columns: schema id, writer's schema, Avro, the file's schema. Nothing is dropped.
 
-A value that has no columns is told apart with a reason of a closed set and goes to the loader's
-rejects, bytes and origin kept:
+A value that has no columns gets a reason from a closed set and goes to the loader's rejects, which
+keep its bytes and origin:
 
     null-value        the record has no value
     no-schema-id      the value does not begin with byte 0 and a schema id
     unknown-schema    the registry has no schema of that id, or one that has no columns
-    undecodable       the datum is none of its schema
+    undecodable       the datum does not match its schema
     not-projectable   the row does not fit the subject's latest schema
 """
 
@@ -79,7 +79,7 @@ class Decoder:
         self.schema: pa.Schema = Codec(reader).arrow_schema
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
-        """Raises RegistryUnreachable when a schema cannot be asked for."""
+        """Decodes values. Raises RegistryUnreachable if the registry cannot be asked."""
         if len(values) == 0:
             return Decoded([pa.nulls(0, each.type) for each in self.schema], np.zeros(0, np.bool_))
         ids, datums = wire.split(values)
@@ -149,7 +149,7 @@ class Decoder:
 
 
 def check_reader(schema: str, reserved: frozenset[str]) -> pa.Schema:
-    """The columns of a subject's schema. SkidwayError when one has the name of a column of ours."""
+    """The columns of a subject's schema. Raises SkidwayError if one has a name of our columns."""
     columns = Codec(schema).arrow_schema
     taken = sorted(reserved.intersection(columns.names))
     if taken:

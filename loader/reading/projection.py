@@ -1,9 +1,9 @@
 """From the writer's columns to the columns of the file: the subject's latest schema.
 
-By name, or by one of the reader field's aliases; a field that the writer did not have takes its
-default, or null; types are cast where nothing is lost. A row that does not fit is set apart. A
-writer's schema that as a whole cannot be brought to the reader's (a field without default, a type
-that has no cast) sets all its rows apart.
+Fields match by name, or by one of the reader field's aliases. A field that the writer did not have
+takes its default, or null; types are cast if nothing is lost. A row that does not fit is set apart.
+If a writer's schema as a whole does not fit the reader's (a field without default, a type that has
+no cast), all its rows are set apart.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _step(writer: pa.Schema, avro: Field, field: pa.Field) -> Step:
 
 
 def _default(avro: Field, field: pa.Field) -> pa.Array:
-    """One row of it. Registries of other makers have schemas whose defaults are none."""
+    """The default as one row. Registries of other makers have schemas with invalid defaults."""
     fault = default_fault(avro.type, avro.default)
     if fault is None:
         try:
@@ -140,7 +140,7 @@ def _is_plain(kind: pa.DataType) -> bool:
 
 
 def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: Bools) -> None:
-    """Marks the rows whose cast fails, halving: few of many are found with few casts."""
+    """Marks the rows whose cast fails, by halving: it finds few among many with few casts."""
     try:
         column.cast(target)
     except pa.ArrowInvalid:

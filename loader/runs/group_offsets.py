@@ -13,15 +13,15 @@ _log = log.get(__name__)
 
 
 class GroupOffsets:
-    """Offsets of one consumer group. No load depends on them: what cannot be committed is committed
-    by the next run. A run whose commit failed makes no other."""
+    """Offsets of one consumer group. No load depends on them: after a failed commit the run makes
+    no other one, and the next run commits them."""
 
     def __init__(self, client: Client, group_id: str) -> None:
         self._client, self._group_id = client, group_id
         self._has_failed = False
 
     def tell(self, topic: Topic, newest: Manifest | None) -> None:
-        """Commits the ends of the newest load, if it is of this topic and not of a former one."""
+        """Commits the ends of the newest load, if it is of this topic, not of an earlier one."""
         if newest is None or newest.topic_id != topic.topic_id or self._has_failed:
             return
         offsets = {

@@ -23,7 +23,7 @@ from skidway.schemas.client import Registered
 
 
 class ManifestDraft:
-    """Makes it of what the attempt began with and what its slices did. Used once."""
+    """Makes the manifest from what the attempt began with and what its slices did. Used once."""
 
     def __init__(self, parts: Parts, topic: Topic, newest: Manifest | None, load: LoadId) -> None:
         self._parts, self._topic, self._newest, self._load = parts, topic, newest, load
@@ -35,8 +35,8 @@ class ManifestDraft:
         tables: Tables,
         schema: Registered,
     ) -> Manifest:
-        """The manifest. Brings the tables to where they are after the load, and stages files of
-        what it changed."""
+        """Returns the manifest. Brings the tables to where they are after the load, and stages
+        files with the changes."""
         parts, topic, newest = self._parts, self._topic, self._newest
         used = [each for result in results for each in result.results]
         head = self._head()
@@ -66,12 +66,12 @@ class ManifestDraft:
         )
 
     def _head(self) -> delta.Head:
-        """Who counts this output, and what was said of it last."""
+        """Who counts this output, and the number of its last delta."""
         parts, newest = self._parts, self._newest
         if newest is None:
             parts.read_on()  # its epoch is above all that were published up to now
         now = parts.clock.time_ms()
-        # an output that is reached by another name keeps the name under which it numbers
+        # an output that is reached by another name keeps its producer's name
         producer = newest.producer if newest else f"{parts.store.url}/{self._topic.name}"
         epoch = newest.epoch if newest else parts.feed.next_epoch(producer)
         sender = Sender(Tier.HDFS, parts.settings.cluster, producer, socket.gethostname(), epoch)
@@ -111,7 +111,7 @@ def ranges_of(
     results: Iterable[PartitionResult],
     named: Mapping[int, Sequence[Gap]],
 ) -> list[PartitionRange]:
-    """What the manifest says of each partition. named: gaps that somebody named, by partition."""
+    """What the manifest says about each partition. named: gaps that were named, by partition."""
     by_partition = {each.partition: each for each in results}
     return [
         _range(each, by_partition.get(each.partition), named[each.partition]) for each in planned

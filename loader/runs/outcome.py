@@ -67,7 +67,7 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0 when every topic is loaded; else that of the gravest problem."""
+        """0 if every topic is loaded; else the exit status of the gravest problem."""
         codes = {problem.exit_code for each in self.outcomes for problem in each.problems}
         return next((code for code in GRAVEST_FIRST if code in codes), max(codes, default=0))
 
@@ -86,7 +86,7 @@ class Report:
 
 
 def note(outcome: Outcome, manifest: Manifest | None, results: Iterable[PartitionResult]) -> None:
-    """Adds one attempt to what is told about a topic."""
+    """Adds one attempt to a topic's outcome."""
     outcome.waiting = []
     for result in results:
         stop = result.stop

@@ -76,7 +76,7 @@ def load_all(
 
 
 def _do(step: Callable[[], None], outcome: Outcome) -> bool:
-    """Does a step of one topic. False when it raised: the error is in the outcome then. Interrupted
+    """Does a step of one topic. False if it raised: the error is then in the outcome. Interrupted
     goes through, because it ends the run as a whole."""
     try:
         step()
@@ -89,7 +89,7 @@ def _do(step: Callable[[], None], outcome: Outcome) -> bool:
 
 
 def _not_loaded(session: Session) -> list[Outcome]:
-    """What is told of the topics that the run cannot begin with."""
+    """The outcomes of topics that the run cannot load."""
     missing = [
         Outcome(name, problems=[SkidwayError(f"the topic {name} does not exist")])
         for name in session.missing

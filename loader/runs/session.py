@@ -1,4 +1,4 @@
-"""What there is before anything is loaded: topics, sources and watermarks as they are now."""
+"""What the brokers have before anything is loaded: topics, sources and watermarks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def look(settings: LoaderSettings, client: Client) -> Session:
     cluster = client.metadata()
     chosen, missing = topics.choose(settings.topics, cluster.topics)
     # The watermarks of data first: an announcement is acknowledged before its file's records, and a
-    # gap is written down before anything behind it is mirrored.
+    # gap is written down before anything after it is mirrored.
     asked = bounds.ask(client, cluster, _partitions(cluster, chosen))
     found, troubles = _look_at_all(settings, client, cluster, chosen, asked)
     audits = audit_topics((topic.source for topic in found), settings.cluster, cluster.topics)
@@ -55,7 +55,7 @@ def _look_at_all(
     except Unreachable:
         raise
     except SkidwayError:
-        pass  # of one of them: the others go on
+        pass  # one of them is at fault: the others go on
     found: list[Topic] = []
     troubles: dict[str, SkidwayError] = {}
     for name in names:
@@ -71,7 +71,7 @@ def _look_at_all(
 def _look_at(
     settings: LoaderSettings, client: Client, cluster: Cluster, names: Sequence[str], asked: Asked
 ) -> list[Topic]:
-    """What there is of these topics. Raises SkidwayError where nothing of one can be loaded."""
+    """These topics as they are now. Raises SkidwayError if nothing of one of them can be loaded."""
     sources = sources_of(client, names, settings.cluster)
     for name in names:
         partitions = _partitions(cluster, [name])

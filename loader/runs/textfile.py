@@ -56,7 +56,7 @@ class LastRun:
 
     @classmethod
     def read(cls, path: Path) -> LastRun:
-        """What the file says; nothing where there is none, or one that cannot be read."""
+        """What the file says; nothing if there is none, or if it cannot be read."""
         try:
             families = list(text_string_to_metric_families(path.read_text()))
         except (OSError, ValueError):
@@ -66,7 +66,7 @@ class LastRun:
         return cls(**known)
 
     def text(self) -> bytes:
-        """In Prometheus' text format."""
+        """The metrics in Prometheus' text format."""
         registry = CollectorRegistry()
         for each in fields(self):
             value = getattr(self, each.name)
@@ -77,7 +77,7 @@ class LastRun:
 
 
 class Recorded:
-    """A run whose fate the file tells; with no path nothing is written."""
+    """Writes the file when a run begins and when it ends; without a path it writes nothing."""
 
     def __init__(self, path: Path | None, clock: Clock) -> None:
         self._path = path

@@ -1,7 +1,7 @@
 """One topic, from its newest manifest to the watermarks: plan, run, join, commit.
 
 The driver's side of a load. `TopicLoad` is made for each attempt; an attempt that loses the race
-for its number is thrown away, and the next one begins behind the winner's manifest.
+for its number is thrown away, and the next one begins after the winner's manifest.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class TopicLoad:
         self._plan = TopicPlan(topic, newest, parts.settings.gaps_accepted)
 
     def plan(self) -> list[Planned]:
-        """The range of every partition, with what the batch below has to say about it."""
+        """The range of every partition, checked by its batch below."""
         self._plan.check(self._parts.settings.bucket_ms)
         topic, client = self._topic, self._parts.client
         found = [(bounds, self._plan.partition(bounds)) for bounds in topic.bounds]
@@ -53,7 +53,7 @@ class TopicLoad:
     def run(
         self, planned: Sequence[Planned], progress: Progress
     ) -> tuple[Manifest | None, list[PartitionResult]]:
-        """Runs and commits. (manifest, results): no manifest when there was nothing to commit.
+        """Runs and commits. Returns (manifest, results); no manifest if nothing was to commit.
 
         Raises LostRace when another loader took the number, and everything that tasks raise.
         """
@@ -93,8 +93,8 @@ class TopicLoad:
         return draft.finished(ranges, results, tables, schema), results
 
     def commit(self, manifest: Manifest) -> None:
-        """Commits staged files. Raises LostRace, and StoreFailed when the store fails on the way:
-        then nothing is deleted, because the manifest may stand."""
+        """Commits staged files. Raises LostRace, and StoreFailed if the store fails on the way:
+        then nothing is deleted, because the manifest may be there."""
         store = self._parts.store
         try:
             mine = operations.run(commit.commit(manifest), store)
@@ -107,8 +107,8 @@ class TopicLoad:
             raise self._lost()
 
     def _claim(self) -> None:
-        """Says in the staging directory whose it is. An output that cannot be written fails here,
-        before Spark is started for it."""
+        """Writes into the staging directory whose it is. An output that cannot be written fails
+        here, before Spark is started for it."""
         now = datetime.fromtimestamp(self._parts.clock.time_ms() / 1000, UTC)
         text = f"process {os.getpid()} on {socket.gethostname()} since {now:%Y-%m-%dT%H:%M:%SZ}\n"
         writer = self._parts.store.create(f"{self._load.staging}/owner")
@@ -117,7 +117,7 @@ class TopicLoad:
 
     def _discard(self) -> None:
         """Deletes the staging directory of a load that was not committed and never will be."""
-        with contextlib.suppress(SkidwayError):  # what brought us here is told, not this
+        with contextlib.suppress(SkidwayError):  # the error that brought us here is reported
             self._parts.store.delete(self._load.staging)
 
     def _lost(self) -> LostRace:

@@ -1,8 +1,8 @@
 """One topic in one run: loads, until it is loaded up to the watermarks of the run's start.
 
-Each attempt begins behind the newest manifest, whoever committed it. It ends in one of three ways
-(`_After`): the next load goes on behind it, the topic is left alone, or the run waits a little for
-announcements and then tries again. Attempts are bounded, but for those that load something.
+Each attempt begins after the newest manifest, whichever loader committed it. It ends in one of
+three ways (`_After`): the next load goes on after it, the topic is done, or the run waits a little
+for announcements and then tries again. Attempts that load nothing are limited in number.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RACES_MAX: Final = 5
 """Loads of one topic that a run may lose to another loader; then it gives up what is left."""
 
 WAITS_MAX: Final = 20
-"""How often a run waits for announcements that came while it waited."""
+"""How often a run tries again because announcements came while it waited."""
 
 PATIENCE_S: Final = 10.0
 """How long a run itself waits for announcements that are on their way."""
@@ -117,9 +117,9 @@ class TopicRun:
         self._offsets.tell(self._topic, manifest)
 
     def _publish(self) -> None:
-        """Publishes what the audit topic lacks of the newest load.
+        """Publishes the messages of the newest load that the audit topic lacks.
 
-        Raises StateRefused when the audit topic knows more loads of this output than there are.
+        Raises StateRefused if the audit topic knows more loads of this output than there are.
         """
         if self.newest is None:
             return
@@ -147,7 +147,7 @@ class TopicRun:
         )
 
     def _awaited(self) -> bool:
-        """Whether announcements that ranges ended at have come meanwhile."""
+        """Waits a little; whether announcements for which ranges ended early have come."""
         topic, waiting = self._topic, self.outcome.waiting
         notes = WaitingNotes(self._parts.store, topic.name)
         for key in {key for stop in waiting for key in stop.awaited}:

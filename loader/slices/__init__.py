@@ -1,12 +1,12 @@
 """The work of tasks: one offset range of one partition each, and how ranges become one again.
 
-    job            what a task is given, and what it says it did
+    job            what a task gets, and what it reports
     chunk          records of several batches as columns
     slice_load     one attempt at one slice: batches in, files and what is in them out
     locations      host and path of records, from announcements
     hour_writer    rows to Parquet files, one per hour of event time
     join           slices of a partition in offset order; those that overlap run again
 
-What a slice decides depends on nothing but its range and what it is given: a second attempt gives
-the same.
+What a slice decides depends only on its range and what the task gets: a second attempt gives the
+same result.
 """

@@ -16,14 +16,14 @@ from skidway.loader.reading.columns import Records, select
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Records of several batches, those of the slice only, before any decision."""
+    """Records of several batches, only those in the slice, before any decision."""
 
     records: Records
     keys: pa.BinaryArray
     values: pa.BinaryArray
 
     def first(self, count: int) -> Chunk:
-        """The first records of it."""
+        """The first `count` records of it."""
         return Chunk(self.records.slice(count), self.keys[:count], self.values[:count])
 
 

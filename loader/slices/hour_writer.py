@@ -51,7 +51,7 @@ class HourWriter:
         self._files: list[DataFile] = []
 
     def add(self, columns: list[pa.Array], records: Records) -> None:
-        """Rows in the writer's columns; `records` are the same rows' own columns."""
+        """Adds rows in the writer's columns; `records` are the same rows' own columns."""
         if not len(records):
             return
         batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
@@ -62,7 +62,7 @@ class HourWriter:
             self._flush()
 
     def close(self) -> tuple[DataFile, ...]:
-        """Writes what is left. The files, in the order they were written."""
+        """Writes what is left. Returns the files, in the order in which they were written."""
         self._flush()
         return tuple(self._files)
 
@@ -86,12 +86,12 @@ class HourWriter:
 
 
 def has_hour(timestamps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Which event times a directory can be named after."""
+    """Which event times can name a directory."""
     return (timestamps >= 0) & (timestamps < YEAR_10000_MS)
 
 
 def _hours(timestamps: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Hours since 1970; 0 for times without one (only rejects have such)."""
+    """Hours since 1970; 0 for times without one (only rejects have those)."""
     return np.where(has_hour(timestamps), timestamps // layout.HOUR_MS, 0)
 
 

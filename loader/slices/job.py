@@ -1,4 +1,4 @@
-"""What a task is given, and what it says it did. Values only: they travel between processes."""
+"""What a task gets, and what it reports. Values only: they travel between processes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Job:
     """What all slices of one load of one topic have in common.
 
     reader: the subject's schema. locations: of the files that are announced. unannounced: files
-    whose announcement was waited for long enough; not patient: none is waited for. gaps: named
-    gaps by partition.
+    whose announcement has been waited for long enough; patient: whether any is waited for. gaps:
+    named gaps by partition.
     """
 
     topic: str
@@ -43,9 +43,9 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Why a range ended before its end. waiting_for: the file whose announcement is missed.
+    """Why a range ended before its end. waiting_for: the file whose announcement is missing.
 
-    awaited: that one, and those of the records behind it that have been seen.
+    awaited: that one, and further ones that later records need, as far as these were seen.
     """
 
     offset: int

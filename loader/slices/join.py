@@ -1,9 +1,9 @@
 """Slices of a partition become one range: in offset order, with the marks of all before them.
 
-Slices run in parallel and without marks; audit.marks.join says which of them have to run again with
-which marks. A slice that ended early ends its partition: what was written behind it is not used.
-A second run may end later than the first (what looked like a record of an unknown file was a
-repeat), so this goes on until nothing is left to run again.
+Slices run in parallel and without marks; audit.counts.marks.join says which of them have to run
+again with which marks. A slice that ended early ends its partition: what was written after it is
+not used. A second run may end later than the first (what looked like a record of an unknown file
+was a repeat), so this goes on until nothing is left to run again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from skidway.loader.slices.job import SliceResult, Stop
 from skidway.loader.state.manifest import BatchMark, Gap
 
 Work = tuple[Slice, Mapping[FileKey, int]]
-"""A slice, and the marks it is walked with."""
+"""A slice, and the marks with which it is walked."""
 
 RunSlices = Callable[[Sequence[Work]], Iterable[SliceResult]]
 
@@ -43,7 +43,7 @@ class PartitionResult:
 def run_all(
     slices: Sequence[Slice], marks: Mapping[int, Mapping[FileKey, int]], run: RunSlices
 ) -> list[PartitionResult]:
-    """Runs every slice, and again those that overlap, and joins them by partition."""
+    """Runs every slice, runs those that overlap again, and joins them by partition."""
     results: dict[Slice, SliceResult] = {}
     given: dict[Slice, Mapping[FileKey, int]] = {}
     pending: list[Work] = [(piece, {}) for piece in slices]

@@ -36,7 +36,7 @@ class Located:
     given_up: Bools
 
     def slice(self, end: int) -> Located:
-        """Of the first `end` records."""
+        """The same for the first `end` records."""
         return Located(
             self.codes[:end], self.hosts, self.paths, self.missing[:end], self.given_up[:end]
         )
@@ -58,7 +58,7 @@ def locate(
     *,
     patient: bool = True,
 ) -> Located:
-    """Looks every record up. A file that was given up and is announced by now is found; if not
+    """Looks up every record. A file that was given up, but is announced by now, is found; if not
     patient, every file that is not announced is given up."""
     agent, file = origins.agent, origins.file
     count = len(agent)

@@ -1,8 +1,9 @@
 """The work of one task: batches of one offset range in, files and what is in them out.
 
-For each chunk of records, in offset order: identify by origin, apply the marks rule (audit/marks),
-look up host and path, decode values, write rows, write rejects, count. What a task decides depends
-on nothing but the range, the marks and the names it is given, so a second attempt gives the same.
+For each chunk of records, in offset order: identify by origin, apply the marks rule
+(audit/counts/marks), look up host and path, decode values, write rows, write rejects, count. What a
+task decides depends only on the range, the marks and the names that it gets, so a second attempt
+gives the same result.
 
 A range ends early, with a sentence (`Stop`), before a record whose file was not announced yet,
 before a hole that nobody named, and before a batch that is damaged, gone or whose leader does not
@@ -65,7 +66,7 @@ class SliceLoad:
         self._counts = Counts(job.bucket_ms)
         self._headers: list[BatchHeader] = []
         self._gaps: list[Gap] = []
-        self._position = piece.first  # behind the last whole batch that was read
+        self._position = piece.first  # after the last whole batch that was read
         self._result = SliceResult(piece, piece.end)
 
     def run(self, batches: Iterable[memoryview]) -> SliceResult:
@@ -100,7 +101,7 @@ class SliceLoad:
         return self._finish()
 
     def _read(self, batches: Iterable[memoryview]) -> Iterator[tuple[memoryview, BatchHeader]]:
-        """Batches with their headers; what cannot be read ends the range and not the load."""
+        """Batches with their headers; what cannot be read ends the range, but not the load."""
         try:
             for raw in batches:
                 yield raw, read_header(raw)
@@ -111,7 +112,7 @@ class SliceLoad:
     def _take(
         self, raw: memoryview, header: BatchHeader, pending: list[DecodedBatch]
     ) -> Stop | None:
-        """Decodes a batch; says why it cannot be taken, if so."""
+        """Decodes a batch; returns why it cannot be taken, if it cannot."""
         at = max(header.base_offset, self._piece.first)
         if not header.is_control and header.count != header.last_offset_delta + 1:
             return Stop(
@@ -129,7 +130,7 @@ class SliceLoad:
         return None
 
     def _hole(self, position: int, base: int) -> Stop | None:
-        """A hole in front of a batch: noted when it is named, the end of the range when not."""
+        """Looks for a hole in front of a batch: a named one is noted, any other ends the range."""
         end = min(base, self._piece.end)
         if end <= position:
             return None

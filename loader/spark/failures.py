@@ -33,8 +33,8 @@ def failure(error: Exception) -> SkidwayError:
 
 
 def sentence_in(text: str) -> str:
-    """The reason in what Spark says: of a Java stack trace its first exception's, of other text the
-    last line; "" of nothing."""
+    """The reason in Spark's text: that of the first exception in a Java stack trace, else the last
+    line; "" if there is none."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     said = [line for line in lines if not _STACK.match(line)]
     if len(said) < len(lines):

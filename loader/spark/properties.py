@@ -1,4 +1,4 @@
-"""What Spark is told at its start: ours, and over it what the operator says in `spark.conf`."""
+"""Spark's properties: ours, and the operator's in `spark.conf`, which win."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from skidway.loader.settings import LoaderSettings
 
 BRIEF = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """The driver only hands out slices: rows never pass through it, and most of its life is its start,
-which costs far less CPU without the compiler that optimizes."""
+which costs far less CPU without the optimizing compiler."""
 
 
 def properties(settings: LoaderSettings, folder: Path) -> dict[str, str]:
@@ -57,13 +57,13 @@ def log4j_properties(file: Path | None) -> str:
 def workers_python(settings: LoaderSettings) -> str:
     """The Python that runs tasks: this one, or where the loader's packages lie on Spark's workers.
 
-    A session that is not begun by spark-submit does not look at that property by itself.
+    A session that spark-submit did not start does not look at that property by itself.
     """
     return settings.spark_conf.get("spark.pyspark.python", sys.executable)
 
 
 def _hadoop_user() -> dict[str, str]:
-    """Tasks write what we move: on HDFS, too, they are our user, not that of Spark's workers."""
+    """On HDFS, tasks act as our user, not the user of Spark's workers: we move what they write."""
     name = os.environ.get("HADOOP_USER_NAME")
     if not name:
         try:

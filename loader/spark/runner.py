@@ -91,7 +91,7 @@ class SparkRunner:
             while not wait([future], POLL_S).done:
                 progress(_done(context), total)
                 if self._interrupted():
-                    context.cancelAllJobs()  # until it has worked: the job may not be there yet
+                    context.cancelAllJobs()  # again until it works: the job may not be there yet
             try:
                 return future.result()
             except Exception as error:  # Spark's errors have no class in common
@@ -141,7 +141,7 @@ def start(settings: LoaderSettings, folder: Path) -> Any:
 
 
 def _warm(session: Any) -> None:
-    """Has every core start its Python worker with our modules: part of the start, not of a load."""
+    """Makes every core start its Python worker with our modules, so that no load pays for that."""
     cores = session.sparkContext.defaultParallelism
 
     def idle(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -1,7 +1,7 @@
 """Spark's directory for one run: what it spills there is worth nothing afterwards.
 
-A run that is killed leaves it behind. Each start therefore deletes those of runs that are dead:
-their lock is free, because the kernel gives it back with the process.
+A run that is killed leaves it behind. Therefore each start deletes the directories of dead runs:
+their lock is free, because the kernel releases it with the process.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Scratch:
 
 
 def _sweep(folder: Path) -> None:
-    """Deletes what dead runs of this user left; one without a lock is just being made."""
+    """Deletes what dead runs of this user left. A directory without a lock is just being made."""
     for path in folder.glob(f"{PREFIX}*/{LOCK_FILE}"):
         if path.parent.is_symlink():
             continue
@@ -41,6 +41,6 @@ def _sweep(folder: Path) -> None:
         try:
             lock.acquire()
         except SkidwayError:
-            continue  # somebody's who lives, or of another user
+            continue  # a live run has it, or another user
         shutil.rmtree(path.parent, ignore_errors=True)
         lock.release()

@@ -56,7 +56,7 @@ def run_slice(job: Job, piece: Slice, marks: Mapping[FileKey, int], attempt: int
         return load.run(batches(client, TopicPartition(job.topic, piece.partition), piece.first))
 
 
-# Spark keeps Python workers between tasks: schemas and connections need not be asked for again.
+# Spark keeps Python workers between tasks, so schemas and connections can be used again.
 _stores: dict[str, Store] = {}
 _decoders: dict[tuple[str, Security, str], Decoder] = {}
 CACHED_MAX: Final = 100

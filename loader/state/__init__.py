@@ -4,9 +4,9 @@
     manifest        the JSON file whose creation is the commit of a load
     parquet_file    one Parquet file of a load, measured while it is written
     tables          marks, announced files and bucket numbers: state that grows, in files of its own
-    operations      what a store is asked for, as values, and their execution
+    operations      operations on a store, as values, and their execution
     commit          the commit step by step: the decisions alone
-    waiting         since when the announcement of a file is missed
+    waiting         since when the announcement of a file has been missing
 
 State is the chain of manifests and nothing else. A note of `waiting` only says how long records
 wait, so it is outside of the commit.

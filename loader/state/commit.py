@@ -1,7 +1,7 @@
 """The commit of a load, step by step: the decisions here, the operations in a store.
 
 Every function that decides is a generator of operations (`Steps`): it yields what it wants done
-and is sent the answer. `operations.run` does them on a real store; tests/model interleaves two
+and receives the answer. `operations.run` does them on a real store; tests/model interleaves two
 loaders, stops them between any two operations and loses answers, over a store in memory.
 
     begin     read the newest manifest; finish the moves of every load that still has a staging
@@ -10,15 +10,15 @@ loaders, stops them between any two operations and loses answers, over a store i
     commit    check the lengths; create manifest n only if absent; when in doubt read it back and
               compare the uuid; finish the moves; delete the staging directory
 
-Why begin need not look at every manifest: whoever committed n + 1 had finished the moves of all up
-to n before it began, and a staging directory is deleted only behind the last move of its load. So
+Begin need not look at every manifest: the loader that committed n + 1 had finished all moves up to
+n before it began, and a staging directory is deleted only after the last move of its load. So
 unfinished moves exist only where a staging directory stands, or in the newest load. A file of an
-older load that somebody deleted is no unfinished move: a recount names it
-(audit/recount/recount.py), because a look at every file of every load would cost each start more
+older load that somebody deleted is no unfinished move. A recount names it
+(audit/recount/recount.py): if begin looked at every file of every load, each start would cost more
 than the one before.
 
-A move is looked at source first: a file moved meanwhile is then seen at its target, whereas target
-first could miss it on both sides. What a later load took out again may be gone from both.
+A move is checked at its source first: a file that is moved meanwhile is then seen at its target,
+whereas target first could miss it at both ends.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from skidway.loader.state.operations import (
 
 CREATE_ATTEMPTS: Final = 10
 LOOKS_MAX: Final = 20
-"""Looks at one move; each further one needs another loader to have been faster again."""
+"""Looks at one move; each further one means that another loader was faster again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Move:
 
 
 class Settle(Enum):
-    """What a look at both ends of a move asks for."""
+    """What to do after a look at both ends of a move."""
 
     DONE = auto()
     RENAME = auto()
@@ -70,8 +70,8 @@ class Settle(Enum):
 def begin(topic: str) -> Steps[Manifest | None]:
     """Finishes what earlier loads left and returns the newest manifest, None before the first.
 
-    Raises StateRefused when the manifests have holes or are all gone, or a committed file is in no
-    place.
+    Raises StateRefused if the manifests have holes or are all gone, or if a committed file is
+    nowhere.
     """
     left: list[str] = yield Names(layout.stagings(topic))
     numbers = yield from committed(topic)
@@ -96,7 +96,7 @@ def _first(topic: str) -> Steps[list[int]]:
     visible: list[str] = yield Names(topic)
     if not any(map(layout.is_day_folder, visible)):
         return []
-    numbers = yield from committed(topic)  # rows come behind their manifest: now it is there
+    numbers = yield from committed(topic)  # rows come after their manifest: now it is there
     if not numbers:
         raise StateRefused(
             f"{topic} has rows, but no manifest under {layout.state(topic)}: a first load would "
@@ -183,7 +183,7 @@ def _wrong_length(manifest: Manifest) -> Steps[str]:
 
 
 def _winner(manifest: Manifest) -> Steps[str | None]:
-    """The uuid that has this load's number; None while nobody has."""
+    """The uuid that has this load's number; None while none has."""
     data: bytes | None = yield Read(manifest.path)
     return None if data is None else Manifest.from_json(data, manifest.path).uuid
 

@@ -7,7 +7,7 @@ _skidway/<topic>/<load as 20 digits>.json                                       
 _skidway/<topic>/staging/<load>-<uuid>/...                  files not moved into place yet
 _skidway/<topic>/marks|names|buckets/<load as 20 digits>.parquet                 tables' files
 _skidway/<topic>/rejects/dt=.../hour=.../reject-<load>-<partition>-<first offset>.parquet
-_skidway/<topic>/waiting/<agent>-<file>        since when an announcement is missed, ms
+_skidway/<topic>/waiting/<agent>-<file>        since when an announcement has been missing, ms
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STAGING = re.compile(r"^(\d+)-([0-9a-f]{32})$")
 
 @dataclass(frozen=True, slots=True)
 class LoadId:
-    """Which attempt at which load of which topic: of one number, one uuid is committed."""
+    """One attempt at one load of one topic; of each number only one uuid is committed."""
 
     topic: str
     number: int
@@ -39,7 +39,7 @@ class LoadId:
 
 
 def state(topic: str) -> str:
-    """Directory of manifests and everything that hangs on them."""
+    """Directory of manifests and everything that belongs to them."""
     return f"{STATE}/{topic}"
 
 
@@ -77,7 +77,7 @@ def hour_folder(hour: int) -> str:
 
 
 def is_day_folder(name: str) -> bool:
-    """Whether a name beside others in a topic's folder is that of a directory of rows."""
+    """Whether a name in a topic's folder is a directory of rows."""
     return name.startswith("dt=")
 
 
@@ -98,5 +98,5 @@ def table(topic: str, table: str, load: int) -> str:
 
 
 def waiting(topic: str, agent: int, file: int) -> str:
-    """Path of the note since when the announcement of a file is missed."""
+    """Path of the note that says since when a file's announcement has been missing."""
     return f"{state(topic)}/waiting/{agent}-{file}"

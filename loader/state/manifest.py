@@ -18,22 +18,22 @@
       "schema_ids": {"12": 900},
       "side": {"marks": ["path", ...], "names": [...], "buckets": [...]},
       "audit_positions": {"dc1._skidway_audit/0/topic id in 32 hex": 17},
-      "audit": {"bucket_ms": 60000, "counts": [{... as in audit.avsc ...}], "gaps": [...]}
+      "audit": {"bucket_ms": 60000, "last": 9, "deltas": [... see audit_topic/delta.py ...], ...}
     }
 
 - `partitions` lists every partition of the topic: what this load took (first == end: nothing) and
   where the next one begins; `below` is the batch just under `end`, compared before the next load
-  goes on. So the newest manifest alone says where every partition stands.
+  goes on. The newest manifest alone says where every partition stands.
 - `files[].kind`: rows, rejects, marks, names or buckets. `checksum` is the sum modulo 2^64 of the
   record hashes (audit/counts/checksum.py) of a file of rows or rejects, as a signed long.
 - `side` names, oldest first, the files of each table that together are the state after this load:
-  a snapshot and the deltas behind it; later ones win (loader/state/tables.py).
-- `audit` is the hdfs tier's delta with the key (HDFS, producer, epoch, number). It is published
-  after the commit and can be published again from here at any time. The first load of an output
-  takes an epoch above all that were heard of its producer (loader/audit_topic/feed.py); later ones
-  keep it.
+  a snapshot and the deltas after it; later ones win (loader/state/tables.py).
+- `audit` has the hdfs tier's deltas with the keys (HDFS, producer, epoch, number). They are
+  published after the commit and can be published again from here at any time. The first load of an
+  output takes an epoch above all that were heard from its producer (loader/audit_topic/feed.py);
+  later ones keep it.
 
-Whoever recounts reads this file as plain JSON. A file with another `format` is refused.
+A recount reads this file as plain JSON. A file with another `format` is refused.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class BatchMark:
 class PartitionRange:
     """Offsets [first, end) of one partition, without the gaps inside.
 
-    ahead: gaps that were named and lie behind `end`; the next load needs them.
+    ahead: gaps that were named and lie after `end`; the next load needs them.
     """
 
     partition: int
@@ -156,7 +156,8 @@ class Manifest:
 
     @staticmethod
     def from_json(data: bytes, where: str) -> Manifest:
-        """Reads a manifest. StateRefused, naming `where`, when it is none or of another format."""
+        """Reads a manifest. Raises StateRefused, naming `where`, for anything else or another
+        format."""
         try:
             content = json.loads(data)
             if content.pop("format") != FORMAT:

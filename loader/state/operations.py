@@ -1,4 +1,4 @@
-"""Operations on a store as values, so that who decides needs no store; and their execution."""
+"""Operations on a store as values, so that decisions need no store; and their execution."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """Bytes of a file, or None."""
+    """Length of a file in bytes, or None."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Bytes of a file's content, or None."""
+    """Content of a file, or None."""
 
     path: str
 
@@ -35,7 +35,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """Moves a file unless the target exists; bool."""
+    """Moves a file unless the target exists; the answer is a bool."""
 
     source: str
     target: str
@@ -57,7 +57,7 @@ class Sync:
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Creates a file only if absent; `Created`."""
+    """Creates a file only if absent; the answer is a `Created`."""
 
     path: str
     data: bytes
@@ -89,7 +89,7 @@ def run(steps: Steps[T], store: Store) -> T:
 
 
 def perform(operation: Operation, store: Store) -> Any:
-    """One operation on a store; the type of the answer is the operation's."""
+    """Does one operation on a store; the operation says what type the answer has."""
     match operation:
         case Length(path):
             return store.length(path)

@@ -22,7 +22,7 @@ RISING: Final = frozenset({"_offset", "_kafka_offset"})
 def write_table(
     store: Store, table: pa.Table, kind: str, path: str, staged: str, compression: str = "zstd"
 ) -> DataFile:
-    """One Parquet file, synced and closed; `path` is where it will be moved. Raises StoreFailed."""
+    """Writes one Parquet file, synced; `path`: where it will be moved. Raises StoreFailed."""
     writer = store.create(staged)
     sink = _Measured(writer)
     try:
@@ -31,7 +31,7 @@ def write_table(
             sink,
             compression=compression,
             row_group_size=ROW_GROUP_ROWS,
-            store_schema=False,  # so that files look alike whoever reads them
+            store_schema=False,  # files look the same to every reader
             **_encodings(table.schema),
         )
     except BaseException:
@@ -42,8 +42,8 @@ def write_table(
 
 
 def _encodings(schema: pa.Schema) -> dict[str, Any]:
-    """Columns that rise from row to row are written as differences: a fraction of the bytes, and
-    cheaper than a dictionary that nothing is found in."""
+    """Columns that rise from row to row are written as differences: that takes a fraction of the
+    bytes, and is cheaper than a dictionary without any hits."""
     rising = [each.name for each in schema if each.name in RISING or types.is_timestamp(each.type)]
     return {
         "use_dictionary": [name for name in schema.names if name not in rising],

@@ -4,10 +4,9 @@
     names     agent, file -> host, path, from announcements
     buckets   agent, bucket -> number of this output's last audit delta that touched it
 
-Each load writes what it changed as a Parquet file and names it in its manifest, under `side`,
-behind those of the loads before; later rows win. After `DELTAS_MAX` of them a load writes a
-snapshot of everything instead. All rows are of the manifest's own source topic, whose ids it
-carries.
+Each load writes what it changed as a Parquet file and names it in its manifest, under `side`, after
+those of earlier loads; later rows win. After `DELTAS_MAX` of them a load writes a snapshot of
+everything instead. All rows are of the manifest's own source topic; the manifest has its ids.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ class Tables:
 
 
 def read_tables(store: Store, manifest: Manifest | None) -> Tables:
-    """The tables after a manifest. StateRefused when one of their files is gone or damaged."""
+    """The tables after a manifest. Raises StateRefused if one of their files is gone or damaged."""
     tables = Tables()
     if manifest is None:
         return tables
@@ -98,7 +97,7 @@ def stage(
 ) -> tuple[list[DataFile], dict[str, tuple[str, ...]]]:
     """Stages the tables' files of a load: (files, names for the manifest).
 
-    before: what the manifest before names. `tables` has the changes already, for the case that a
+    before: the files that the manifest before names. `tables` already has the changes, in case a
     snapshot is due.
     """
     whole, delta = _rows_of(tables), _rows_of(changes)

@@ -1,9 +1,9 @@
-"""Since when a file's announcement is missed: one small file per (agent, file).
+"""Since when a file's announcement has been missing: one small file per (agent, file).
 
     <root>/_skidway/<topic>/waiting/<agent>-<file>      milliseconds since the epoch, as text
 
-Written by the load that first met the file, once; removed when the announcement came. It decides
-nothing but how long records wait, so it is outside of the commit.
+The load that first meets the file writes it, once; it is removed when the announcement comes. It
+only decides how long records wait, so it is outside of the commit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class WaitingNotes:
         self._folder = f"{layout.state(topic)}/waiting"
 
     def over(self, now_ms: int, wait_ms: int) -> frozenset[FileKey]:
-        """Files that were waited for long enough."""
+        """Files that have been waited for long enough."""
         return frozenset(
             key for key in self._keys() if now_ms - self._since(key, now_ms) >= wait_ms
         )

@@ -4,10 +4,10 @@
     local        LocalStore, a directory of this machine (link(2), fsync)
     hdfs         HdfsStore, HDFS through hdfs-native (rename without overwrite, hsync)
 
-Reading is that of every output (audit/output), which the audit's recount shares; paths and errors
-are described there. `OutcomeUnclear` says that a change may or may not have happened and has to be
-looked at again. Other kinds of URL are refused by `open_store`: a commit is only sound where a name
-can be taken once (docs/delivery.md, 5).
+A store is read like every output (audit/output), as the audit's recount does; paths and errors are
+described there. `OutcomeUnclear` says that a change may or may not have happened: the caller has to
+look again. `open_store` refuses other kinds of URL, because a commit is only sound where a name can
+be taken once (docs/delivery.md, 5).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from skidway.audit.output import Output
 from skidway.errors import ConfigurationRefused, SkidwayError
 
 PARTIAL_SUFFIX: Final = ".partial"
-"""Names with this end are files in the making; readers and listings of ours pass over them."""
+"""Names with this suffix are unfinished files; our readers and listings skip them."""
 
 
 class OutcomeUnclear(SkidwayError):
@@ -40,7 +40,7 @@ class StoreWriter(Protocol):
 
 
 class Store(Output, Protocol):
-    """An output that is written, too."""
+    """An output that can also be written."""
 
     def create(self, path: str) -> StoreWriter:
         """A new file with its directories; a leftover of that name is overwritten."""
@@ -48,8 +48,8 @@ class Store(Output, Protocol):
     def create_if_absent(self, path: str, data: bytes, scratch: str) -> bool:
         """Makes `path` hold `data`, whole and durable, unless it exists (then False).
 
-        `scratch` is a directory of the caller for what has to be written first. OutcomeUnclear
-        when the answer was lost.
+        `scratch` is a directory of the caller for what has to be written first. Raises
+        OutcomeUnclear if the answer was lost.
         """
 
     def rename(self, source: str, target: str) -> bool:
@@ -60,11 +60,11 @@ class Store(Output, Protocol):
         """Removes a file or a whole directory; not being there is fine."""
 
     def sync(self, paths: Sequence[str]) -> None:
-        """Makes the names in these directories durable, where that is not implied by `rename`."""
+        """Makes the names in these directories durable, if `rename` does not already do that."""
 
 
 def open_store(url: str) -> Store:
-    """The store behind `output`. ConfigurationRefused for a scheme on which no commit is sound."""
+    """The store at `url`. Raises ConfigurationRefused for a scheme on which no commit is sound."""
     scheme, separator, _ = url.partition("://")
     if not separator or scheme == "file":
         from skidway.loader.store.local import LocalStore

@@ -1,7 +1,7 @@
 """HDFS as a store: a name is taken once by the NameNode's rename without overwrite.
 
 Files are made durable by hsync before they are closed. A request that got no answer may have
-happened (`OutcomeUnclear`). Reading is audit.output.hdfs's.
+happened (`OutcomeUnclear`). audit.output.hdfs does the reading.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from skidway.audit.output.hdfs import HdfsOutput, failures
 from skidway.loader.store import PARTIAL_SUFFIX, OutcomeUnclear, StoreWriter
 
 WRITE_BYTES = 4 << 20
-"""Bytes handed to the client at once; one call per Parquet page would cost a crossing each."""
+"""Bytes handed to the client at once; with a call per Parquet page, each would cross into Rust."""
 
 
 class HdfsStore(HdfsOutput):

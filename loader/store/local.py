@@ -1,4 +1,4 @@
-"""A directory of this machine as a store; reading is audit.output.local's.
+"""A directory of this machine as a store; audit.output.local does the reading.
 
 A name is taken once by link(2), which fails when the target exists; a move is link, sync of the
 target's directory, unlink: a crash in between leaves both names on one file, which recovery knows.
@@ -19,7 +19,7 @@ from skidway.files import fsync_directory
 from skidway.loader.store import PARTIAL_SUFFIX, StoreWriter
 
 REMOVALS_MAX: Final = 10
-"""Each further one needs another process to have made a file meanwhile."""
+"""Attempts; each further one means that another process made a file meanwhile."""
 
 
 class LocalStore(LocalOutput):

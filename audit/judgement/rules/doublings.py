@@ -1,23 +1,24 @@
 """Doublings: which buckets may hold lines that an agent delivered after another one had. Pure.
 
-Announcements say who may have read the same bytes, and from when until when (rereading). Which
-buckets these lines went to is said by the agent's own numbers, whatever event times they have:
+Announcements say who may have read the same bytes, and from when until when (rereading). The
+agent's own numbers say which buckets these lines went to, whatever event times they have:
 
     numbers     ----[ L ]----------------------------[ S ]-------------->
-                     at   deltas that may count lines    deltas behind S count none:
+                     at   deltas that may count lines    deltas after S count none:
                           for a second time              all that had lain there is in those before
 
     L   the last seal noted before the other one began (none: from the first delta on)
     S   the first seal noted after the other one was heard last: it vouches that all bytes that lay
-        in the files are delivered and in deltas, those among them that the other one had read
+        in the files are delivered and in deltas, including those that the other one had read
 
 A bucket that no delta between L's `at` and S touched holds no such line. Until there is an S, every
 later delta may; so while both agents are heard, nothing is cleared. If the agent set bytes apart
 before S, that seal does not vouch that they were read, so it is no S: they may be read later.
 
-The times order the messages of two agents by the clock of their host. In case it was set back
-between them this stands, too: a line has one event time, so a bucket in which both agents counted
-is in doubt. (Lines without a time of their own have that of reading; only these rest on the clock.)
+The times order the messages of two agents by the clock of their host. If that was set back between
+them, a second rule still holds: a line has one event time, so a bucket in which both agents counted
+is in doubt. (Lines without a time of their own get the time of reading; only they rest on the
+clock.)
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _BEGIN = (0, 0)
 
 
 class _Stretch(NamedTuple):
-    """The numbers, as (epoch, number), between which lines may count twice: behind `after` and
+    """The numbers, as (epoch, number), between which lines may count twice: above `after` and
     below `before` (None: no end yet)."""
 
     after: tuple[int, int]
@@ -46,7 +47,7 @@ class _Stretch(NamedTuple):
 
 
 class Doublings:
-    """Of one topic; asked bucket by bucket."""
+    """The doublings of one topic; asked bucket by bucket."""
 
     def __init__(self, evidence: Evidence, topic: TopicEvidence) -> None:
         self._evidence = evidence
@@ -59,8 +60,8 @@ class Doublings:
     def reasons(
         self, agent: int, by_agent: Mapping[int, Mapping[SenderKey, Tally]]
     ) -> Iterator[str]:
-        """Why what this agent counted in a bucket may be there for a second time; by_agent: what
-        all counted in it."""
+        """Why records that this agent counted in a bucket may be there a second time; by_agent:
+        what all agents counted in it."""
         if agent not in self._topic.rereadings or not by_agent.get(agent):
             return
         if self._meets_its_group(agent, by_agent):

@@ -1,7 +1,7 @@
 """Epochs: what lies between an agent's old epoch and its new one. Pure.
 
-An agent takes a new epoch where its state is an older copy. What the old epoch did behind that
-copy, and what the new one delivered before its first seal, may count twice or not at all.
+An agent takes a new epoch if its state is an older copy. What the old epoch did after that copy,
+and what the new one delivered before its first seal, may count twice or not at all.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from skidway.audit.judgement.verdict import Finding, Status
 def findings(
     facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
 ) -> Iterator[Finding]:
-    """Of one agent: what lies between each two of its epochs that follow each other."""
+    """Findings on one agent: what lies between each two consecutive epochs of it."""
     epochs = facts.epochs.get(agent, [])
     if epochs and epochs[0].epoch > 1:  # what was before it has left no trace
         epochs = [epochs[0]._replace(epoch=0), *epochs]

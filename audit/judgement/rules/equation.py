@@ -28,7 +28,7 @@ def sums_of(facts: TopicFacts, tallies: Tallies) -> dict[Place, Sums | None]:
 
 
 def findings(facts: TopicFacts, agent: int, sums: dict[Place, Sums | None]) -> Iterator[Finding]:
-    """Of one agent: where the places' sums differ, and which tiers never reported the topic."""
+    """Findings on one agent: which places' sums differ, which tiers never reported the topic."""
     known = [
         (place, x or Sums())
         for place, x in sums.items()
@@ -76,7 +76,7 @@ def _gap(facts: TopicFacts, place: Place) -> Iterator[Finding]:
 
 
 def _gravity(place: Place) -> Status:
-    """What it means that a place lacks something."""
+    """How grave it is that a place lacks something."""
     return Status.COMPLETE if place.is_retired else Status.INCOMPLETE
 
 

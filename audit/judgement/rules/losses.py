@@ -14,7 +14,7 @@ from skidway.audit.topic.messages import NOTHING_SAID, Certainty, Tier
 def findings(
     facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
 ) -> Iterator[Finding]:
-    """Of one agent: each loss that it declared and that may belong to the bucket."""
+    """Findings on one agent: each loss that it declared and that may belong to the bucket."""
     for topic in facts.related:
         for note in topic.losses.get(agent, ()):
             path = topic.paths.get((note.loss.agent, note.loss.file), "")
@@ -40,7 +40,7 @@ def _of_loss(
 def _span(facts: TopicFacts, note: LossNote, prior: SealNote | None) -> tuple[int | None, int]:
     """Event times that the lost lines can have, both ends included; None: however old.
 
-    They reach back behind the seal by the agent's lateness or by ours, whichever is larger."""
+    They reach back before the seal by the agent's lateness or by ours, whichever is larger."""
     begin, end = note.loss.from_bucket, note.loss.to_bucket
     if begin is None and prior is not None:
         begin = prior.sealed_until

@@ -1,4 +1,4 @@
-"""Rejects that somebody should look at: they arrived, and are no rows where people look. Pure."""
+"""Rejects that somebody should look at: they arrived, but not as rows where people look. Pure."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from skidway.audit.topic.messages import Tier
 def warnings(
     found: BucketVerdict, parents: Iterable[TopicEvidence], share: float
 ) -> Iterator[Finding]:
-    """Where more than the share of a bucket's records was rejected, by whom.
+    """One for everybody who rejected more than this share of a bucket's records.
 
-    parents: of a topic of agents' rejects what was said of the topics whose lines were rejected. An
-    output that is retired warns no more.
+    parents: for a topic of agents' rejects, the evidence of the topics whose lines were rejected. A
+    retired output no longer warns.
     """
     for place, sums in found.places().items():
         if sums is not None and not place.is_retired and sums.rejects > share * sums.count:
@@ -34,8 +34,9 @@ def _warning(rejects: int, records: int, who: str) -> Finding:
 
 
 def _delivered(found: BucketVerdict, parent: TopicEvidence) -> int:
-    """Lines in the same bucket that were not rejected: what the agents sent, or, where these have
-    said less yet, what the one has that has most. (The epochs of an agent add up, and no other.)"""
+    """Lines in the same bucket that were not rejected: what the agents sent, or what the sender
+    with the most counted, if the agents have reported less so far. (Only epochs of agents add up.)
+    """
     agents, others = 0, Counter[SenderKey]()
     for tallies in parent.tallies.get((found.bucket, found.bucket_ms), {}).values():
         for key, tally in tallies.items():

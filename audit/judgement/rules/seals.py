@@ -19,7 +19,7 @@ TOO_YOUNG = Finding(
 def findings(
     facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
 ) -> Iterator[Finding]:
-    """Of one agent: what its newest seal does not vouch for."""
+    """Findings on one agent: what its newest seal does not vouch for."""
     seals = facts.seals.get(agent)
     if not seals:
         yield _waiting(facts, agent, bucket, "the agent has not sealed this topic yet", 0)
@@ -39,8 +39,8 @@ def findings(
 
 
 def _is_last_word(facts: TopicFacts, agent: int, newest: SealNote) -> bool:
-    """Whether nothing comes behind the seal: the agent said so, and nobody waits for it. It is
-    none on a topic that was made again, once the agent has spoken of that."""
+    """Whether nothing comes after the seal: the agent said so, and nobody waits for it. If the
+    topic was made again and the agent spoke of the new one, it also has to have sealed that."""
     if not newest.final or not facts.expectation.is_gone(agent):
         return False
     spoke = any(agent in topic.agents for topic in facts.related)

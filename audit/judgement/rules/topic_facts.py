@@ -17,18 +17,18 @@ from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
 
 Tallies = dict[SenderKey, Tally]
-"""Of one bucket, and of one agent in it."""
+"""What each sender counted of one agent in one bucket."""
 
 
 class TopicFacts:
-    """Of one source topic, for all of its buckets.
+    """The facts of one source topic, for all of its buckets.
 
-    tiers: where its records must be counted. now_ms: the moment that nothing speaks against.
-    ahead_ms: how far event times can be ahead, by the larger of the agents' bounds and ours.
-    topic: what was said of it; related: of it, and of the topic whose lines it has as rejects.
-    expectation: who must have sealed it. places: who counts it where, and what is retired; needed:
-    tiers in which a place that is not retired may still have to take it. epochs: of each agent, the
-    oldest first. seals: of each agent those that can be used, the oldest first.
+    tiers: where its records must be counted. now_ms: the present, see clocks.present_ms. ahead_ms:
+    how far event times can be ahead, by the larger of the agents' bounds and ours. topic: its
+    evidence; related: also that of the topic whose lines it has as rejects. expectation: who must
+    have sealed it. places: who counts it where, and what is retired; needed: tiers in which a place
+    that is not retired may still have to take it. epochs: of each agent, oldest first. seals: the
+    usable ones of each agent, oldest first.
     """
 
     def __init__(self, evidence: Evidence, source: Source, policy: Policy, now_ms: int) -> None:
@@ -53,7 +53,7 @@ class TopicFacts:
 
     @cached_property
     def ours_ahead_ms(self) -> int:
-        """How far our clock is ahead; asked of every sender, so not before somebody is silent."""
+        """How far our clock is ahead. It takes all senders, so it waits until one is silent."""
         return ours_ahead_ms(self.evidence, self.policy)
 
     def due(self, bucket: BucketId) -> int:
@@ -67,7 +67,7 @@ def added(tallies: Tallies, keys: Iterable[SenderKey]) -> Sums:
 
 
 def name_of_doubt(words: str, tallies: Tallies) -> str:
-    """What an acceptance calls a doubt of lines: more of them are in doubt anew."""
+    """How an acceptance names a doubt about lines: with more lines it is a new doubt."""
     counted = [key for key in tallies if key.tier is Tier.AGENT]
     return reasons.name_of_lack(words, added(tallies, counted))
 

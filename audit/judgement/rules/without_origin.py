@@ -1,4 +1,4 @@
-"""Records without origin: no agent seals them, so who counts them first must be heard. Pure."""
+"""Records without origin: no agent seals them, so their first counter must be heard. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FROM_BROKER_ON = Finding(Status.COMPLETE, "audited from the broker on")
 
 
 def findings(facts: TopicFacts, agent: int, bucket: BucketId) -> Iterator[Finding]:
-    """agent: NO_AGENT, or any where no agents are asked; then nothing but its counts is known."""
+    """agent: NO_AGENT, or any agent if tier agent is not expected: then only counts are known."""
     if agent == NO_AGENT:
         yield from _beginning(facts, bucket)
     yield from _unsealed(facts, bucket)
@@ -42,7 +42,7 @@ def _unsealed(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
 
 
 def _beginning(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
-    """Without origins nothing but the offsets shows what is not there."""
+    """Findings on missing offsets: without origins nothing else shows what is not there."""
     for key, partitions in facts.topic.coverage.items():
         late = [p for p, covered in partitions.items() if covered.first > 0]
         if not late or not _is_current(facts, key):
@@ -68,8 +68,8 @@ def _has_counters(facts: TopicFacts) -> bool:
 
 
 def _first_counters(facts: TopicFacts) -> tuple[SenderKey, ...]:
-    """Who counts first what no agent seals: equal sums prove nothing while they stand still.
-    Where all are retired, it is the one that was heard last."""
+    """The counters that first count what no agent seals: equal sums prove nothing while these stand
+    still. If all are retired, it is the one that was heard last."""
     waited = [x for x in facts.places if not x.place.is_retired]
     for tier in (Tier.BROKER, Tier.MIRROR):
         if tier in facts.tiers and not facts.retired.holds_tier(tier):

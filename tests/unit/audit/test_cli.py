@@ -78,9 +78,9 @@ def test_installed_settings_hold_wherever_the_evidence_is_read(
     printed = capsys.readouterr()
     assert "tier hdfs never reported" in printed.out
     words = (
-        f"note: {tmp_path}/audit.yml is not here, so this goes by default settings: tiers agent,"
-        " broker, mirror, hdfs, no roster, nothing exempt or retired by settings; --config FILE"
-        " names others\n"
+        f"note: {tmp_path}/audit.yml is not here, so default settings apply: tiers agent, broker,"
+        " mirror, hdfs, no roster, nothing exempt or retired by settings; --config FILE names"
+        " others\n"
     )
     assert words in printed.err
     (tmp_path / "audit.yml").write_text(

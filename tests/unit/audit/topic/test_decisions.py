@@ -205,7 +205,7 @@ def test_what_is_not_there_cannot_be_accepted() -> None:
         ([bucket(said())], "complete"),
         ([bucket(lost, now=NOW - SIZE - 1)], "too young"),
         ([bucket(accepted(lost))], "accepted already"),
-        ([bucket(said()[:-1])], "open only"),
+        ([bucket(said()[:-1])], "only open"),
     ):
         with pytest.raises(UsageError, match=words):
             acceptances.acceptances(found, SIGNED)
