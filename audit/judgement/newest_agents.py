@@ -1,11 +1,11 @@
 """The agents of a host that count as its newest: the verdict waits for their seals, and the gate
 asks each of them for proof. Pure.
 
-Normally it is one, the agent that was heard last. But its state may have been brought back. So an
-agent that began later counts as well, until it is silent both compared with the one heard last and
-by our own clock. And two machines may have the same name: agents that were alive side by side
-(overlaps) all count, silent or not, until they are retired or report another name, since each has
-files of its own.
+Normally there is one such agent: the one that was heard last. But its state may have been brought
+back. So an agent that began later counts as well, until it is silent both compared with the one
+heard last and by our own clock. And two machines may have the same name: agents that were alive
+side by side (overlaps) all count, silent or not, until they are retired or report another name,
+since each has files of its own.
 
 The log says who was heard last and who began later, not a clock: a host's clock may have been set
 in between, by any amount. The audit messages of two agents of a host normally lie in one log. If
