@@ -68,11 +68,11 @@ class Chunk:
         """Positions of all bytes that could end a number."""
         return np.flatnonzero(self.data < _MORE)
 
-    def slices(self, starts: Ints, lengths: Ints) -> pa.BinaryArray:
+    def slices(self, starts: Ints, ends: Ints) -> pa.BinaryArray:
         """Cut out of the data: interleaved bounds are offsets of which every other one is taken."""
         count = len(starts)
         bounds = np.empty(2 * count + 1, np.int32)
-        bounds[0:-1:2], bounds[1::2] = starts, starts + lengths
+        bounds[0:-1:2], bounds[1::2] = starts, ends
         bounds[-1] = self.sink  # Arrow wants the last one to be none of the least
         every = pa.BinaryArray.from_buffers(
             pa.binary(), 2 * count, [None, pa.py_buffer(bounds), self._buffer]
@@ -129,14 +129,22 @@ class Cursor:
         self.at += size
         return found
 
+    def word(self, size: int) -> Words:
+        """The next eight bytes each, of which the first `size` are taken."""
+        words = self.chunk.words
+        found: Words = words[np.minimum(self.at, len(words) - 1)]
+        self.at += size
+        return found
+
     def number(self) -> Ints:
         """A zigzag varint each. Gives up those of more than 64 bits."""
-        first = self.chunk.data.take(self.at, mode="clip")
-        raw = first.astype(np.uint64)
+        first: Bytes = self.chunk.data.take(self.at, mode="clip")
         self.at += 1
         rows = np.flatnonzero(first >= _MORE)
-        if rows.size:
-            self._long_numbers(rows, raw)
+        if not rows.size:  # a byte each, an eighth of the work
+            return ((first >> 1) ^ -(first & 1)).view(np.int8).astype(np.int64)
+        raw = first.astype(np.uint64)
+        self._long_numbers(rows, raw)
         return (raw >> _ONE).view(np.int64) ^ -(raw & _ONE).view(np.int64)
 
     def length(self) -> Ints:

@@ -29,7 +29,7 @@ from skidway.schemas.codec.times import time_faults
 
 Reader = Callable[[Cursor], pa.Array]
 
-_FLOATS: Final = {"float": ("<f4", 4), "double": ("<f8", 8)}
+_FLOATS: Final = {"float": (np.uint32, "<f4"), "double": (np.uint64, "<f8")}
 
 
 def read_columns(readers: list[Reader], datums: pa.BinaryArray) -> tuple[list[pa.Array], Mask]:
@@ -95,15 +95,16 @@ def _int(cursor: Cursor) -> Any:
     return narrow
 
 
-def _float(dtype: str, size: int, arrow: pa.DataType) -> Reader:
-    return lambda cursor: pa.array(cursor.fixed(size).view(dtype)[:, 0], arrow)
+def _float(bits: type[np.unsignedinteger[Any]], dtype: str, arrow: pa.DataType) -> Reader:
+    size = np.dtype(dtype).itemsize
+    return lambda cursor: pa.array(cursor.word(size).astype(bits, copy=False).view(dtype), arrow)
 
 
 def _bytes(cursor: Cursor) -> pa.BinaryArray:
     lengths = cursor.length()
     starts = cursor.at
     cursor.at = starts + lengths
-    return cursor.chunk.slices(starts, lengths)
+    return cursor.chunk.slices(starts, cursor.at)
 
 
 def _string(cursor: Cursor) -> pa.StringArray:
@@ -131,7 +132,7 @@ def _fixed(size: int, arrow: pa.DataType) -> Reader:
         lengths = np.where(cursor.bad, 0, size)
         starts = cursor.at
         cursor.at = starts + lengths
-        return cursor.chunk.slices(starts, lengths)
+        return cursor.chunk.slices(starts, cursor.at)
 
     return read
 
