@@ -1,4 +1,4 @@
-"""Settings of programs that ask a registry: agent and loader have them all, beside its URL."""
+"""Settings of programs that ask a registry. Agent and loader have all of them, and its URL."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from skidway.settings import setting
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistrySecuritySettings:
-    """As whom the registry is asked, and whom to trust, under the names of Confluent's clients."""
+    """Credentials for the registry, and whom to trust, under the names of Confluent's clients."""
 
     schema_registry_user_info: str | None = setting(
         "schema.registry.basic.auth.user.info",

@@ -43,7 +43,7 @@ def add_schemas(parser: argparse.ArgumentParser) -> None:
 
 
 def subjects_and_files(args: argparse.Namespace) -> list[tuple[str, str]]:
-    """(subject, file) of each schema that is meant. Raises `UsageError`."""
+    """(subject, file) of each schema that the arguments name. Raises `UsageError`."""
     if not args.by_name:
         if len(args.names) != 2:
             raise UsageError("Name SUBJECT and FILE, or files with --by-name.")
@@ -64,8 +64,8 @@ def _files(path: Path) -> list[Path]:
 
 
 def checked_text(file: str, *, has_references: bool = False) -> str:
-    """The text of a file that is a schema, before anybody is asked. Raises `SchemaInvalid`, which
-    names the file; one with references is read as JSON alone."""
+    """The text of a schema's file, checked before a registry is asked; a schema with references is
+    only checked to be JSON. Raises `SchemaInvalid`, which names the file."""
     text = schema_text(file)
     try:
         if has_references:

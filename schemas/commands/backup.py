@@ -114,7 +114,7 @@ def _contents(client: RegistryAdministration) -> Contents:
 
 
 def _patient(progress: Progress) -> Callable[[int, int], None]:
-    """Shows progress of what takes longer than people notice."""
+    """Shows progress once the work has taken longer than `NOTICED_S`."""
     begin = time.monotonic()
 
     def tell(done: int, _: int) -> None:
@@ -184,7 +184,8 @@ def _write(file: str, records: list[Record], shown: Callable[[Record], str]) -> 
 
 
 def _put(path: Path, data: bytes) -> None:
-    """Into a file at once, through links; a device or a pipe is written to, never replaced."""
+    """Writes a file atomically, following links; a device or a pipe is written to, never
+    replaced."""
     path = path.resolve()
     if path.exists() and not path.is_file():
         path.write_bytes(data)

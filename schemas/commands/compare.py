@@ -73,7 +73,7 @@ def _diff(args: argparse.Namespace) -> int:
 
 
 def _diff_files(args: argparse.Namespace) -> int:
-    """The one name is then the new file's, which stands where a subject would."""
+    """The argument that otherwise names the subject then names the new file."""
     if args.file is not None or args.old is not None or args.new is not None or args.reference:
         raise UsageError("--against OLD takes one FILE, and neither subject nor registry.")
     new_name = args.subject
@@ -124,7 +124,7 @@ def _infer(args: argparse.Namespace) -> int:
 
 
 def _shares(found: Inference) -> str:
-    """Beside the schema, which alone goes to standard output."""
+    """The table for standard error; only the schema goes to standard output."""
     rows = [
         {"field": each.place, "type": each.type, "lines": each.lines, "share": f"{each.share:.1%}"}
         for each in found.fields

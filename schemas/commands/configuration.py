@@ -1,4 +1,4 @@
-"""`skidway schemas level|mode`: what holds for a subject, or for all without their own."""
+"""`skidway schemas level|mode`: the settings of one subject, or of all without their own."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _asked(args: argparse.Namespace) -> RegistryAdministration:
 
 
 def _show(args: argparse.Namespace, what: str, own: str | None, above: str | None) -> None:
-    """`set for`: the subject itself, or all."""
+    """`set_for` says where the value is set: for the subject itself, or for all."""
     is_own = own is not None and args.subject is not None
     row = {
         "subject": args.subject,

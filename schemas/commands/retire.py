@@ -1,4 +1,4 @@
-"""`skidway schemas delete|undelete`: versions that are needed no more, and back."""
+"""`skidway schemas delete|undelete`: deletes versions, and brings them back."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _carry_out(
     live: list[Registered],
     agreed_to: set[int],
 ) -> None:
-    """Softly first: no registry deletes for ever what is in use. For ever only what was agreed."""
+    """Deletes softly first, as every registry demands; then, for ever, only what was agreed to."""
     if args.version is not None:
         if live:
             client.delete_version(args.subject, args.version)
@@ -108,7 +108,7 @@ def _back(client: RegistryAdministration, gone: Registered, *, dry_run: bool) ->
 def _versions(
     client: RegistryAdministration, args: argparse.Namespace
 ) -> tuple[list[Registered], list[Registered]]:
-    """The versions that the arguments mean: live ones, and softly deleted ones; ascending."""
+    """The versions that the arguments name, ascending: (live ones, softly deleted ones)."""
     numbers = client.versions(args.subject, deleted=True)
     live = live_numbers(client, args.subject)
     if args.version is not None:

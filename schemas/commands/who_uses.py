@@ -60,7 +60,7 @@ def _ids(client: RegistryAdministration, args: argparse.Namespace) -> list[int]:
     if args.what.isascii() and args.what.isdigit():
         if args.version is not None:
             raise UsageError("--version: an id is of one schema, not of a subject.")
-        client.schema(int(args.what))  # says so if there is none
+        client.schema(int(args.what))  # raises if there is none
         return [int(args.what)]
     numbers = client.versions(args.what, deleted=True) if args.version is None else [args.version]
     found = [client.version(args.what, each, deleted=True).id for each in numbers]
@@ -137,7 +137,7 @@ def _partitions(client: Client, topics: list[str]) -> list[TopicPartition]:
 
 
 def _said(looked_at: dict[str, Any] | None, found: bool) -> str:
-    """What was looked at: silence of the rest is no proof."""
+    """Says what was looked at, because the rest may still hold the schema."""
     if looked_at is None:
         return "No topic was looked at: name a cluster with --bootstrap-server."
     return (

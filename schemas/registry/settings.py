@@ -26,7 +26,7 @@ LevelName = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistrySettings:
-    """What the registry may be told. Files that it names are read when it is checked."""
+    """The registry's settings. `check` reads the files that they name."""
 
     listeners: list[str] = setting(
         "listeners",
@@ -105,7 +105,7 @@ class RegistrySettings:
 
     @property
     def users(self) -> Users | None:
-        """Who may come; None: everybody. Raises `ConfigurationRefused`."""
+        """Who may use the registry; None: everybody. Raises `ConfigurationRefused`."""
         if self.authentication == "NONE":
             return None
         if self.users_file is None:
@@ -115,7 +115,7 @@ class RegistrySettings:
         return Users(self.users_file)
 
     def check(self) -> None:
-        """Refuses addresses that are none, and files that cannot be used."""
+        """Refuses invalid addresses, and files that cannot be used."""
         if not self.listeners:
             raise ConfigurationRefused("listeners: at least one is needed.")
         check_connect(self.zookeeper_connect)
