@@ -88,7 +88,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _run_in_group(args: argparse.Namespace) -> int:
-    """Prints as a member of a group. What was written out is done with, and committed."""
+    """Prints as a member of a group. Records that were printed are committed."""
     if args.partition or args.offset is not None or args.since is not None:
         raise UsageError("a group gives each member its partitions and offsets: see groups reset")
     with connect(args) as client:

@@ -80,7 +80,7 @@ def _show(args: argparse.Namespace) -> int:
 def _ranges(
     client: Client, partitions: list[TopicPartition], since: int | None, most: int
 ) -> dict[TopicPartition, tuple[int, int]]:
-    """Of each partition the last `most` records, those since a time if one is named."""
+    """The last `most` records of each partition; those since a time if one is named."""
     first = offsets_at(client, partitions, EARLIEST if since is None else since)
     end = offsets_at(client, partitions, LATEST)
     return {tp: (max(first[tp], end[tp] - most), end[tp]) for tp in partitions}
