@@ -1,9 +1,9 @@
 """A topic into another cluster: our broker as mirror beside MirrorMaker 2 and its target broker.
 
 Both copy the same topic of the same Apache Kafka 4.1, one after the other: ours into a Skidway
-broker, which fetches and writes in one process; MirrorMaker 2 into a second Apache Kafka. What is
-measured begins with the first mirrored message and ends with the last, so that neither start counts
-(of the CPU time neither: a JVM takes seconds of it before it copies anything).
+broker, which fetches and writes in one process; MirrorMaker 2 into a second Apache Kafka. The
+measurement begins with the first mirrored message and ends with the last, so no side's start
+counts, nor the CPU time of the start (a JVM takes seconds of it before it copies anything).
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ SOURCE, TARGET = "dc1", "offline"
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of one round; CPU of the process that mirrors, and of all processes that copy and write."""
+    """Figures of one round; CPU of the process that mirrors, and of all processes that copy and
+    write."""
 
     messages_a_second: float
     mirror_mb_a_cpu_second: float
