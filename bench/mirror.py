@@ -170,7 +170,7 @@ def copied(address: str, topic: str, mirror: Program, writers: Sequence[Program]
                 raise RuntimeError(f"{topic}: {end} of {COUNT}\n{mirror.output()[-2000:]}")
             time.sleep(0.02)
     if began is None:
-        raise RuntimeError("the mirror was quicker than the look at it: take more messages")
+        raise RuntimeError("the mirror ended before it could be measured: take more messages")
     took = time.monotonic() - began[0]
     spent = [
         family_cpu_seconds(each.pid) - before

@@ -24,7 +24,7 @@ def add_default(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterato
             each = draft.field_at(fault.path)
             each.aliases = (*each.aliases, former)
 
-        yield Edit(f"give field {name} the alias {former}, as which it was written before", alias)
+        yield Edit(f"give field {name} the alias {former}, its former name", alias)
     yield _default_null(name, fault.path, field.type)
     yield from _default_zero(name, fault.path, field.type)
 

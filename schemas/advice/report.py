@@ -73,19 +73,19 @@ _SENTENCES: Final = {
     "{version} is several fields of the new schema: {detail}",
     ("TYPE_MISMATCH", "new"): "{place}: {reader} cannot read {writer}, which version {version} "
     "wrote",
-    ("TYPE_MISMATCH", "old"): "{place}: {reader}, as which version {version} reads it, cannot read "
+    ("TYPE_MISMATCH", "old"): "{place}: version {version} reads it as {reader}, which cannot read "
     "{writer}",
     ("MISSING_UNION_BRANCH", "new"): "{place}: {reader} cannot read {writer}, which version "
     "{version} wrote",
-    ("MISSING_UNION_BRANCH", "old"): "{place}: {reader}, as which version {version} reads it, "
-    "cannot read {writer}",
+    ("MISSING_UNION_BRANCH", "old"): "{place}: version {version} reads it as {reader}, "
+    "which cannot read {writer}",
     ("MISSING_ENUM_SYMBOLS", "new"): "{place}: {reader} has no default and lacks the symbols "
     "{detail}, which version {version} wrote",
     ("MISSING_ENUM_SYMBOLS", "old"): "{place}: {reader} of version {version} has no default and "
     "does not know the symbols {detail}",
     ("NAME_MISMATCH", "new"): "{place}: {reader} has neither the name nor an alias of {writer}, "
     "which version {version} wrote",
-    ("NAME_MISMATCH", "old"): "{place}: {reader}, as which version {version} reads it, has neither "
+    ("NAME_MISMATCH", "old"): "{place}: version {version} reads it as {reader}, which has neither "
     "the name nor an alias of {writer}",
     ("FIXED_SIZE_MISMATCH", "new"): "{place}: {reader} has another size than in version {version} "
     "({detail})",

@@ -193,7 +193,7 @@ def _refusal(answer: Answer) -> RegistryRefused:
         code, message = 0, f"The registry answers with status {answer.status}."
     if answer.status == http.HTTPStatus.UNAUTHORIZED:
         message = (
-            "The schema registry does not accept who we are "
+            "The schema registry does not accept our credentials "
             f"(schema.registry.basic.auth.user.info): {message}"
         )
     return RegistryRefused(answer.status, code, message)

@@ -31,7 +31,7 @@ def add_schemas(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by-name",
         action="store_true",
-        help=f"files, or directories of *{SUFFIX}: each for the subject that it is named after",
+        help=f"files, or directories of *{SUFFIX}: each is named after its subject",
     )
     parser.add_argument(
         "--reference",
@@ -49,7 +49,7 @@ def subjects_and_files(args: argparse.Namespace) -> list[tuple[str, str]]:
             raise UsageError("Name SUBJECT and FILE, or files with --by-name.")
         return [(args.names[0], args.names[1])]
     if args.reference:
-        raise UsageError("--reference: of one schema, so not with --by-name.")
+        raise UsageError("--reference belongs to one schema: do not use it with --by-name.")
     files = [file for name in args.names for file in _files(Path(name))]
     return [(file.name.removesuffix(SUFFIX), str(file)) for file in files]
 

@@ -30,10 +30,13 @@ def add_verb(verbs: Any, name: str, words: str, run: Any) -> argparse.ArgumentPa
     """Adds a verb with the options that name the registry, and --json."""
     parser: argparse.ArgumentParser = verbs.add_parser(name, help=words, description=words)
     parser.add_argument(
-        "--registry", metavar="URL", help="over what environment, profile and file say"
+        "--registry", metavar="URL", help="its URL, before environment, profile and file"
     )
     parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="YAML file (/etc/skidway/schemas.yml, if there)"
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="YAML file (/etc/skidway/schemas.yml, if it exists)",
     )
     add_json_option(parser)
     parser.set_defaults(run=run)

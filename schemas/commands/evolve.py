@@ -32,21 +32,21 @@ def register(verbs: Any) -> None:
     made = add_verb(verbs, "register", words, _register)
     add_schemas(made)
     made.add_argument("--dry-run", action="store_true", help="only say what would happen")
-    words = "say whether a schema may follow; exit status 1 if not"
+    words = "say whether a schema is compatible with earlier versions; exit status 1 if not"
     check = add_verb(verbs, "check", words, _check)
     add_schemas(check)
     check.add_argument(
-        "--version", metavar="N", help="number, or latest; else as a registration is measured"
+        "--version", metavar="N", help="only with version N, or latest (as a registration compares)"
     )
     check.add_argument(
-        "--new-subject", action="store_true", help="good also where SUBJECT has no version yet"
+        "--new-subject", action="store_true", help="accept a SUBJECT that has no version yet"
     )
     check.add_argument(
-        "--against", metavar="OLD", help="a file instead of a subject; no registry is asked"
+        "--against", metavar="OLD", help="compare with a file instead; no registry is asked"
     )
     check.add_argument(
         "--level", default=Level.BACKWARD.value, choices=[each.value for each in Level],
-        help="of --against (BACKWARD)",
+        help="level for --against (BACKWARD)",
     )  # fmt: skip
 
 

@@ -23,17 +23,17 @@ def register(verbs: Any) -> None:
     )
     delete = add_verb(verbs, "delete", words, _delete)
     add_subject(delete)
-    delete.add_argument("--version", type=int, metavar="N", help="that version alone")
+    delete.add_argument("--version", type=int, metavar="N", help="only version N")
     delete.add_argument(
         "--permanent",
         action="store_true",
-        help="for ever: records with its id can be read no more once it has no other subject",
+        help="delete for ever: once no subject has its id, records with that id cannot be read",
     )
     add_plan_options(delete)
     words = "register again, under the same id, what was softly deleted"
     undelete = add_verb(verbs, "undelete", words, _undelete)
     add_subject(undelete)
-    undelete.add_argument("--version", type=int, metavar="N", help="that version alone")
+    undelete.add_argument("--version", type=int, metavar="N", help="only version N")
     undelete.add_argument("--dry-run", action="store_true", help="only say what would come back")
 
 

@@ -98,9 +98,9 @@ def _reasons(messages: list[str], advice: Advice | None) -> Iterator[str]:
     for fault in advice.faults:
         yield f"  {fault.sentence}"
     allowing = [each.value for each in advice.allowing if each is not Level.NONE]
-    yield f"The level is {advice.level.value}; it might follow under: {', '.join(allowing) or '-'}"
+    yield f"The level is {advice.level.value}; compatible under: {', '.join(allowing) or '-'}"
     if advice.suggestion is not None:
-        yield "A schema near it that may follow:"
+        yield "A compatible schema near it:"
         yield from (f"  {edit}" for edit in advice.suggestion.edits)
         yield json.dumps(json.loads(advice.suggestion.schema), indent=2, ensure_ascii=False)
 

@@ -22,19 +22,23 @@ def register(verbs: Any) -> None:
     words = "who has a schema, who refers to it, and which topics hold it in their newest records"
     verb = add_verb(verbs, "who-uses", words, _who_uses)
     verb.add_argument("what", metavar="SUBJECT|ID", help="a subject, or the id of one schema")
-    verb.add_argument("--version", type=int, metavar="N", help="of the subject; else all")
+    verb.add_argument("--version", type=int, metavar="N", help="only this version of the subject")
     verb.add_argument(
-        "--bootstrap-server", metavar="HOST:PORT", help="look at the topics of this cluster, too"
+        "--bootstrap-server", metavar="HOST:PORT", help="also look at the topics of this cluster"
     )
     verb.add_argument(
         "--topic",
         action="append",
         default=[],
         metavar="T",
-        help="these; else all but internal ones",
+        help="only this topic; may be repeated (all but internal ones)",
     )
     verb.add_argument(
-        "--records", type=int, default=RECORDS, metavar="N", help=f"of each partition ({RECORDS})"
+        "--records",
+        type=int,
+        default=RECORDS,
+        metavar="N",
+        help=f"newest records of each partition ({RECORDS})",
     )
 
 
@@ -59,7 +63,7 @@ def _who_uses(args: argparse.Namespace) -> int:
 def _ids(client: RegistryAdministration, args: argparse.Namespace) -> list[int]:
     if args.what.isascii() and args.what.isdigit():
         if args.version is not None:
-            raise UsageError("--version: an id is of one schema, not of a subject.")
+            raise UsageError("--version goes with a subject: an id already names one schema.")
         client.schema(int(args.what))  # raises if there is none
         return [int(args.what)]
     numbers = client.versions(args.what, deleted=True) if args.version is None else [args.version]

@@ -18,7 +18,7 @@ def add_registry_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--registry",
         metavar="URL",
-        help=f"whose schemas values have (SKIDWAY_REGISTRY, the profile's, {REGISTRY})",
+        help=f"has the schemas of the values (SKIDWAY_REGISTRY, the profile's, {REGISTRY})",
     )
 
 

@@ -42,10 +42,10 @@ class RegistrySettings:
     level: LevelName = setting(
         "schema.compatibility.level",
         "BACKWARD",
-        help="How schemas may change where no level was set by request.",
+        help="The compatibility level that holds until the REST API sets one.",
     )
     mode_mutability: bool = setting(
-        "mode.mutability", True, help="Whether modes may be changed by request."
+        "mode.mutability", True, help="Whether the REST API may change modes."
     )
     metrics_listener: str = setting(
         "metrics.listener", "127.0.0.1:9103", help="Where /metrics and /health are answered."
@@ -53,40 +53,40 @@ class RegistrySettings:
     authentication: Literal["NONE", "BASIC"] = setting(
         "authentication.method",
         "NONE",
-        help="BASIC: clients name themselves with user and password (basic.auth.user.info); "
-        "over https, since the password goes along with every request.",
+        help="BASIC: clients send user and password (basic.auth.user.info). Use https, since the "
+        "password goes along with every request.",
     )
     realm: str = setting(
-        "authentication.realm", "skidway", help="What is shown to people who are asked."
+        "authentication.realm", "skidway", help="Shown to people who are asked for a password."
     )
     users_file: Path | None = setting(
         "authentication.users.file",
         None,
-        help="Users for BASIC, one a line as `skidway registry hash-password` prints them. Read "
+        help="Users for BASIC, one per line, as `skidway registry hash-password` prints them. Read "
         "again when it changes.",
     )
     certificate: Path | None = setting(
         "ssl.certificate.location",
         None,
-        help="PEM file with the certificate for https and its chain (Confluent's clients name it "
-        "so; its registry has ssl.keystore.location instead). Read again when it changes.",
+        help="PEM file with the certificate for https and its chain (named as in Confluent's "
+        "clients; its registry has ssl.keystore.location). Read again when it changes.",
     )
     key: Path | None = setting(
         "ssl.key.location",
         None,
-        help="PEM file of the certificate's key, not encrypted; without it the key is in the "
-        "certificate's file.",
+        help="PEM file of the certificate's key, not encrypted; by default the certificate's file "
+        "has the key.",
     )
     ca: Path | None = setting(
         "ssl.ca.location",
         None,
-        help="PEM file of the authorities whose client certificates are good (in Confluent's "
+        help="PEM file of the authorities whose client certificates are accepted (in Confluent's "
         "registry ssl.truststore.location).",
     )
     client_certificates: ClientCertificates = setting(
         "ssl.client.authentication",
         "NONE",
-        help="Whether clients of https show a certificate: NONE, REQUESTED, REQUIRED.",
+        help="Whether https clients are asked for a certificate: NONE, REQUESTED, REQUIRED.",
     )
 
     @property
