@@ -69,8 +69,7 @@ def run() -> Table:
 
 
 def one_by_one(schema: dict[str, Any], batch: pa.RecordBatch) -> Row:
-    """The cost of a datum that cannot be read in whole columns: it is read, written again,
-    compared."""
+    """The cost of a datum that whole columns cannot read: it is read, written again, compared."""
     codec = Codec(schema)
     datums, plain = codec.encode(batch), fastavro.parse_schema(schema)
     rows = Rows(as_record(parse(schema)), codec.arrow_schema)

@@ -194,9 +194,8 @@ class Storm:
         self._begin = time.perf_counter()
 
     def run(self) -> dict[str, float]:
-        """How long each client waited, in ms, counted from the first connection of any client.
-        Clients that are not back within PATIENCE_S count as back then; `missing` is their
-        number."""
+        """How long each client waited, in ms, from the first connection of any client. Clients that
+        are not back within PATIENCE_S count as back then; `missing` counts them."""
         while len(self._served) < self._count and self._now() < PATIENCE_S:
             self._dial()
             for fd, event in self._poll.poll(0.02, 1000):

@@ -38,8 +38,7 @@ SOURCE, TARGET = "dc1", "offline"
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Figures of one round; CPU of the process that mirrors, and of all processes that copy and
-    write."""
+    """One round: CPU of the process that mirrors, and of all processes that copy and write."""
 
     messages_a_second: float
     mirror_mb_a_cpu_second: float

@@ -103,8 +103,7 @@ class RabbitMQ:
 
 
 def sampled(printed: str) -> Series:
-    """The series of perf-test's lines: each second, the time so far and the rate since the last
-    line.
+    """The series of perf-test's lines: one a second, with the time and the rate since the last.
 
     >>> sampled("id: test, time 2.000 s, sent: 100 msg/s").points
     [Point(seconds=2.0, messages=200)]

@@ -40,8 +40,7 @@ class Series:
 
 
 class Stopwatch:
-    """Makes the series of a run that this process drives: it is told often, and notes every
-    second."""
+    """Makes the series of a run that this process drives: told often, it notes every second."""
 
     EVERY_S = 1.0
 

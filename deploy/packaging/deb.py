@@ -49,8 +49,7 @@ Description: tails log files and publishes them to Kafka, exactly once
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Builds the package and prints its path; 1 with the reason if that failed, 2 for a bad
-    version."""
+    """Builds it and prints its path; 1 with the reason if that failed, 2 for a bad version."""
     parser = argparse.ArgumentParser(prog="make deb", description="the agent's Debian package")
     parser.add_argument("--version", help="instead of pyproject's; the tree is not changed")
     args = parser.parse_args(argv)

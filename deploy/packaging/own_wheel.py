@@ -64,8 +64,7 @@ def pip(*arguments: str) -> None:
 
 
 def _copy_sources(target: Path) -> None:
-    """Copies what the wheel is made of: files that git knows or would add, never what it
-    ignores."""
+    """Copies the wheel's sources: files that git knows or would add, never what it ignores."""
     about = project()
     parts = [
         "pyproject.toml",

@@ -48,8 +48,7 @@ class ThirdParty:
 
 
 def collect(folder: Path, own: Path) -> ThirdParty:
-    """What the folder holds. If it is not up to date, it is made anew with the dependencies of
-    `own`."""
+    """What the folder holds, made anew with the dependencies of `own` if it is out of date."""
     key = _key()
     known = _read(folder, key)
     if known is not None:

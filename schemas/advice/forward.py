@@ -25,8 +25,7 @@ def put_back(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[E
 
 
 def narrow(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """For a type that the old schema does not know: leave it out of the union, or keep the old
-    one."""
+    """For a type that the old schema does not know: drop it from the union, or keep the old one."""
     place = fault.writer_place
     name = place_name(new, place) or "the schema"
     above, _, last = place.rpartition("/")

@@ -1,5 +1,4 @@
-"""Edits a schema until it is compatible: a bounded search, each step judged by the checker
-itself."""
+"""Edits a schema until it is compatible: a bounded search; the checker judges each step."""
 
 from __future__ import annotations
 
@@ -34,13 +33,12 @@ def repair(
     level: Level,
     known: Mapping[str, Named] | None = None,
 ) -> Suggestion | None:
-    """A schema near `new` that is compatible with `earlier` at that level; None if none was
-    found."""
+    """A schema near `new` that is compatible with `earlier` at that level; None: none found."""
     return _Search(earlier, level, known or {}).of(canonical(new, known or {}), ())
 
 
 class _Search:
-    """Depth first: of the edits that mend the first fault, the one that leaves the fewest is tried
+    """Depth first: of the edits that mend the first fault, the one that leaves fewest goes
     first."""
 
     def __init__(

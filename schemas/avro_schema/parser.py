@@ -49,8 +49,7 @@ def parse(
 
     `known`: types by full name that the text may use without declaring them, and may not declare
     again: those of the schemas that it references (`named_types` gives them). `check_defaults`
-    is false only for schemas that another registry has kept for long: readers live with their
-    faults.
+    is false only for what another registry has kept for long: its readers live with it.
     """
     try:
         return _Parser(known or {}, check_defaults=check_defaults).type_of(_read(text), "", None, 0)

@@ -56,7 +56,7 @@ class RegistryAdministration(RegistryClient):
         return self._requests.json("GET", "/schemas/types", lambda found: list(map(str, found)))
 
     def highest_id(self, schema_id: int) -> int | None:
-        """The highest id ever given out, by asking for a known one; None if the registry does not
+        """The highest id ever given out, asked with a known one; None if the registry does not
         say."""
         target = f"/schemas/ids/{schema_id}?fetchMaxId=true"
         return self._requests.json("GET", target, lambda found: _whole(found.get("maxId")))

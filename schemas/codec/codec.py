@@ -143,8 +143,7 @@ class Codec:
         return Decoded(batch, np.concatenate([each.good for each in parts]), refused)
 
     def _decode(self, datums: pa.BinaryArray) -> Decoded:
-        """Decodes datums without nulls; those that whole columns do not prove are read one by
-        one."""
+        """Decodes datums without nulls; what whole columns do not prove is read one by one."""
         columns, bad = read_columns(self._readers, datums)
         metrics.datums("decode", metrics.COLUMNS, len(datums) - int(bad.sum()))
         if not bad.any():
@@ -152,8 +151,7 @@ class Codec:
         return self._decode_rows(datums, columns, bad)
 
     def _decode_rows(self, datums: pa.BinaryArray, columns: list[pa.Array], bad: Mask) -> Decoded:
-        """Reads the `bad` ones one by one; those that turn out to be good come into their
-        places."""
+        """Reads the `bad` ones one by one; those that turn out good come into their places."""
         good = ~bad
         places = np.flatnonzero(bad)
         found, faults = self._rows.decode(datums.take(pa.array(places)).to_pylist())

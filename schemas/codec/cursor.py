@@ -68,8 +68,7 @@ class Chunk:
         return np.flatnonzero(self.data < _MORE)
 
     def slices(self, starts: Ints, lengths: Ints) -> pa.BinaryArray:
-        """Slices of the data: the interleaved bounds are offsets, and every other slice is
-        taken."""
+        """Slices of the data: interleaved bounds are the offsets, every other slice is taken."""
         count = len(starts)
         bounds = np.empty(2 * count + 1, np.int32)
         bounds[0:-1:2], bounds[1::2] = starts, starts + lengths

@@ -110,8 +110,7 @@ class _Blocks:
         return found
 
     def _header(self, cursor: Cursor, before: Ints, begin: Ints) -> tuple[Ints, Ints]:
-        """(items of the next block, zero after the last; the end that the block declares, or
-        -1)."""
+        """(items of the next block, zero after the last; the end that it declares, or -1)."""
         counts = cursor.number()
         ends = np.full(len(cursor), -1, np.int64)
         sized = np.flatnonzero(counts < 0)
@@ -126,8 +125,7 @@ class _Blocks:
         return counts, ends
 
     def _claims(self, counts: Ints, before: Ints, cursor: Cursor, begin: Ints) -> Mask:
-        """Rows with more items than their bytes allow (or a count of -2**63, whose negation is
-        negative)."""
+        """Rows with more items than their bytes allow (or with -2**63, which negation keeps)."""
         room = cursor.end - cursor.at
         if not self._least:
             return (counts < 0) | (counts > EMPTY_ITEMS_FEW)

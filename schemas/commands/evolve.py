@@ -153,8 +153,7 @@ def _schemas(args: argparse.Namespace) -> list[Asked]:
 
 
 def _check_known(client: RegistryAdministration, subject: str) -> None:
-    """Refuses an unknown subject: every schema is compatible with it, so a mistyped name would
-    pass."""
+    """Refuses an unknown subject: it takes every schema, so a mistyped name would pass."""
     try:
         client.versions(subject)
     except RegistryRefused as refused:

@@ -82,8 +82,7 @@ def replay(records: Iterable[Record]) -> Contents:
 
 
 def records(contents: Contents) -> Iterator[Record]:
-    """The records that describe these contents; what is referenced comes before what refers to
-    it."""
+    """The records that describe these contents; referenced versions come first."""
     yield Record({"keytype": "NOOP", "magic": 0}, {"maxId": contents.highest_id})
     yield from _settings(contents, lambda subject: subject is None)
     for each in in_order(contents.versions.values()):
@@ -92,7 +91,7 @@ def records(contents: Contents) -> Iterator[Record]:
 
 
 def in_order(versions: Iterable[StoredVersion]) -> list[StoredVersion]:
-    """By id, subject and version, but what is referenced comes before what refers to it."""
+    """By id, subject and version, but each after what it references."""
     waiting = sorted(versions, key=lambda each: (each.id, each.subject, each.version))
     by_key = {each.key: each for each in waiting}
     done: dict[Key, StoredVersion] = {}

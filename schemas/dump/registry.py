@@ -91,8 +91,7 @@ def _importing(client: RegistryAdministration, planned: Steps, there: Contents) 
 
 
 def _set_back(client: RegistryAdministration, scope: str | None, before: str | None) -> None:
-    """Sets a mode back. IMPORT comes from a restore that was interrupted, and ends with this
-    one."""
+    """Sets a mode back. IMPORT comes from an interrupted restore, and ends with this one."""
     if before is None or before == IMPORT:
         if scope is None:
             client.set_mode(None, READWRITE)

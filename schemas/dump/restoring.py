@@ -163,8 +163,7 @@ def _more(level: Mapping[str, Any]) -> list[str]:
 
 
 def _spelled(version: StoredVersion) -> Any:
-    """One value for all spellings of a schema; a text that is no JSON (Protobuf) stands for
-    itself."""
+    """One value for all spellings of a schema; a text that is no JSON (Protobuf) is its own."""
     try:
         if version.schema_type == "AVRO" and not version.references:
             return canonical(parse(version.schema, check_defaults=False))

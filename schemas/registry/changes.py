@@ -56,8 +56,7 @@ class VersionsDeleted:
 
 @dataclass(frozen=True, slots=True)
 class LevelSet:
-    """A level was set for a subject, or (None) for all without their own; a level of None resets
-    it."""
+    """A level was set for a subject, or (None) for all without their own; level None resets it."""
 
     subject: str | None
     level: Level | None
@@ -65,7 +64,7 @@ class LevelSet:
 
 @dataclass(frozen=True, slots=True)
 class ModeSet:
-    """A mode was set for a subject, or (None) for all without their own; a mode of None resets it.
+    """A mode was set for a subject, or (None) for all without their own; mode None resets it.
 
     `recursive`: every subject's own mode is removed, too.
     """

@@ -51,8 +51,7 @@ class ParsedSchemas:
         return self._characters
 
     def of(self, kept: Kept) -> Parsed:
-        """The type of a kept schema. Raises `SchemaInvalid` for one that this version cannot
-        read."""
+        """A kept schema's type. Raises `SchemaInvalid` for one that this version cannot read."""
         with self._lock:
             if kept.id in self._parsed:
                 self._parsed.move_to_end(kept.id)

@@ -219,8 +219,7 @@ class Store:
             self._log_lock.release()
 
     def _append(self, change: Change) -> bool:
-        """Makes the change the log's next entry; False if another was first. The caller holds
-        `_log_lock`."""
+        """Appends the change; False if another was first. The caller holds `_log_lock`."""
         number, writer = self._read + 1, uuid.uuid4().hex
         try:
             content = encode(Entry(change, writer, self._clock.time_ms()))

@@ -67,8 +67,7 @@ def with_latest(state: State, subject: str) -> Comparison:
 
 
 def with_version(state: State, subject: str, version: int) -> Comparison:
-    """The comparison with that version. Raises `NotFound`: of the version, even without a
-    subject."""
+    """The comparison with that version. Raises `NotFound` of the version, never of the subject."""
     if not state.live(subject):
         raise version_not_found(version)
     return _comparison(state, subject, [state.version(subject, version)])

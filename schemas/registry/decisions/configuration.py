@@ -30,8 +30,7 @@ _NOT_HERE: Final = (
     "defaultRuleSet",
     "overrideRuleSet",
 )
-"""What Confluent's registry takes beside the level; ours refuses it instead of ignoring it
-silently."""
+"""What Confluent's registry takes beside the level; ours refuses it: silence would be worse."""
 
 
 def level_set_for(state: State, subject: str) -> Level:
