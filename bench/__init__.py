@@ -32,7 +32,7 @@
                   named (`make bench-paper`), because it installs the last two
 
 A figure here is measured, never asserted; docs/performance.md keeps the last run.
-BENCH_QUICK=1 makes trials of them that take seconds and are written nowhere.
+BENCH_QUICK=1 makes them trials that take seconds and write no results.
 """
 
 import sys

@@ -2,7 +2,8 @@
 
 One and two Skidway brokers, each one cluster, beside one Apache Kafka: Produce requests made
 beforehand are sent over a few connections to the partitions' leaders as fast as they are answered
-(brokers_load). The load costs little, but it shares the cores with what it loads: its CPU is shown.
+(brokers_load). The load costs little, but it shares the cores with the brokers, so its CPU is
+shown.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ FIGURES = (
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A running cluster: where it is asked, and its brokers."""
+    """A running cluster: its address, and its brokers."""
 
     address: str
     programs: Sequence[Program]
@@ -101,7 +102,7 @@ def live(address: str) -> int:
 
 
 def measured(site: Site, records: int, seconds: float) -> dict[str, float]:
-    """One run into a topic of its own, which is deleted behind it."""
+    """One run into a topic of its own, which is deleted afterwards."""
     topic = f"brokers-{time.time_ns()}"
     create(site.address, topic, PARTITIONS)
     warm_memory(WARM_BYTES)

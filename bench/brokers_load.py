@@ -2,10 +2,10 @@
 
     python -m bench.brokers_load ADDRESS TOPIC RECORDS_A_BATCH SECONDS
 
-Each connection always has a few blocks of requests under way: when as many answers as a block has
-requests are there, the next block goes out in one piece. So a request costs the load far less than
-the broker, which always has something to do. Prints one JSON object: brokers that lead, requests
-that were answered, seconds, CPU seconds of its own.
+Each connection always has a few blocks of requests in flight. Once as many answers are there as a
+block has requests, the next block goes out in one piece. So a request costs the load far less than
+it costs the broker, which always has something to do. Prints one JSON object: brokers that lead,
+requests that were answered, seconds, CPU seconds of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CONNECTIONS_A_PARTITION = 2
 BLOCK = 16
 """Requests sent in one piece."""
 BLOCKS = 4
-"""Under way on each connection."""
+"""Blocks in flight on each connection."""
 PATIENCE_S = 30.0
 
 
@@ -50,7 +50,7 @@ class ClosedLoop:
                 self._poll.register(made, select.EPOLLIN)
 
     def run(self, seconds: float) -> dict[str, float]:
-        """Sends for so long, then takes the answers that are still to come."""
+        """Sends for `seconds`, then takes the answers that are still to come."""
         begin, cpu = time.perf_counter(), time.process_time()
         for fd in self._links:
             self._send(fd, BLOCKS)
@@ -97,7 +97,7 @@ class ClosedLoop:
 
 
 def leaders(address: str, topic: str) -> list[tuple[str, int]]:
-    """Of each partition, in order."""
+    """The leader's address of each partition, in order."""
     with Client(address) as client:
         cluster = client.metadata([topic])
         return [cluster.brokers[each.leader].address for each in cluster.topics[topic].partitions]

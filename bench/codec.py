@@ -9,11 +9,11 @@ The peers are what one would write with them, as well as they allow:
     avro       Apache's own, pure Python: DatumWriter and DatumReader per row, in the same frame
 
 All sides give the same bytes and the same columns (asserted before anything is measured). No shape
-has dates or times, on whose Python objects the peers would spend most of their time; the peers
-check only what they check by themselves, ours everything. `narrow`, `wide` and `nullable` are flat
-and encoded on the path `pyruhvro`; the others, and all decoding, take the path `columns`.
-The last row is the last resort, for datums that whole columns leave over, bad ones above all.
-Seconds are CPU seconds.
+has dates or times, because the peers would spend most of their time on the Python objects for them.
+The peers check only what they check by themselves; ours checks everything. `narrow`, `wide` and
+`nullable` are flat and encoded on the path `pyruhvro`; the others, and all decoding, take the path
+`columns`. The last row is the last resort: datums that cannot be read in whole columns, bad ones
+above all. Seconds are CPU seconds.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from skidway.schemas.codec.rows import Rows
 
 ROWS = scaled(16_384, 1_024)
 AVRO_ROWS = 512
-"""For Apache's avro, a hundred times slower: its figure needs no more."""
+"""Rows for Apache's avro, which is a hundred times slower: its figure needs no more."""
 ROUNDS = scaled(5, 1)
 SECONDS_MIN = scaled(0.1, 0.0)
 
@@ -69,7 +69,7 @@ def run() -> Table:
 
 
 def one_by_one(schema: dict[str, Any], batch: pa.RecordBatch) -> Row:
-    """What a datum costs that whole columns leave over: read, written again, compared."""
+    """The cost of a datum that whole columns cannot read: it is read, written again, compared."""
     codec = Codec(schema)
     datums, plain = codec.encode(batch), fastavro.parse_schema(schema)
     rows = Rows(as_record(parse(schema)), codec.arrow_schema)

@@ -68,7 +68,7 @@ def _compare(
 
 
 def fill(address: str, topic: str, count: int = FILLED) -> None:
-    """So many messages, in batches of 4,000 at most.
+    """Fills the topic with `count` messages, in batches of 4,000 at most.
 
     Raises:
         RuntimeError: Not all of them arrived.
@@ -89,8 +89,8 @@ def stock(address: str, topic: str) -> float:
     """confluent-kafka with assign, messages taken 10,000 at a time.
 
     `fetch.queue.backoff.ms`: by default librdkafka stops fetching for a whole second whenever 64 MB
-    wait for the application. A broker that fills them sooner would only wait more often, and the
-    figure would say how many such seconds fell into the run.
+    wait for the application. A faster broker would only make it wait more often, and the figure
+    would say how many such seconds fell into the run.
     """
     consumer = Consumer(
         {

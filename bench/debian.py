@@ -1,4 +1,4 @@
-"""Debian packages that a benchmark needs, installed without starting what they would start."""
+"""Debian packages that a benchmark needs, installed without starting their services."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ POLICY = Path("/usr/sbin/policy-rc.d")
 
 
 def provide(command: str, packages: Sequence[str], why: str) -> str:
-    """The path of a command, its packages installed where it is missing and we are root.
+    """The path of a command. If it is missing and we are root, its packages are installed.
 
     Raises SkidwayError, which says why it is needed and what to install.
     """

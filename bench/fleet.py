@@ -1,8 +1,8 @@
 """What a fleet looks like: 5,000 connections, 1-20 records a request, 200 partitions.
 
-An open loop at several rates, latencies from when a request was due; then the broker is restarted
-and all clients come back at once. Figures are milliseconds: the ratio is ours over the peer's, and
-less is better.
+An open loop runs at several rates; latencies count from when a request was due. Then the broker is
+restarted and all clients come back at once. Figures are milliseconds: the ratio is ours over the
+peer's, and less is better.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python -m bench.fleet_load load ADDRESS TOPIC CONNECTIONS REQUESTS_PER_S SECONDS
     python -m bench.fleet_load storm ADDRESS TOPIC CONNECTIONS
 
-`load` is an open loop: a request is due at its time whether or not earlier ones were answered, and
-its latency counts from then, so that a broker that stands still is not asked less (coordinated
+`load` is an open loop: a request is due at its time, whether or not earlier ones were answered, and
+its latency counts from then. So a broker that stalls does not get fewer requests (coordinated
 omission). `storm` has all clients come back at once: each connects (again and again until somebody
 listens), asks for versions and metadata, and produces one record. Prints one JSON object.
 """
@@ -72,12 +72,12 @@ def produce_frame(topic: str, partition: int, records: int) -> bytes:
 
 
 def error_position(topic: str) -> int:
-    """Where the error code of the one partition stands in an answer, its length included."""
+    """Where the only partition's error code stands in an answer, counted from the length field."""
     return 4 + 4 + 4 + 2 + len(topic) + 4 + 4
 
 
 def send(link: Link, data: bytes) -> None:
-    """As much as goes out now; the rest with the next chance."""
+    """Sends as much as the socket takes now; keeps the rest for the next chance."""
     if link.unsent:
         link.unsent += data
         return
@@ -90,7 +90,7 @@ def send(link: Link, data: bytes) -> None:
 
 
 def answers(link: Link) -> list[bytes]:
-    """The whole answers that have come."""
+    """The complete answers that have come."""
     data = link.socket.recv(1 << 16)
     if not data:
         raise ConnectionResetError("the broker closed the connection")
@@ -194,8 +194,8 @@ class Storm:
         self._begin = time.perf_counter()
 
     def run(self) -> dict[str, float]:
-        """How long each waited, in ms, from the first connection that anybody got; those that were
-        not back within PATIENCE_S count as back then, and their number is `missing`."""
+        """How long each client waited, in ms, from the first connection of any client. Clients that
+        are not back within PATIENCE_S count as back then; `missing` counts them."""
         while len(self._served) < self._count and self._now() < PATIENCE_S:
             self._dial()
             for fd, event in self._poll.poll(0.02, 1000):

@@ -1,9 +1,9 @@
 """1,000 groups that commit once a second: latency, and what brokers and ZooKeeper do for it.
 
-Each group is a connection of its own whose simple consumer commits every partition of a topic; an
-open loop, the groups spread over the second, latencies from when a commit was due. ZooKeeper's
-transactions are counted by its own number of the last one (zxid). Apache Kafka keeps offsets in a
-topic instead and has no ZooKeeper to pay for.
+Each group is a simple consumer with a connection of its own that commits every partition of a
+topic. The loop is open: the groups are spread over the second, and latencies count from when a
+commit was due. ZooKeeper's transactions are counted by the id of its last one (zxid). Apache Kafka
+keeps offsets in a topic instead and has no ZooKeeper to pay for.
 """
 
 from __future__ import annotations
@@ -100,9 +100,9 @@ def measured(brokers: Brokers, name: str, partitions: int) -> Figures:
 
 
 def coordinator_port(address: str, topic: str) -> int:
-    """Of all groups: each side is one broker, on loopback.
+    """The port of all groups' coordinator: each side is one broker, on loopback.
 
-    Somebody has to ask for a coordinator first: Apache Kafka makes its topic of offsets then.
+    A client has to ask for a coordinator first: Apache Kafka creates its offsets topic then.
     """
     consumer = Consumer({"bootstrap.servers": address, "group.id": "groups"})
 
@@ -119,7 +119,7 @@ def coordinator_port(address: str, topic: str) -> int:
 
 
 def settle(groups: CommittingGroups) -> None:
-    """Each group's first commit: repeated until the coordinator is there and takes it."""
+    """Repeats each group's first commit until the coordinator is there and takes it."""
     waiting, until = set(range(GROUPS)), time.monotonic() + SETTLED_WITHIN_S
     why: set[int] = set()
     while waiting:

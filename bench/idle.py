@@ -3,7 +3,7 @@
 Ours beside rsyslog's imfile (inotify), one after the other in one run, both with default settings.
 Each has delivered every line before it is measured, and has then been left alone for a while; CPU
 is that of the process over half a minute, in percent of one core, read from /proc. imfile keeps
-every file open: it is given as many files as a process here may have open.
+every file open, so it gets only as many files as a process here may open.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """From `produce` to `consume` at a steady rate: one librdkafka producer, one consumer.
 
-Each message carries when it was due; an open loop, so that a broker that stands still is not spared
-(coordinated omission). Milliseconds: the ratio is ours over the peer's, and less is better.
+Each message carries the time when it was due. The loop is open, so a broker that stalls is not
+spared (coordinated omission). Figures are milliseconds: the ratio is ours over the peer's, and less
+is better.
 """
 
 from __future__ import annotations

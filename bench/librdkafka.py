@@ -1,7 +1,7 @@
 """librdkafka's producer without Python in front of it.
 
 confluent-kafka takes one call a message; at batches of 50 that call costs more than everything
-that either broker does with the message, and the figure tells of Python. librdkafka's own
+that either broker does with the message, and the figure would measure Python. librdkafka's own
 `rd_kafka_produce_batch` takes an array of messages: the same library, protocol, batches and
 threads, fed as a program in C feeds it.
 """
@@ -68,7 +68,7 @@ def _library() -> ctypes.CDLL:
 class Producer:
     """One librdkafka producer, of one topic's partition 0.
 
-    No delivery report is asked for: whoever measures looks at the topic's end offset afterwards.
+    It asks for no delivery reports: the caller looks at the topic's end offset afterwards.
 
     Raises:
         ValueError: librdkafka refuses a setting.
@@ -113,7 +113,7 @@ class Producer:
                 self._library.rd_kafka_poll(self._producer, 1)
 
     def flush(self, within_s: float) -> int:
-        """Wait until all are gone; how many are left."""
+        """Wait until all are gone; return how many are left."""
         self._library.rd_kafka_flush(self._producer, int(within_s * 1000))
         return self.left
 

@@ -2,9 +2,9 @@
 
 The whole pipeline on this machine: agent, broker, mirror into an offline cluster, and a load from
 there into a local directory once a minute, as a systemd timer or cron would start it (so each
-starts its own Spark). Every line holds the time it was written. The first figure ends where a
-consumer of the datacenter's broker is given the line, which is not before it is flushed; the second
-where the row's file is in place (its change time, which a rename sets).
+starts its own Spark). Every line holds the time it was written. The first figure ends when a
+consumer of the datacenter's broker gets the line, which is not before the broker has flushed it.
+The second ends when the row's file is in place (its change time, which a rename sets).
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def mirror(folder: Path, zookeeper: str, source: str) -> Iterator[str]:
 
 
 def live(folder: Path, address: str, offline: str, schemas: str) -> list[float]:
-    """Write, look and load side by side; how long each line was on its way to the consumer.
+    """Write, watch and load side by side; return how long each line was on its way to the consumer.
 
     Raises:
         RuntimeError: A load failed, or lines did not arrive.
@@ -156,7 +156,7 @@ def write(log: Path, lines: Lines) -> None:
 
 
 def watch(address: str, lines: Lines) -> None:
-    """What a consumer of the broker sees, as soon as it may."""
+    """Note what a consumer of the broker sees, as soon as it may see it."""
     with Client(address) as client:
         fetcher = Fetcher(client)
         fetcher.seek(TopicPartition(TOPIC, 0), 0)

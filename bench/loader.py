@@ -1,9 +1,9 @@
 """A topic into hourly zstd Parquet: `skidway load run` beside Spark's own source with from_avro.
 
 Both read the same topic of Apache Kafka 4.1 and write to a local directory with local[2]. Spark's
-own side runs pyspark 4.1.1 in an environment of its own, since its connector jars are to be had for
-that version; it does neither dedupe nor counts.
-Rows per second are of the load itself, warm: Spark's start-up is outside on both sides.
+own side runs pyspark 4.1.1 in an environment of its own, since the connector jars exist for that
+version; it neither removes duplicates nor counts. Rows per second are those of the load itself,
+warm: neither side counts Spark's start-up.
 """
 
 from __future__ import annotations

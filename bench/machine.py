@@ -1,4 +1,4 @@
-"""What this machine is: every figure is printed with it."""
+"""What this machine is, which is printed with every figure; CPU and memory of processes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def family_cpu_seconds(pid: int) -> float:
-    """The same of a process and its children that are alive, such as a JVM behind its starter."""
+    """The same of a process and its living children, such as a JVM behind its start script."""
     parents = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # it ended meanwhile
@@ -50,11 +50,11 @@ def resident_mb(pid: int) -> float:
 
 
 def warm_memory(size_bytes: int) -> None:
-    """Makes the kernel have so much free memory that really is there, for the next second or two.
+    """Makes so much of the kernel's free memory really present, for the next second or two.
 
     A virtual machine gives free memory back to its host, and each page that is used again costs a
-    fault there: here some 200 MB/s instead of 3 GB/s, for whoever fills the page cache. Without
-    this a benchmark that writes measures the host, and every broker alike.
+    fault there: filling the page cache then runs at some 200 MB/s here, instead of 3 GB/s. Without
+    this, a benchmark that writes measures the host, whichever the broker.
     """
     block = bytes(1 << 20)
     with tempfile.TemporaryFile() as file:

@@ -20,7 +20,7 @@ OURS = "skidway"
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What one side came to in one row: a value for each round."""
+    """One side's result in one row: a value for each round."""
 
     what: str
     unit: str
@@ -29,7 +29,7 @@ class Measured:
 
 
 class Result(Protocol):
-    """What one benchmark came to, however many sides it has."""
+    """The result of one benchmark, however many sides it has."""
 
     title: str
 
@@ -63,7 +63,7 @@ class Row:
 
 
 Runs = Mapping[str, Sequence[Mapping[str, float]]]
-"""By side, what each of its runs gave: figures by name."""
+"""The runs of each side; a run is its figures by name."""
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ class Table:
     def beside(
         self, name: str, unit: str, runs: Runs, figure: str, peer_name: str = "Apache Kafka 4.1"
     ) -> None:
-        """Take one figure of many runs of "skidway" and "kafka" in."""
+        """Add one figure of many runs of "skidway" and "kafka"."""
         ours, peer = (tuple(each[figure] for each in runs[side]) for side in ("skidway", "kafka"))
         self.add(Row(name, unit, ours, peer, peer_name))
 
@@ -101,7 +101,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class SidesRow:
-    """One line of a table with several sides; a side that has no such thing is left out."""
+    """One line of a table with several sides; a side without this figure is left out."""
 
     name: str
     unit: str
@@ -161,9 +161,9 @@ def save(table: Result, machine: str) -> None:
 def in_turn(
     sides: Mapping[str, Callable[[], float]], rounds: int, warm_up: int = 0
 ) -> dict[str, tuple[float, ...]]:
-    """Measure every side once per round, in turn: a drift of the machine meets all of them.
+    """Measure every side once per round, in turn: a drift of the machine affects all of them.
 
-    `warm_up` rounds before are not counted: compilers at run time have then seen the work.
+    The first `warm_up` rounds do not count: JIT compilers have then seen the work.
     """
     values: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(warm_up + rounds):
@@ -179,9 +179,9 @@ def with_cost(
     work: float,
     warm_up: int = 0,
 ) -> tuple[dict[str, tuple[float, ...]], dict[str, tuple[float, ...]]]:
-    """What `in_turn` finds, and beside it the CPU seconds of each side's server per unit of work.
+    """What `in_turn` finds, and the CPU seconds of each side's server per unit of work.
 
-    The second tells the servers apart where their common client is what limits the first.
+    The second figure tells the servers apart where their common client limits the first.
     """
     costs: dict[str, list[float]] = {name: [] for name in sides}
 
@@ -205,7 +205,7 @@ def line(row: Row) -> str:
 
 
 def spread(values: tuple[float, ...]) -> str:
-    """Median, and least and greatest behind it where there is more than one value."""
+    """The median, followed by least and greatest if there is more than one value."""
     if len(values) == 1:
         return number(values[0])
     return f"{number(statistics.median(values))} ({number(min(values))}-{number(max(values))})"

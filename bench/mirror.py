@@ -1,9 +1,9 @@
 """A topic into another cluster: our broker as mirror beside MirrorMaker 2 and its target broker.
 
 Both copy the same topic of the same Apache Kafka 4.1, one after the other: ours into a Skidway
-broker, which fetches and writes in one process; MirrorMaker 2 into a second Apache Kafka. What is
-measured begins with the first mirrored message and ends with the last, so that neither start counts
-(of the CPU time neither: a JVM takes seconds of it before it copies anything).
+broker, which fetches and writes in one process; MirrorMaker 2 into a second Apache Kafka. The
+measurement begins with the first mirrored message and ends with the last, so no side's start
+counts, nor the CPU time of the start (a JVM takes seconds of it before it copies anything).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SOURCE, TARGET = "dc1", "offline"
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of one round; CPU of the process that mirrors, and of all processes that copy and write."""
+    """One round: CPU of the process that mirrors, and of all processes that copy and write."""
 
     messages_a_second: float
     mirror_mb_a_cpu_second: float
@@ -169,7 +169,7 @@ def copied(address: str, topic: str, mirror: Program, writers: Sequence[Program]
                 raise RuntimeError(f"{topic}: {end} of {COUNT}\n{mirror.output()[-2000:]}")
             time.sleep(0.02)
     if began is None:
-        raise RuntimeError("the mirror was quicker than the look at it: take more messages")
+        raise RuntimeError("the mirror ended before it could be measured: take more messages")
     took = time.monotonic() - began[0]
     spent = [
         family_cpu_seconds(each.pid) - before

@@ -1,9 +1,10 @@
-"""What one good client has to bear from its neighbours: 20 connections that ask without end.
+"""How one good client fares beside its neighbours: 20 connections that ask without end.
 
-The good one sends a record with acks=all 50 times a second; its latencies count from when each was
-due, in milliseconds: the ratio is ours over the peer's, and less is better. Beside it: nobody, 20
-connections that flood Metadata, 20 stock librdkafka producers that send each message alone. What
-these are given meanwhile is shown too, so that nobody is served well by others not being served.
+The good client sends a record with acks=all 50 times a second. Its latencies count from when each
+record was due, in milliseconds: the ratio is ours over the peer's, and less is better. Its
+neighbours are none, 20 connections that flood Metadata, or 20 stock librdkafka producers that send
+each message alone. How many requests of these are answered is shown too, because a broker could
+serve the good client well by starving the others.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def run(brokers: Brokers) -> Table:
 
 
 def measured(address: str, kind: str) -> dict[str, float]:
-    """One run into topics of its own, when nothing is left to be written of the one before."""
+    """One run into topics of its own, after all data of the run before is on disk."""
     os.sync()
     topic, other = f"good-{time.time_ns()}", f"busy-{time.time_ns()}"
     create(address, topic)
@@ -68,7 +69,7 @@ def measured(address: str, kind: str) -> dict[str, float]:
 def neighbours(
     kind: str, address: str, more: Sequence[object], said: dict[str, float]
 ) -> Iterator[None]:
-    """Keeps them busy inside; what they were given is in `said` behind it."""
+    """Keeps them busy inside the block; `said` has their figures after it."""
     if not kind:
         yield
         return

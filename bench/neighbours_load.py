@@ -4,11 +4,11 @@
     python -m bench.neighbours_load metadata ADDRESS CONNECTIONS
     python -m bench.neighbours_load produce ADDRESS TOPIC PRODUCERS
 
-`ask` sends one record with acks=all each time that one is due, on one connection, and takes the
-latency from when it was due (coordinated omission). `metadata` floods: each connection has as many
-Metadata requests under way as its socket takes. `produce` is stock librdkafka with
-`batch.num.messages=1`, a producer a thread. Both say "busy" when they are, and go on until their
-input ends. Each prints one JSON object at its end.
+`ask` sends one record with acks=all whenever one is due, on one connection; its latency counts from
+when it was due (coordinated omission). `metadata` floods: each connection has as many Metadata
+requests in flight as its socket takes. `produce` is stock librdkafka with `batch.num.messages=1`,
+one producer per thread. These two print "busy" when they are, and go on until their input ends.
+Each prints one JSON object at its end.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PATIENCE_S = 60.0
 BLOCK = 500
 """Metadata requests sent in one piece."""
 ACKS_AT = 2
-"""Behind the null transactional id, where the request's body begins."""
+"""Where the request's body has its acks: behind the null transactional id."""
 RECORD = b"x" * 200
 SETTINGS: dict[str, str | int] = {
     "acks": 1,
@@ -50,7 +50,7 @@ CHUNK = 1_000
 
 
 def acks_all(frame: bytes) -> bytes:
-    """A request of `produce_frame` that wants to be answered when it is durable."""
+    """A request of `produce_frame`, changed to acks=all: answered once it is durable."""
     header = 4 + 8 + 2 + len("fleet")
     at = header + ACKS_AT
     if frame[at : at + 2] != b"\0\1":
@@ -137,7 +137,7 @@ def produce(address: str, topic: str, producers: int) -> dict[str, float]:
 
 
 def busy() -> float:
-    """Says so; the time from which requests count."""
+    """Prints "busy"; returns the time from which requests count."""
     print("busy", flush=True)
     return time.perf_counter()
 

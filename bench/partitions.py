@@ -28,7 +28,7 @@ PEER = "Apache Kafka 4.1"
 
 
 def run() -> Table:
-    """Ours, then the peer: they are not alive at the same time."""
+    """Ours, then the peer: they never run at the same time."""
     table = Table(f"partitions: {TOPICS * PARTITIONS_EACH:,} on one broker, a record in each")
     with ours() as (program, address):
         mine = [measure(program, address) for _ in range(ROUNDS)]
@@ -105,7 +105,7 @@ def measure(program: Program, address: str) -> tuple[float, float, float]:
 
 
 def wait_for_leaders(address: str) -> None:
-    """Until every partition has a leader that a client is told."""
+    """Waits until a client is told a leader for every partition."""
     deadline = time.monotonic() + START_WITHIN_S
     while time.monotonic() < deadline:
         with (

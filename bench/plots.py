@@ -24,7 +24,7 @@ mpl.rcParams.update({"svg.hashsalt": "skidway", "svg.fonttype": "none", "font.si
 
 BAR_INCHES = 0.22
 LOGARITHMIC_FROM = 30
-"""Greatest over least, from where on bars of one axis could not be told from nothing."""
+"""Greatest over least: above this ratio, the smallest bars would not be seen on a linear axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def bars(result: Result) -> None:
 
 
 def lines(name: str, title: str, x_label: str, y_label: str, curves: Sequence[Line]) -> None:
-    """Curves over one axis; the upper one logarithmic, so that slow sides can be seen too."""
+    """Curves; the y axis is logarithmic, so that slow sides can be seen too."""
     figure = Figure(figsize=(9, 5), layout="constrained")
     axis = figure.subplots()
     for each in curves:

@@ -62,7 +62,7 @@ def _compare(
 
 
 def settings(address: str, batch: int, acks: int) -> dict[str, str | int]:
-    """Of a librdkafka producer, the same for every broker."""
+    """Settings of a librdkafka producer, the same for every broker."""
     return {
         "bootstrap.servers": address,
         "acks": acks,
@@ -123,7 +123,7 @@ def _produce_one(producer: Producer, topic: str) -> None:
 
 
 def arrived(address: str, topic: str, count: int) -> None:
-    """Wait until so many messages are there: with acks 0 nobody has said so.
+    """Wait until so many messages are there: with acks 0 no answer says so.
 
     Raises:
         RuntimeError: They do not come.

@@ -1,6 +1,6 @@
 """`make bench`: run the named benchmarks, print the tables, keep CSV files and plots.
 
-All of them by default, but for those that install servers of other kinds (`make bench-paper`).
+By default all run, except those that install servers of other kinds (`make bench-paper`).
 """
 
 from __future__ import annotations

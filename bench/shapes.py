@@ -63,7 +63,7 @@ def run(brokers: Brokers) -> Table:
 
 
 def measured(brokers: Brokers, name: str, shape: Shape) -> dict[str, float]:
-    """One run into a topic of its own, which is deleted behind it."""
+    """One run into a topic of its own, which is deleted afterwards."""
     address, pid = brokers.addresses[name], brokers.programs[name].pid
     topic = f"shapes-{time.time_ns()}"
     create(address, topic, PARTITIONS)

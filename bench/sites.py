@@ -1,4 +1,4 @@
-"""Our broker and Apache Kafka, started for a benchmark and stopped behind it."""
+"""Our broker and Apache Kafka, started for a benchmark and stopped after it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Brokers:
 
     @property
     def pids(self) -> dict[str, int]:
-        """Of the processes that run now."""
+        """Process ids of the brokers that run now."""
         return {name: program.pid for name, program in self.programs.items()}
 
 

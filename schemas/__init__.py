@@ -2,7 +2,8 @@
 
 Reading order:
 
-- `avro_schema` (a strict parser: text -> values), `canonical` (the text it is kept under)
+- `avro_schema` (a strict parser: text -> values), `canonical` (the text under which a schema is
+  kept)
 - `wire` (5 bytes before every datum), `single_object` (our own audit messages, no registry needed)
 - `codec`: Arrow columns <-> Avro datums; `datum` and `strict`: one datum, read and checked;
   `bounds`: what a datum may claim
@@ -11,11 +12,12 @@ Reading order:
   `differences`: two schemas side by side
 - `inference`: proposes a schema for a log that has none
 - `dump`: a whole registry as a file, in the records of Confluent's `_schemas` topic; `sightings`:
-  which ids the newest records of topics hold; `topic_reading`: how both read
-- `registry`: the registry service itself, on ZooKeeper; `cli`: its commands; `commands`: those on
-  schemas; `consuming`: those that print records by their schemas
+  which ids the newest records of topics hold; `topic_reading`: how both read topics
+- `registry`: the registry service, on ZooKeeper; `cli`: the nouns `registry` and `schemas`;
+  `commands`: the verbs of `skidway schemas`; `consuming`: the commands that print records by their
+  schemas
 
 `rejected.avsc` is a registered schema like any other; `audit.avsc`, `announcement.avsc`,
-`decision.avsc` and `recount.avsc` are for single-object messages. A released version of these is
-copied to `history/` before it changes, so that old messages stay readable.
+`decision.avsc` and `recount.avsc` are for single-object messages. Before one of these changes, its
+released version is copied to `history/`, so that old messages stay readable.
 """

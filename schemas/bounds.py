@@ -1,9 +1,10 @@
-"""What a datum may claim: no count in it makes anybody allocate out of proportion.
+"""What a datum may claim: no count in it causes an allocation out of proportion.
 
-Items of arrays and maps usually take bytes in the datum, so their number is bounded by its length.
-Two kinds are not bounded enough by that. Items that take no bytes (null, a record of nothing) could
-be any number: `EMPTY_ITEMS_MAX` for a datum. And an item of one byte (a null) can stand for a
-record of ten thousand columns: all items of a datum may take `CLAIM_MAX` times its length.
+Items of arrays and maps usually take bytes in the datum, so its length bounds their number. Two
+kinds of items need a further bound. Items that take no bytes (null, a record without fields) could
+be any number: a datum may have `EMPTY_ITEMS_MAX` of them. And an item of one byte (a null) can
+stand for a record of ten thousand columns: all items of a datum may take `CLAIM_MAX` times its
+length.
 """
 
 from __future__ import annotations
@@ -17,16 +18,17 @@ EMPTY_ITEMS_MAX: Final = 1024
 CLAIM_MAX: Final = 256
 """Bytes in columns for each byte of a datum."""
 ITEMS_BYTES_MAX: Final = 4 << 20
-"""Datums with arrays or maps that are decoded at once: an empty array in one takes a byte there,
-and some hundred here until its column is made."""
+"""Bytes of datums with arrays or maps that are decoded at once: an empty array takes one byte in a
+datum, and some hundred in memory until its column is made."""
 ROWS_BYTES_MAX: Final = 1 << 20
-"""Datums whose values are in Python at once: an empty array takes a byte there and some 64 here."""
+"""Bytes of datums whose values are in Python at once: an empty array takes one byte in a datum, and
+some 64 in Python."""
 
 _SIZES: Final = {"null": 0, "float": 4, "double": 8}
 
 
 def least_bytes(avro: AvroType) -> int:
-    """The length of the shortest datum of the type (that has columns: none contains itself)."""
+    """The length of the shortest datum of a type with columns (so it does not contain itself)."""
     return _least_bytes(avro, {})
 
 

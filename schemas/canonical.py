@@ -2,14 +2,14 @@
 
 Two texts with the same canonical form are the same schema to the registry. Unlike Avro's Parsing
 Canonical Form it keeps doc, aliases, defaults and properties, because schemas that differ in these
-are different schemas (a default decides what a reader sees). Order of attributes, escapes and
-the digits of numbers are those of `Schema.toString` of Avro Java 1.12, so that another registry
-keeps the same text; tests/conformance/avro holds the two equal.
+are different schemas (a default decides what a reader sees). Order of attributes, escapes and the
+digits of numbers are those of `Schema.toString` of Avro Java 1.12, so that another registry keeps
+the same text; tests/conformance/avro compares the two.
 
 `normalize` gives one text to schemas that differ in their spelling only, as Confluent's parameter
-of that name does (`AvroSchemaUtils.toNormalizedString` of confluentinc/schema-registry): aliases
-and properties in order, an empty doc and the error type's own kind gone, defaults in their type's
-digits.
+of that name does (`AvroSchemaUtils.toNormalizedString` of confluentinc/schema-registry): it sorts
+aliases and properties, drops an empty doc and the error type's own kind, and writes defaults in
+their type's digits.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from skidway.schemas.avro_schema import (
 def canonical(avro: AvroType, known: Collection[str] = (), *, normalize: bool = False) -> str:
     """The canonical JSON text of a schema.
 
-    `known`: full names that the schemas it references declare; it only names them. Raises
+    `known`: full names that referenced schemas declare; the text only names them. Raises
     `SchemaInvalid` where its defaults are too large or too deep.
     """
     try:
@@ -137,7 +137,7 @@ def _sorted(value: Any) -> Any:
 
 
 class _Defaults:
-    """The defaults of one schema as their types write them: 1 of a double is 1.0."""
+    """The defaults of one schema as their types write them: the default 1 of a double is 1.0."""
 
     def __init__(self) -> None:
         self._check = DefaultCheck()

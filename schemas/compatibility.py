@@ -1,9 +1,9 @@
-"""May this schema follow that one? Avro's rules of schema resolution, and Confluent's levels.
+"""Is a schema compatible with earlier ones? Avro's schema resolution, and Confluent's levels.
 
 A reader can read what a writer wrote if, walking both schemas together, every pair of types fits
 (Avro 1.12 specification, "Schema Resolution"). What does not fit is reported with its type, its
-place in the reader's schema and a sentence, in the order of the schema and always the same.
-The verdicts are those of Avro Java's `SchemaCompatibility`, which Confluent's registry asks.
+place in the reader's schema and a sentence. The order is that of the schema, always the same. The
+verdicts are those of Avro Java's `SchemaCompatibility`, which Confluent's registry asks.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ class Incompatibility:
 
     `reader` and `writer` say which schema is which: "new" or "old". `reader_place` and
     `writer_place` point to the two types that do not fit, each in its own schema, as in
-    `/fields/1/type/0` (the first branch of a union); named types are followed to what they name.
-    `path` is the reader's place with the branches of the writer's unions between, and at its end
-    what it is about: a field, `/name`, `/size` or `/symbols`.
+    `/fields/1/type/0` (the first branch of a union); references to named types are followed. `path`
+    is the reader's place, with the branches of the writer's unions in between; it ends with what
+    the message is about: a field, `/name`, `/size` or `/symbols`.
     """
 
     kind: str
@@ -93,7 +93,7 @@ class Incompatibility:
         )
 
     def inside(self, path_step: str, reader_step: str, writer_step: str) -> Incompatibility:
-        """The same, seen from the types that have these two at those steps."""
+        """The same, seen from the types that contain these two at those steps."""
         return replace(
             self,
             path=f"{path_step}{self.path}",
@@ -106,9 +106,9 @@ REPORTED_MAX: Final = 50
 """Messages for one pair of types: a type that is used in many places would multiply them."""
 
 STEPS_MAX: Final = 250_000
-"""Pairs of types, and what has to be looked at in each, in one comparison: a second or two. Large
-unions, whose branches are all compared with one another, would otherwise stop the registry for
-hours."""
+"""Steps of one comparison (pairs of types, and what has to be looked at in each): a second or two.
+Large unions, whose branches are all compared with one another, would otherwise stop the registry
+for hours."""
 
 _SENTENCES: Final = {
     "NAME_MISMATCH": "The name of the type at path '{path}' in the {reader} schema is not that of "
@@ -139,7 +139,7 @@ _PROMOTIONS: Final = {
 def check(
     new: AvroType, earlier: Sequence[tuple[int, AvroType]], level: Level
 ) -> tuple[int, list[Incompatibility]] | None:
-    """The first earlier version, newest first, that `new` may not follow, and why; or None.
+    """The newest earlier version that `new` is not compatible with, and why; or None.
 
     `earlier`: (version, schema) in ascending order. Raises `SchemaInvalid` where the schemas are
     nested too deeply or have too many types to be compared.
@@ -153,7 +153,7 @@ def check(
 
 
 def incompatibilities(reader: AvroType, writer: AvroType) -> list[Incompatibility]:
-    """What hinders `reader` from reading all that `writer` writes; nothing if it can.
+    """What keeps `reader` from reading all that `writer` writes; empty if nothing does.
 
     Raises `SchemaInvalid` where they are nested too deeply or have too many types.
     """
@@ -174,7 +174,7 @@ def _differences(new: AvroType, old: AvroType, level: Level) -> list[Incompatibi
 class _Comparison:
     """Walks two schemas together; remembers pairs, so that cycles end and nothing is done twice.
 
-    What it remembers of a pair is as seen from there: each place that has the pair adds its own.
+    What it remembers of a pair is relative to the pair: each place that has the pair adds its path.
     """
 
     def __init__(self) -> None:
@@ -204,7 +204,7 @@ class _Comparison:
         if not found:
             self._good.append(pair)
             return []
-        for each in self._good[inside:]:  # good perhaps only if this pair had been good
+        for each in self._good[inside:]:  # perhaps good only because this pair was taken for good
             del self._known[each]
         del self._good[inside:]
         return found
@@ -270,7 +270,7 @@ class _Comparison:
 
 
 def _sources(field: Field, written: dict[str, int]) -> list[int]:
-    """The writer's fields that this one is read from by name or alias; Java reads no two as one."""
+    """The writer's fields that match this one by name or alias; Java never reads several as one."""
     names = dict.fromkeys((field.name, *field.aliases))
     return [written[name] for name in names if name in written]
 

@@ -1,9 +1,8 @@
 """One datum at a time: fastavro's reader and writer, held to the letter of the specification.
 
-fastavro reads faster than it checks: it takes negative branches and symbols, booleans of 2 and
-numbers of more than 64 bits. What it read is therefore written again; only where that gives other
-bytes does `skidway.schemas.strict` walk over the datum and decide (padding and several blocks are
-legal).
+fastavro checks little: it accepts negative branches and symbols, booleans of 2 and numbers of more
+than 64 bits. So what it read is written again. If that gives other bytes, and only then,
+`skidway.schemas.strict` walks over the datum and decides (padding and several blocks are legal).
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def read_datum(avro: AvroType, plain: Any, datum: bytes) -> Any:
     try:
         value = fastavro.schemaless_reader(stream, plain, None)
     except MALFORMED:
-        check_datum(avro, datum)  # knows why in better words
+        check_datum(avro, datum)  # says why in better words
         raise
     if stream.tell() != len(datum) or write_datum(plain, value) != datum:
         check_datum(avro, datum)
@@ -89,7 +88,7 @@ class _Plain:
             return {"type": "array", "items": self.of(avro.items)}
         if isinstance(avro, Map):
             return {"type": "map", "values": self.of(avro.values)}
-        name = f"_.{avro.name}"  # a full name always: one without namespace would take that around
+        name = f"_.{avro.name}"  # a full name: one without namespace would inherit one
         if name in self._declared:
             return name
         self._declared.add(name)

@@ -1,8 +1,8 @@
 """Two schemas side by side, as a developer reads them: what became of each field.
 
-Unlike `compatibility` this judges nothing: a changed doc is a difference and hinders nobody. Fields
-are found by name, else by the aliases of the new one. Places are names joined by dots, `[]` for
-the items of an array, `{}` for the values of a map, as in `order.lines[].price`.
+Unlike `compatibility` this does not judge: a changed doc is a difference, but harmless. Fields are
+matched by name, else by the aliases of the new field. Places are names joined by dots, `[]` for the
+items of an array, `{}` for the values of a map, as in `order.lines[].price`.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def type_name(avro: AvroType) -> str:
 
 
 class _Walk:
-    """Walks both schemas together; each pair of named types once, for they may be recursive."""
+    """Walks both schemas together; each pair of named types once, because they may be recursive."""
 
     def __init__(self) -> None:
         self._seen: set[tuple[int, int]] = set()
@@ -124,7 +124,7 @@ class _Walk:
             yield from _properties(old.properties, new.properties, place)
 
     def _beside_null(self, old: AvroType, new: AvroType, place: str) -> Iterator[Difference]:
-        """Where one is a union and the other one of its types: what became of that."""
+        """Where one is a union and the other is one of its types: what became of that type."""
         for before in old.branches if isinstance(old, Union) else [old]:
             for after in new.branches if isinstance(new, Union) else [new]:
                 if isinstance(before, Named) and _key(before) == _key(after):
@@ -185,7 +185,7 @@ class _Walk:
 
 
 def _former(old: Record, new: Record) -> dict[str, Field]:
-    """For each new field that was there before: as what. A name comes before any alias."""
+    """The old field of each new field that was there before. A name comes before any alias."""
     left = {each.name: each for each in old.fields}
     found = {each.name: left.pop(each.name) for each in new.fields if each.name in left}
     for each in new.fields:

@@ -2,14 +2,14 @@
 
 Which is used for what:
 
-- Whether a schema is kept, and may follow another, our own parser and checker decide
-  (`avro_schema`, `compatibility`). They are held equal to Apache Avro's Java
-  library; the Python one (avro 1.12) differs from that: it takes invalid defaults and names of
-  fields such as `a-b`, compares aliases without their namespace, and says neither where nor in
-  which order things do not fit.
-- But people read the data with it, and who writes a schema wants to know when it does not take it:
-  `second_opinion` tells them.
-- Where it is right, its checker is a second judge of ours in tests/unit/schemas.
+- Our own parser and checker (`avro_schema`, `compatibility`) decide whether a schema is kept, and
+  whether it is compatible. They are held equal to Apache Avro's Java library. The Python library
+  (avro 1.12) differs from that: it takes invalid defaults and names of fields such as `a-b`,
+  compares aliases without their namespace, and says neither where nor in which order things do not
+  fit.
+- But people read the data with the Python library, so the author of a schema wants to know when it
+  refuses the schema: `second_opinion` says so.
+- Where its checker is right, tests/unit/schemas compares ours with it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import warnings
 
 _REFUSALS = (ValueError, TypeError, KeyError, AttributeError)
-"""Beside its own errors; it lets some of Python's through."""
+"""What it raises beside its own errors: it lets some of Python's through."""
 
 
 def second_opinion(text: str) -> str | None:

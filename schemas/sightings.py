@@ -1,8 +1,8 @@
-"""Which schema ids stand in the newest records of topics, by whom and until when.
+"""Which schema ids stand in the newest records of topics, who wrote them, and until when.
 
-A record says with which schema it was written (5 bytes before key and value) and, in ours, which
-agent wrote it. Nobody says who has a schema in mind and writes nothing; and readers leave no trace
-in a topic. So what is found here is use; what is not found is no proof of none.
+A record says with which schema it was written (5 bytes before key and value) and, if it is ours,
+which agent wrote it. Readers leave no trace in a topic, nor does a program that has a schema but
+writes nothing. So an id that is found here is in use; an id that is not found may still be.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Sighting:
 
 @dataclass(slots=True)
 class Sightings:
-    """What was seen, and in how many records of how many partitions was looked."""
+    """What was seen, and how many records of how many partitions were looked at."""
 
     found: dict[tuple[TopicPartition, str, int], Sighting] = field(default_factory=dict)
     partitions: int = 0
@@ -68,7 +68,7 @@ class Sightings:
 
 
 def look(client: Client, partitions: Iterable[TopicPartition], records_max: int) -> Sightings:
-    """Looks at the newest records of each partition, at most so many offsets of each."""
+    """Looks at the newest records of each partition, at most `records_max` offsets of each."""
     ranges = newest(client, partitions, records_max)
     made = Sightings(partitions=len(ranges))
     for tp, batch in read_ranges(client, ranges):
@@ -79,7 +79,7 @@ def look(client: Client, partitions: Iterable[TopicPartition], records_max: int)
 def newest(
     client: Client, partitions: Iterable[TopicPartition], records_max: int
 ) -> Mapping[TopicPartition, Range]:
-    """The last offsets of each partition."""
+    """The range of the last `records_max` offsets of each partition."""
     known = list(partitions)
     first = client.list_offsets(dict.fromkeys(known, EARLIEST))
     end = client.list_offsets(dict.fromkeys(known, LATEST))

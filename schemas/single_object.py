@@ -127,8 +127,8 @@ def encode(schema_name: str, record: dict[str, Any]) -> bytes:
 def encodings(schema_name: str, record: dict[str, Any]) -> Iterator[bytes]:
     """What each version of that schema that this program knows makes of `record`.
 
-    Fields that a version does not have are left out: whether it still says the same is the
-    caller's to see, by decoding it.
+    Fields that a version does not have are left out. The caller has to decode the message to see
+    whether it still says the same.
     """
     return shipped().encodings(schema_name, record)
 

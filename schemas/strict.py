@@ -1,9 +1,9 @@
-"""Whether bytes are exactly one datum of a schema: a walk that makes nothing and forgives nothing.
+"""Checks that bytes are exactly one datum of a schema: a strict walk that builds no values.
 
-The slow path asks it about datums whose values, encoded again, give other bytes: that is right for
+The slow path asks it about datums whose values, encoded again, give other bytes. That is legal for
 an array in several blocks or a varint with padding, and wrong for what lenient readers let pass (a
-negative branch or symbol, a boolean of 2, a number of more than 64 bits). And about datums whose
-items could claim more than their bytes say (`skidway.schemas.bounds`), before anybody reads them.
+negative branch or symbol, a boolean of 2, a number of more than 64 bits). It also asks about datums
+whose items could claim more than their bytes say (`skidway.schemas.bounds`), before it reads them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def check_datum(
 
 
 class _Walk:
-    """Over one datum; knows what its items have claimed so far."""
+    """Walks over one datum; knows what its items have claimed so far."""
 
     def __init__(self, data: bytes, weigh: Callable[[AvroType], int]) -> None:
         self._data = data
@@ -107,7 +107,7 @@ class _Walk:
                 count, expected = -count, at + size
             self._claim(count, least, weight)
             while count:
-                if may_be_empty:  # half a million in a row, in a datum that was made to hurt
+                if may_be_empty:  # a hostile datum may have half a million in a row
                     begin, at = at, self._behind_zeros(at, count)
                     count -= at - begin
                     if not count:

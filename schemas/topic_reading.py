@@ -13,7 +13,7 @@ from skidway.kafka.columns import DecodedBatch, decode
 from skidway.kafka.types import TopicPartition
 
 SILENT_S: Final = 30.0
-"""Without an answer for so long a range is not read to its end."""
+"""Reading ends with `Unreachable` after so long without an answer."""
 POLL_MS: Final = 500
 
 Range = tuple[int, int]

@@ -5,8 +5,8 @@
     | 0x00   | schema id          | Avro datum ...
     +--------+--------------------+---------------
 
-Works on whole Arrow arrays; a value that does not begin so is told apart, never an error.
-The newer form (byte 1 and a GUID) is not written, and counts as "no prefix" when read.
+Works on whole Arrow arrays. A value that does not begin like this is told apart; it is never an
+error. The newer form (byte 1 and a GUID) is not written, and counts as "no prefix" when read.
 """
 
 from __future__ import annotations

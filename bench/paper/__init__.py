@@ -13,5 +13,5 @@ consumer reads what its producer sent. RabbitMQ and ActiveMQ know no batches.
     activemq      a server of Debian's package, and its producer and consumer threads
 
 The clients are each system's usual ones: librdkafka under Python for ours and Kafka, their own Java
-clients for the other two. A single run a side: the points of every second show how steady it was.
+clients for the other two. Each side runs once: the points of every second show how steady it was.
 """

@@ -1,8 +1,8 @@
 """ActiveMQ of Debian on loopback, loaded by its own producer and consumer threads.
 
-These are what its commands `activemq producer` and `activemq consumer` run, here in a JVM of their
-own that is asked through Py4J how far they are. Persistent messages into KahaDB, sent and flushed
-asynchronously, automatic acknowledgement, a prefetch of 1,000: the paper's set-up.
+Its commands `activemq producer` and `activemq consumer` run these threads. Here they run in a JVM
+of their own, which is asked through Py4J how far they are. Persistent messages into KahaDB, sent
+and flushed asynchronously, automatic acknowledgement, a prefetch of 1,000: the paper's set-up.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class ActiveMQ:
 
     @contextlib.contextmanager
     def run(self) -> Iterator[None]:
-        """While the block runs; nothing of it is left behind."""
+        """Runs the server inside the block; leaves nothing behind."""
         with running(self.program, lambda: accepts(self.port), within_s=120):
             yield
 

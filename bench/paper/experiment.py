@@ -87,7 +87,7 @@ def _kafka(folder: Path) -> Found:
 
 
 def _stock(address: str) -> Found:
-    """librdkafka in both batch sizes, each into a topic of its own; then the second one back."""
+    """librdkafka in both batch sizes, each into a topic of its own; then the second one is read."""
     found: Found = {}
     for phase, batch in ((ONE, 1), (FIFTY, 50)):
         topic = f"paper-{batch}"

@@ -68,7 +68,7 @@ class RabbitMQ:
 
     @contextlib.contextmanager
     def run(self) -> Iterator[None]:
-        """While the block runs; nothing of it is left behind."""
+        """Runs the server inside the block; leaves nothing behind."""
         with running(self._epmd, lambda: accepts(self._epmd_port)):
             self.program.start()
             try:
@@ -103,7 +103,7 @@ class RabbitMQ:
 
 
 def sampled(printed: str) -> Series:
-    """What perf-test prints each second: how long it runs, and how many a second since the last.
+    """The series of perf-test's lines: one a second, with the time and the rate since the last.
 
     >>> sampled("id: test, time 2.000 s, sent: 100 msg/s").points
     [Point(seconds=2.0, messages=200)]

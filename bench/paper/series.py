@@ -1,4 +1,4 @@
-"""How far a run had come, about every second: what the paper's figures draw."""
+"""The progress of a run, about every second: what the paper's figures draw."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """So many messages were through after so many seconds."""
+    """How many messages were through after how many seconds."""
 
     seconds: float
     messages: int
@@ -55,13 +55,13 @@ class Stopwatch:
         return time.perf_counter() >= self._end
 
     def tell(self, messages: int) -> None:
-        """So many are through by now."""
+        """Takes how many are through by now."""
         now = time.perf_counter()
         if now - self._noted >= self.EVERY_S:
             self._note(now, messages)
 
     def finish(self, messages: int) -> Series:
-        """The run is over; what is left since the last point becomes one."""
+        """Ends the run; messages since the last point become a point."""
         if not self.series.points or messages > self.series.messages:
             self._note(time.perf_counter(), messages)
         return self.series

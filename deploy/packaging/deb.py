@@ -4,10 +4,10 @@
     /opt/skidway/current/agent       link to it
     /usr/bin/skidway                 link to its command
     /lib/systemd/system/             the unit, as `skidway unit show agent` prints it
-    /etc/skidway/agent.yml           conffile; does not validate before it is edited
+    /etc/skidway/agent.yml           conffile; not valid until it is edited
 
-For the Debian whose Python has the minor version that built it: bookworm has 3.11. What dpkg runs
-lies in debian/ beside this file.
+It fits the Debian whose Python has the minor version that built it: bookworm has 3.11. The scripts
+that dpkg runs lie in debian/ beside this file.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Description: tails log files and publishes them to Kafka, exactly once
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Builds and says where it lies; 1 with the reason when that failed, 2 for a bad version."""
+    """Builds it and prints its path; 1 with the reason if that failed, 2 for a bad version."""
     parser = argparse.ArgumentParser(prog="make deb", description="the agent's Debian package")
     parser.add_argument("--version", help="instead of pyproject's; the tree is not changed")
     args = parser.parse_args(argv)

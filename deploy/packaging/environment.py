@@ -1,4 +1,4 @@
-"""A virtual environment built in a folder that is not the one where it will lie."""
+"""Builds a virtual environment in another folder than the one where it will lie."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def build(wheels: Path, program: str, staging: Path, home: Path) -> None:
 
 
 def _compile(place: Path, staging: Path) -> None:
-    """Byte code that knows the files by their final names, and is valid without their times."""
+    """Makes byte code that has the files' final names and is valid whatever their times."""
     _run(
         [
             *(sys.executable, "-m", "compileall", "-q", "-j", "0"),

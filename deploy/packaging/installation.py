@@ -1,11 +1,11 @@
-"""pip with few words: what is about to be installed, a line for each distribution, no silence.
+"""pip with short output: what is about to be installed, a line for each distribution, no silence.
 
     python deploy/packaging/installation.py "1 GB on disk" --requirement LOCK PIP-ARGUMENT...
 
 runs `pip install PIP-ARGUMENT...` by the same Python. pip's own lines become "  12 pyspark-4.3.0
-(434.1 MB)"; when it says nothing, because it downloads or builds something large, that is said
-every SILENCE_S. The last that pip said is shown when it fails. Needs the standard library alone and
-any pip, because nothing else is installed yet.
+(434.1 MB)". While pip prints nothing, because it downloads or builds something large, a line says
+so every SILENCE_S. If pip fails, its last lines are shown. Needs only the standard library and any
+pip, because nothing else is installed yet.
 """
 
 import re
@@ -26,7 +26,7 @@ _INSTALLED = re.compile(r"^Installing collected packages: (.*)")
 
 
 class Telling:
-    """Makes a few lines of pip's many."""
+    """Reduces pip's many lines to a few."""
 
     def __init__(self) -> None:
         self.said: list[str] = []
@@ -66,7 +66,7 @@ class Telling:
 
 
 def main(arguments: list[str]) -> int:
-    """Says what comes, runs pip, tells how it goes; pip's status."""
+    """Says what comes, runs pip, reports its progress; returns pip's status."""
     size, options = arguments[0], arguments[1:]
     begin = time.monotonic()
     _say(f"Installing {_announced(options)} ({size}): once, the next run finds it.")

@@ -64,7 +64,7 @@ def pip(*arguments: str) -> None:
 
 
 def _copy_sources(target: Path) -> None:
-    """What the wheel is made of: files that git knows or would add, never what it ignores."""
+    """Copies the wheel's sources: files that git knows or would add, never what it ignores."""
     about = project()
     parts = [
         "pyproject.toml",
@@ -73,7 +73,7 @@ def _copy_sources(target: Path) -> None:
         *about["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"],
     ]
     for file in _files(parts):
-        if (ROOT / file).is_symlink():  # of a folder that comes by its own name
+        if (ROOT / file).is_symlink():  # to a folder that is listed by its own name
             continue
         place = target / file
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -30,7 +30,7 @@ PROGRAMS = ("zookeeper", "broker", "registry", "agent", "audit", "loader")
 
 INDEX = "index.json"
 UNBOUND = frozenset({"skidway", "pip", "setuptools", "wheel"})
-"""What is not taken in the version of the environment: ours, and those that only install."""
+"""Packages that need not have the environment's version: ours, and those that only install."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class ThirdParty:
 
 
 def collect(folder: Path, own: Path) -> ThirdParty:
-    """What the folder holds if it is up to date, else made anew with the dependencies of `own`."""
+    """What the folder holds, made anew with the dependencies of `own` if it is out of date."""
     key = _key()
     known = _read(folder, key)
     if known is not None:
@@ -118,7 +118,7 @@ def _is_installed(file: str) -> bool:
 
 
 def _fetch(requirement: str, folder: Path) -> None:
-    """Downloads, and builds what is not there as a wheel; in the versions of the environment."""
+    """Downloads wheels, and builds those that do not exist, in the versions of the environment."""
     installed = sorted(
         f"{each.name}=={each.version}" for each in distributions() if each.name not in UNBOUND
     )

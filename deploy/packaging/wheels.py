@@ -29,7 +29,7 @@ MANIFEST = "wheels.json"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Builds and says where it lies; 1 with pip's words when that failed, 2 for a bad version."""
+    """Builds it and prints its path; 1 with pip's words if that failed, 2 for a bad version."""
     parser = argparse.ArgumentParser(prog="make wheels", description="wheels for offline hosts")
     parser.add_argument("--version", help="instead of pyproject's; the tree is not changed")
     args = parser.parse_args(argv)
@@ -85,7 +85,7 @@ def _write_lists(folder: Path, version: str, own: Path, others: ThirdParty) -> N
 
 
 def _link(source: Path, target: Path) -> None:
-    """A hard link where the file system has them: a version more costs next to nothing."""
+    """A hard link where the file system has them, so another version costs next to nothing."""
     try:
         os.link(source, target)
     except OSError:

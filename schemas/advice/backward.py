@@ -1,4 +1,4 @@
-"""The new schema cannot read what the old one wrote: the edits that can mend that."""
+"""Edits of a new schema that cannot read what the old one wrote."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skidway.schemas.differences import type_name
 
 
 def add_default(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """A field that was not written: read it from another, or have a default."""
+    """For a field that was not written: read it from another one, or give it a default."""
     name, field = place_name(new, fault.path), Draft(new).field_at(fault.path)
     former = _renamed_from(field, fault, new, old)
     if former is not None:
@@ -24,7 +24,7 @@ def add_default(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterato
             each = draft.field_at(fault.path)
             each.aliases = (*each.aliases, former)
 
-        yield Edit(f"give field {name} the alias {former}, as which it was written before", alias)
+        yield Edit(f"give field {name} the alias {former}, its former name", alias)
     yield _default_null(name, fault.path, field.type)
     yield from _default_zero(name, fault.path, field.type)
 
@@ -51,7 +51,7 @@ def _default_zero(name: str, path: str, avro: AvroType) -> Iterator[Edit]:
 
 
 def widen(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """The type of before beside the new one; or the wider of two numbers."""
+    """For a changed type: allow both, or keep the old one (first, where that is the wider)."""
     place, name = fault.reader_place, place_name(new, fault.reader_place) or "the schema"
     ours, theirs = Draft(new).type_at(place), Draft(old).type_at(fault.writer_place)
     if _is_primitive(ours) and _is_primitive(theirs) and not incompatibilities(theirs, ours):
@@ -65,7 +65,7 @@ def widen(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit
 
 
 def keep_symbols(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """Symbols that were written: keep them, or have a default."""
+    """For symbols that were written: keep them, or give the enum a default."""
     place, there = fault.reader_place, Draft(old).type_at(fault.writer_place)
     before = there.symbols if isinstance(there, Enum) else ()
 
@@ -85,7 +85,7 @@ def keep_symbols(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterat
 
 
 def alias_type(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """A type that was written under another name."""
+    """For a type that was written under another name: make that name an alias, or keep it."""
     there = Draft(old).type_at(fault.writer_place)
 
     def alias(draft: Draft) -> None:
@@ -100,7 +100,7 @@ def alias_type(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator
 
 
 def drop_aliases(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """A field that was written several times."""
+    """For a field that is several of the old ones: drop its aliases."""
 
     def drop(draft: Draft) -> None:
         draft.field_at(fault.path).aliases = ()
@@ -109,7 +109,7 @@ def drop_aliases(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterat
 
 
 def _renamed_from(field: Field, fault: Incompatibility, new: AvroType, old: AvroType) -> str | None:
-    """The one field of the old record that nobody reads any more and that this one could."""
+    """The only old field that no new field reads and that this one can read; else None."""
     ours = Draft(new).record_at(fault.reader_place)
     theirs = Draft(old).record_at(fault.writer_place)
     read = {name for each in ours.fields for name in (each.name, *each.aliases)}

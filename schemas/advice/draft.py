@@ -1,4 +1,4 @@
-"""A schema that is being edited: types taken from, and put at, places as `/fields/1/type/0`."""
+"""A schema that is being edited: reads and replaces types at places such as `/fields/1/type/0`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class PlaceMissing(LookupError):
 
 
 class Draft:
-    """Owns its types: `root` must be of a parse that nobody else looks at."""
+    """Owns its types: `root` must come from a parse that nobody else uses."""
 
     def __init__(self, root: AvroType, known: Collection[str] = ()) -> None:
         self.root = root

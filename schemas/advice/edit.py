@@ -1,4 +1,4 @@
-"""One edit of a draft, and the edits that keep what was before: they mend either direction."""
+"""One edit of a draft, and the edits that keep the old type, name or size, in either direction."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The edits of a new schema that can mend an incompatibility, the one that keeps most first.
+"""The edits of a new schema that can mend an incompatibility; the one that keeps most comes first.
 
-Each is a sentence for the author and a function that changes a draft; whether it mends anything is
-for `repair` to find out. An edit can only change the new schema: the old one is kept for ever.
+Each is a sentence for the author and a function that changes a draft; `repair` finds out whether it
+mends anything. An edit can only change the new schema: the old one is kept for ever.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from skidway.schemas.compatibility import Incompatibility
 
 
 def edits(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """What can be tried. `new` and `old` are the schemas of which the fault was found."""
+    """The edits to try. The fault was found between `new` and `old`."""
     try:
         if fault.reader == "new":
             yield from _NEW_READS[fault.kind](fault, new, old)

@@ -1,4 +1,4 @@
-"""The old schema cannot read what the new one writes: the edits that can mend that."""
+"""Edits of a new schema whose datums the old one cannot read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from skidway.schemas.differences import type_name
 
 
 def put_back(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """A field that is still read: keep it. (A default for versions before is another edit.)"""
+    """For a field that is still read: keep it. (A default for earlier versions is another edit.)"""
     lost = Draft(old).field_at(fault.path)
 
     def change(draft: Draft) -> None:
@@ -25,7 +25,7 @@ def put_back(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[E
 
 
 def narrow(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """A type that is not known yet: leave it out of the union, or keep the old one."""
+    """For a type that the old schema does not know: drop it from the union, or keep the old one."""
     place = fault.writer_place
     name = place_name(new, place) or "the schema"
     above, _, last = place.rpartition("/")
@@ -44,7 +44,7 @@ def narrow(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edi
 
 
 def drop_symbols(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """Symbols that are not known yet."""
+    """For symbols that the old schema does not know: leave them out for now."""
     there = Draft(old).type_at(fault.reader_place)
 
     def drop(draft: Draft) -> None:
@@ -62,14 +62,14 @@ def drop_symbols(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterat
 
 
 def former_name(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """A type that is not known under its new name."""
+    """For a type that the old schema does not know under its new name: keep the old name."""
     there = Draft(old).type_at(fault.reader_place)
     if isinstance(there, Named):
         yield from keep_name(fault.writer_place, there)
 
 
 def leave_out(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """A field of the old schema is several of ours, by its aliases: all but its own name go."""
+    """For an old field that is several of ours by its aliases: leave out all but its own name."""
     field = Draft(old).field_at(fault.path)
     gone = set(field.aliases) - {field.name}
 

@@ -9,11 +9,11 @@ from skidway.schemas.avro_schema import Array, AvroType, Enum, Fixed, Map, Named
 
 NOTHING: Final = Primitive("null")
 FIXED_ZERO_MAX: Final = 64
-"""Bytes of a fixed whose zeros are still a default that somebody would write."""
+"""Largest fixed, in bytes, whose zeros are a default that somebody would write."""
 
 
 def or_null(avro: AvroType) -> AvroType:
-    """With null first: readers of older specifications take a default of the first branch only."""
+    """The type or null, null first: in older specifications a default is of the first branch."""
     rest = [each for each in branches(avro) if each.kind != "null"]
     return Union((NOTHING, *rest))
 
@@ -23,7 +23,7 @@ def branches(avro: AvroType) -> tuple[AvroType, ...]:
 
 
 def union(types: Sequence[AvroType]) -> Union:
-    """Each name once: what two types of one name would read is one of them."""
+    """A union with each name once: of two types with one name, the first stays."""
     named: dict[str, AvroType] = {}
     for each in (branch for avro in types for branch in branches(avro)):
         named.setdefault(each.name if isinstance(each, Named) else each.kind, each)
@@ -31,7 +31,7 @@ def union(types: Sequence[AvroType]) -> Union:
 
 
 def zeros(avro: AvroType) -> Iterator[Any]:
-    """A default that says as little as one can; none for a record."""
+    """Defaults that say as little as possible; none for a record."""
     if isinstance(avro, Union):
         for branch in avro.branches:
             yield from zeros(branch)

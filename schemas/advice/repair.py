@@ -1,4 +1,4 @@
-"""Edits a schema until it may follow: a bounded search, each step judged by the checker itself."""
+"""Edits a schema until it is compatible: a bounded search; the checker judges each step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EDITS_MAX: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A schema that may follow, near the author's own. `edits`: what was changed, in sentences."""
+    """A compatible schema near the author's own. `edits`: what was changed, in sentences."""
 
     schema: str
     edits: tuple[str, ...]
@@ -33,12 +33,13 @@ def repair(
     level: Level,
     known: Mapping[str, Named] | None = None,
 ) -> Suggestion | None:
-    """A schema near `new` that may follow `earlier` at that level; None where none was found."""
+    """A schema near `new` that is compatible with `earlier` at that level; None: none found."""
     return _Search(earlier, level, known or {}).of(canonical(new, known or {}), ())
 
 
 class _Search:
-    """Depth first: of the edits that mend the first fault the one that leaves the fewest others."""
+    """Depth first: of the edits that mend the first fault, the one that leaves fewest goes
+    first."""
 
     def __init__(
         self,
@@ -73,7 +74,7 @@ class _Search:
         return None
 
     def _edited(self, text: str, edit: Edit) -> str | None:
-        """The text behind an edit; None for what is no schema or was tried before."""
+        """The text after an edit; None if it is no schema or was tried before."""
         if self._tries == TRIES_MAX:
             return None
         self._tries += 1

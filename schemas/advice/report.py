@@ -1,4 +1,4 @@
-"""Why a schema may not follow, in the words of its author: which field, version and level."""
+"""Why a schema is not compatible, in its author's words: which field, version and level."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """About a schema that may not follow.
+    """Advice on an incompatible schema.
 
-    `version` is the newest version that it fails against; `allowing` are the levels under which it
-    might follow all the same; `suggestion` has been checked, and is None where nothing was found.
+    `version` is the newest version that it fails against; `allowing` are the levels that would
+    accept it; `suggestion` has been checked, and is None if nothing was found.
     """
 
     level: Level
@@ -43,7 +43,7 @@ def advise(
     level: Level,
     known: Mapping[str, Named] | None = None,
 ) -> Advice | None:
-    """What to say of `new` as the next version behind `earlier`; None where it may follow.
+    """Advice on `new` as the next version after `earlier`; None if it is compatible.
 
     `earlier`: (version, schema) in ascending order; `known`: types of the schemas that `new`
     references. Raises `SchemaInvalid` where the schemas are too large to be compared.
@@ -73,19 +73,19 @@ _SENTENCES: Final = {
     "{version} is several fields of the new schema: {detail}",
     ("TYPE_MISMATCH", "new"): "{place}: {reader} cannot read {writer}, which version {version} "
     "wrote",
-    ("TYPE_MISMATCH", "old"): "{place}: {reader}, as which version {version} reads it, cannot read "
+    ("TYPE_MISMATCH", "old"): "{place}: version {version} reads it as {reader}, which cannot read "
     "{writer}",
     ("MISSING_UNION_BRANCH", "new"): "{place}: {reader} cannot read {writer}, which version "
     "{version} wrote",
-    ("MISSING_UNION_BRANCH", "old"): "{place}: {reader}, as which version {version} reads it, "
-    "cannot read {writer}",
+    ("MISSING_UNION_BRANCH", "old"): "{place}: version {version} reads it as {reader}, "
+    "which cannot read {writer}",
     ("MISSING_ENUM_SYMBOLS", "new"): "{place}: {reader} has no default and lacks the symbols "
     "{detail}, which version {version} wrote",
     ("MISSING_ENUM_SYMBOLS", "old"): "{place}: {reader} of version {version} has no default and "
     "does not know the symbols {detail}",
     ("NAME_MISMATCH", "new"): "{place}: {reader} has neither the name nor an alias of {writer}, "
     "which version {version} wrote",
-    ("NAME_MISMATCH", "old"): "{place}: {reader}, as which version {version} reads it, has neither "
+    ("NAME_MISMATCH", "old"): "{place}: version {version} reads it as {reader}, which has neither "
     "the name nor an alias of {writer}",
     ("FIXED_SIZE_MISMATCH", "new"): "{place}: {reader} has another size than in version {version} "
     "({detail})",

@@ -1,4 +1,4 @@
-"""Avro schemas as values, and a strict parser of their own.
+"""Avro schemas as values, and a strict parser for them.
 
 `parse` turns a JSON text into a tree of the types in `model`, or refuses it with one sentence that
 says where. It is stricter than the libraries that people use to write schemas, because what it lets
@@ -8,8 +8,8 @@ others is parsed with their `named_types`.
 
 A named type that refers to itself gives a graph with a cycle; `Record.fields` is filled last.
 Bounds: `NESTING_MAX` levels, so that no schema can exhaust the stack, and `CHARACTERS_MAX`.
-Apache Avro's Java parser is the measure: tests/conformance/avro holds verdicts and texts equal to
-its own, and lists where ours is stricter and why.
+tests/conformance/avro compares verdicts and texts with those of Apache Avro's Java parser, and
+lists where ours is stricter and why.
 """
 
 from skidway.schemas.avro_schema.defaults import DefaultCheck, default_fault

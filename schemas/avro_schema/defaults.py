@@ -71,9 +71,9 @@ _LEAF_CHECKS: Final[dict[str, Callable[[Any], bool]]] = {
 
 
 class DefaultCheck:
-    """Checks the defaults of one schema, which must outlive it; bounded in all.
+    """Checks the defaults of one schema, which must outlive the check; all together are bounded.
 
-    Each value is looked at with each type once, for unions in unions would multiply.
+    Each value is checked against each type once, because unions in unions would multiply.
     """
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class DefaultCheck:
         self._steps = 0
 
     def of(self, avro: AvroType, value: Any) -> str | None:
-        """As `default_fault`. Raises `SchemaInvalid` where all of them together are too many."""
+        """As `default_fault`. Raises `SchemaInvalid` if all defaults together are too large."""
         self._known.clear()
         return self._fault(avro, value)
 

@@ -11,7 +11,7 @@ from skidway.errors import SkidwayError
 
 PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 TYPES: Final = (*PRIMITIVES, "record", "enum", "fixed", "array", "map", "union")
-"""Names that Avro gives a meaning; a named type of such a name is referred to by its full one."""
+"""Names with a meaning in Avro; a named type with such a name is referred to by its full name."""
 
 
 SHOWN_MAX: Final = 60
@@ -158,7 +158,7 @@ def shown(value: Any) -> str:
 
 
 def _pruned(value: Any, levels: int, left: Iterator[int]) -> Any:
-    """At most so many values as `left` has, and some nesting: more would not be seen."""
+    """At most as many values as `left` has, and `levels` of nesting: more would not be shown."""
     if isinstance(value, str):
         return value[:SHOWN_MAX]
     if isinstance(value, dict) and levels:

@@ -29,7 +29,7 @@ from skidway.schemas.avro_schema.model import (
 NESTING_MAX: Final = 64
 """Java's parser takes a few hundred; no schema that people write comes near this."""
 VALUE_NESTING_MAX: Final = 100
-"""Of a default or a property: whoever reads the schema walks through it, and has a stack."""
+"""Nesting of a default or property: readers of the schema walk through it, on a limited stack."""
 CHARACTERS_MAX: Final = 4_000_000
 """Some ten thousand fields with their doc; a registry's limit on requests is lower."""
 
@@ -49,7 +49,7 @@ def parse(
 
     `known`: types by full name that the text may use without declaring them, and may not declare
     again: those of the schemas that it references (`named_types` gives them). `check_defaults`
-    is false only for what another registry has kept for long: readers already live with it.
+    is false only for what another registry has kept for long: its readers live with it.
     """
     try:
         return _Parser(known or {}, check_defaults=check_defaults).type_of(_read(text), "", None, 0)
@@ -114,7 +114,7 @@ class _Parser:
         return known
 
     def _outside(self, name: str) -> Named | None:
-        """A type without namespace, named from within one: as in Java, only behind its end."""
+        """A type without namespace, named from within one: as in Java, only after its own end."""
         known = self._names.get(name)
         return None if isinstance(known, Record) and not known.is_complete else known
 
@@ -234,7 +234,7 @@ _RESERVED: Final = frozenset(
         "values",
     }
 )
-"""What is no property of the writer's own: Avro Java drops these where they mean nothing."""
+"""Keys that are no properties of the writer's own: Avro Java drops them where they mean nothing."""
 _ENUM_RESERVED: Final = _RESERVED | {"default"}
 _FIELD_RESERVED: Final = frozenset({"name", "type", "doc", "default", "order", "aliases"})
 
@@ -249,7 +249,7 @@ def _properties(
 
 
 def _check_nesting(value: Any, path: str) -> None:
-    """Without recursion, which is what it guards."""
+    """Refuses deep nesting. It does not recurse, because it guards recursion."""
     level = [value]
     for _ in range(VALUE_NESTING_MAX):
         level = [inside for each in level for inside in _inside(each)]

@@ -1,15 +1,14 @@
 """Client of a schema registry (ours, Confluent's, or any with the same REST API).
 
-Requests are few: schemas by id never change and are kept. Each call tries every URL, at most
-`ROUNDS_MAX` times with growing pauses in between, then raises `RegistryUnreachable`; so no call
-takes longer than `timeout_s` per try and the pauses. What a registry refuses for good is
-`RegistryRefused`, at once. Safe to use from several threads.
+Requests are few: the schema of an id never changes, so it is cached. Each call tries every URL, at
+most `ROUNDS_MAX` times with growing pauses in between, and then raises `RegistryUnreachable`. So a
+call takes at most `timeout_s` per try, plus the pauses. A final refusal raises `RegistryRefused` at
+once. Safe to use from several threads.
 
-Reading order: `security` (who we are, whom we trust), `settings` (the same, as programs are told),
-`transport` (one request, tried again),
-`answers` (documents to values), `resolution` (schemas with what they reference),
-`registry_client` (what programs ask), `administration` (what operators do: delete, levels, modes,
-import).
+Reading order: `security` (who we are, whom we trust), `settings` (the same, as settings of
+programs), `transport` (one request, tried again), `answers` (documents to values), `resolution`
+(schemas with what they reference), `registry_client` (what programs ask), `administration` (what
+operators do: delete, levels, modes, import).
 """
 
 from __future__ import annotations

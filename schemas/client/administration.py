@@ -11,19 +11,19 @@ from skidway.schemas.client.transport import LEVEL_UNSET, MODE_UNSET, RegistryRe
 PAGE_SCHEMAS: Final = 200
 """Versions asked for at once: a page of large schemas still fits the answer's limit."""
 LOOKS_MAX: Final = 5
-"""How often a list is begun again, because versions went while it was read."""
+"""How often a list is read anew because versions were deleted meanwhile."""
 
 
 class RegistryAdministration(RegistryClient):
-    """`RegistryClient`, and what changes or moves a registry as a whole.
+    """`RegistryClient`, with the requests that change or move a whole registry.
 
-    None of it is kept. A subject of None means what holds for all that have nothing of their own.
+    No answer is cached. A subject of None means the setting of all subjects without their own.
     """
 
     def all_versions(self, *, latest_only: bool = False, deleted: bool = False) -> list[Registered]:
         """Every version of every subject, asked for page by page.
 
-        Raises `RegistryRefused` where others change so much meanwhile that no look is whole.
+        Raises `RegistryRefused` if versions go so fast that no listing is whole.
         """
         flags = f"latestOnly={_flag(latest_only)}&deleted={_flag(deleted)}"
         for _ in range(LOOKS_MAX):
@@ -35,15 +35,15 @@ class RegistryAdministration(RegistryClient):
         )
 
     def _pages(self, target: str) -> list[Registered] | None:
-        """Each page begins with the last version of the one before: where it does not, something
-        before it went, and a version may have moved past us between two requests (None)."""
+        """All pages, or None. Each page begins with the last version of the page before. If it does
+        not, an earlier version was deleted, and we may have missed another between two requests."""
         found: list[Registered] = []
         while True:
             offset = max(len(found) - 1, 0)
             page = self._requests.json(
                 "GET", f"{target}&offset={offset}&limit={PAGE_SCHEMAS}", _page
             )
-            if found and page == found:  # a registry that knows no pages gives all of it again
+            if found and page == found:  # a registry without paging gives all again
                 return found
             if found and page[:1] != found[-1:]:
                 return None
@@ -56,7 +56,8 @@ class RegistryAdministration(RegistryClient):
         return self._requests.json("GET", "/schemas/types", lambda found: list(map(str, found)))
 
     def highest_id(self, schema_id: int) -> int | None:
-        """The highest id ever given out, by asking for a known one; None if it is not told."""
+        """The highest id ever given out, asked with a known one; None if the registry does not
+        say."""
         target = f"/schemas/ids/{schema_id}?fetchMaxId=true"
         return self._requests.json("GET", target, lambda found: _whole(found.get("maxId")))
 
@@ -74,8 +75,8 @@ class RegistryAdministration(RegistryClient):
         return self._requests.json("GET", target, lambda found: list(map(int, found)))
 
     def import_version(self, version: Registered) -> int:
-        """Registers a version under the id and number that it brings; the registry must be in
-        mode IMPORT. Its id."""
+        """Registers a version under the id and number that it brings, and returns the id. The
+        registry must be in mode IMPORT."""
         body = submission(version.schema, version.references, version.schema_type)
         body |= {**version.extra, "id": version.id, "version": version.version}
         return self._requests.json(
@@ -83,12 +84,12 @@ class RegistryAdministration(RegistryClient):
         )
 
     def delete_subject(self, subject: str, *, permanent: bool = False) -> list[int]:
-        """The versions that went: softly, or for ever what was softly deleted before."""
+        """Deletes softly, or for ever what was softly deleted before; returns the versions."""
         target = f"/subjects/{quoted(subject)}{_permanent(permanent)}"
         return self._requests.json("DELETE", target, lambda found: list(map(int, found)))
 
     def delete_version(self, subject: str, version: int, *, permanent: bool = False) -> int:
-        """As `delete_subject`, one version."""
+        """Deletes one version as `delete_subject` does; returns its number."""
         target = f"{versions_of(subject)}/{version}{_permanent(permanent)}"
         return self._requests.json("DELETE", target, int)
 
@@ -97,11 +98,11 @@ class RegistryAdministration(RegistryClient):
         return self._unless(LEVEL_UNSET, f"/config{_of(subject)}")
 
     def set_level(self, subject: str | None, configuration: dict[str, Any]) -> None:
-        """Sets it; the key is `compatibility` here."""
+        """Sets the configuration; its key is `compatibility` here."""
         self._requests.json("PUT", f"/config{_of(subject)}", dict, configuration)
 
     def reset_level(self, subject: str | None) -> None:
-        """Back to what holds for all, or the program's own."""
+        """Back to the level for all, or the program's own."""
         self._requests.json("DELETE", f"/config{_of(subject)}", dict)
 
     def mode(self, subject: str | None) -> str | None:
@@ -115,7 +116,7 @@ class RegistryAdministration(RegistryClient):
         self._requests.json("PUT", target, dict, {"mode": mode})
 
     def reset_mode(self, subject: str | None) -> None:
-        """Back to what holds for all."""
+        """Back to the mode for all."""
         self._requests.json("DELETE", f"/mode{_of(subject)}", dict)
 
     def _unless(self, code: int, target: str) -> dict[str, Any] | None:

@@ -47,7 +47,7 @@ class Compatibility:
 def submission(
     schema: str, references: Sequence[Reference] = (), schema_type: str = "AVRO"
 ) -> dict[str, Any]:
-    """The body of a request that brings a schema; what is the default is left out."""
+    """The body of a request that brings a schema; defaults are left out."""
     body: dict[str, Any] = {"schema": schema}
     if schema_type != "AVRO":
         body["schemaType"] = schema_type
@@ -57,7 +57,7 @@ def submission(
 
 
 def registered(answer: Any) -> Registered:
-    """A version. Raises KeyError, TypeError or ValueError for what is none."""
+    """A version. Raises KeyError, TypeError or ValueError for anything else."""
     return Registered(
         str(answer["subject"]),
         int(answer["version"]),

@@ -68,7 +68,7 @@ class RegistryClient:
     def schema(self, schema_id: int) -> str:
         """The schema of that id, as JSON text that declares all it names.
 
-        Raises `SchemaInvalid` where what it references cannot be read.
+        Raises `SchemaInvalid` if a schema that it references cannot be read.
         """
         return self._once(("schema", schema_id), lambda: self._schema(schema_id))
 
@@ -134,7 +134,7 @@ class RegistryClient:
         return self._resolver.inlined(text, references)
 
     def _once(self, key: Hashable, ask: Callable[[], Value]) -> Value:
-        """What never changes, from memory; the least used are forgotten."""
+        """An answer that never changes, from memory; the least recently used ones are forgotten."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)

@@ -1,4 +1,4 @@
-"""Schemas of a registry with those that they take from other subjects: as types, as one text."""
+"""Schemas with the types that they take from other subjects: as types, or as one text."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from skidway.schemas.client.answers import Reference, Registered
 KEPT_MAX: Final = 1000
 """Referenced versions that are remembered."""
 CHAIN_MAX: Final = 100
-"""References of references, and so on: more is no registry's."""
+"""How deep references of references may go; no real registry goes deeper."""
 
 
 class Versions(Protocol):
-    """Who knows versions: a client."""
+    """What a resolver asks for versions: a client."""
 
     def version(self, subject: str, version: int, *, deleted: bool = False) -> Registered:
         """That version of the subject."""

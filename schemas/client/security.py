@@ -12,7 +12,7 @@ from skidway.errors import ConfigurationRefused
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """All of it may be left out. `user_info`: `user:password`; the others are PEM files.
+    """All fields are optional. `user_info`: `user:password`; the others are PEM files.
 
     Without `ca` the machine's authorities are trusted; `certificate` and `key` are what the client
     shows to a registry that asks (mutual TLS); the key may lie in the certificate's file.
@@ -46,5 +46,5 @@ class Security:
 
 
 def _refuse_password() -> str:
-    """Instead of OpenSSL asking on the terminal, where there may be none."""
+    """Keeps OpenSSL from asking for a password on the terminal; there may be none."""
     raise ConfigurationRefused("ssl.key.location: the key is encrypted; give one that is not.")

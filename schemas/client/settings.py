@@ -1,4 +1,4 @@
-"""Settings of programs that ask a registry: agent and loader have them all, beside its URL."""
+"""Settings of programs that ask a registry. Agent and loader have all of them, and its URL."""
 
 from __future__ import annotations
 
@@ -11,25 +11,28 @@ from skidway.settings import setting
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistrySecuritySettings:
-    """As whom the registry is asked, and whom to trust, under the names of Confluent's clients."""
+    """Credentials for the registry, and whom to trust, under the names of Confluent's clients."""
 
     schema_registry_user_info: str | None = setting(
         "schema.registry.basic.auth.user.info",
         None,
-        help="user:password, for a registry that asks. Make the file readable for its user alone.",
+        help="user:password, for a registry that asks for them. Make the file readable for its "
+        "user alone.",
     )
     schema_registry_ca: Path | None = setting(
         "schema.registry.ssl.ca.location",
         None,
-        help="PEM file of the authorities to trust; the machine's own without it.",
+        help="PEM file of the authorities to trust; by default the machine's own.",
     )
     schema_registry_certificate: Path | None = setting(
         "schema.registry.ssl.certificate.location",
         None,
-        help="PEM file, for a registry that wants to know us.",
+        help="PEM file of the client's certificate, for a registry that asks for one.",
     )
     schema_registry_key: Path | None = setting(
-        "schema.registry.ssl.key.location", None, help="PEM file of its key, not encrypted."
+        "schema.registry.ssl.key.location",
+        None,
+        help="PEM file of the key of that certificate, not encrypted.",
     )
 
     @property

@@ -1,4 +1,4 @@
-"""One request over HTTP, and the patience around it."""
+"""One request over HTTP, and its retries."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """Keeps a connection to each registry. It tries nothing twice; `Requests` does.
+    """Keeps a connection to each registry. It does not retry; `Requests` does.
 
     Raises `ConfigurationRefused` when made with files for TLS that cannot be used.
     """
@@ -93,7 +93,7 @@ class HttpTransport:
             raise HTTPError(f"the answer is longer than {ANSWER_BYTES_MAX} bytes")
         if not content and not {"content-length", "transfer-encoding"} & set(answer.headers):
             answer.close()
-            raise HTTPError("the answer ends in its head")  # http.client takes that for a whole one
+            raise HTTPError("the answer ends in its head")  # http.client takes that for whole
         answer.release_conn()
         return Answer(answer.status, content)
 
@@ -145,7 +145,7 @@ class Requests:
 
 
 def check_urls(urls: str) -> None:
-    """Raises `ConfigurationRefused` for what is no URL, or no list of them, of a registry."""
+    """Raises `ConfigurationRefused` unless these are URLs of a registry, separated by commas."""
     for each in urls.split(","):
         _checked(each.strip())
 
@@ -164,7 +164,7 @@ def _checked(url: str) -> SplitResult:
 
 
 def _reason(error: BaseException) -> str:
-    """What the system says, out of what urllib3 wraps around it."""
+    """The system's own message, out of urllib3's wrappers."""
     while inner := [each for each in error.args if isinstance(each, Exception)]:
         error = inner[-1]
     return str(error.__cause__ or error).strip() or type(error).__name__
@@ -193,7 +193,7 @@ def _refusal(answer: Answer) -> RegistryRefused:
         code, message = 0, f"The registry answers with status {answer.status}."
     if answer.status == http.HTTPStatus.UNAUTHORIZED:
         message = (
-            "The schema registry does not accept who we are "
+            "The schema registry does not accept our credentials "
             f"(schema.registry.basic.auth.user.info): {message}"
         )
     return RegistryRefused(answer.status, code, message)

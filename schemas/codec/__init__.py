@@ -1,7 +1,7 @@
 """The Avro codec: Arrow record batches to Avro datums and back, for one schema at a time.
 
-Data flows through columns; three ways do the work, and each leaves to the next what it does not
-vouch for. All give the same answers (property tests hold them equal):
+Data flows through columns. Three paths do the work, and each leaves to the next what it does not
+vouch for. All give the same answers (property tests compare them):
 
     pyruhvro   encodes flat records, in Rust (`fast_path`): the fastest
     columns    any schema that has columns, both ways, in numpy and Arrow (`writing`, `reading`): no
@@ -15,16 +15,16 @@ Reading order:
 
     codec       `Codec`: one schema, which path, what becomes of bad rows
     arrow       which Arrow type stands for which Avro type
-    conform     brings columns to exactly these types before they are encoded; faults: bad rows
+    conform     brings columns to exactly these types before encoding; faults: finds bad rows
     fast_path   flat records through pyruhvro
-    writing     columns to datums; decimals: theirs
+    writing     columns to datums; decimals: both directions of these
     cursor      positions in all datums of a chunk; reading: datums to columns; items: where the
                 items of arrays and maps begin
     rows        one datum at a time
-    datum_reader   `DatumReader`: datums of a writer's schema in a reader's columns; resolution: the
-                   rules of Avro for it, promotion: those for single types
-    text        UTF-8 and keys of whole columns; spreading: rows that come back into their places
-    times       times of day, which end at midnight
+    datum_reader   `DatumReader`: datums of a writer's schema in a reader's columns; resolution:
+                   Avro's rules for that, promotion: its rules for single types
+    text        checks UTF-8 and keys of whole columns; spreading: puts rows back into their places
+    times       checks times of day
     metrics     what is counted
 """
 

@@ -18,10 +18,10 @@
 | union of several types, perhaps null too | struct of member0, member1, ... |
 | null, union of nothing but null | null |
 
-A union's members are its branches but for null, numbered in their order; exactly one is not null,
-or the struct itself is. It is the form of Spark's from_avro; Parquet and ORC have no unions.
-A schema that is no record has one column, `value`: the datum of a record is that of its fields.
-A logical type that Avro does not know, or that does not fit its base type, is ignored, as the
+A union's members are its branches except null, numbered in order. Exactly one member is not null,
+or the struct itself is null. This is the form of Spark's from_avro; Parquet and ORC have no unions.
+A schema that is no record has one column, `value`: a record with one field has the field's datum. A
+logical type that Avro does not know, or that does not fit its base type, is ignored, as the
 specification demands. Refused, with the place: types that contain themselves (no finite number of
 columns holds them), and a record of no fields as the whole.
 """
@@ -173,7 +173,7 @@ def column_bytes(arrow: pa.DataType) -> int:
 
 
 def _columns(avro: AvroType, outer: tuple[str, ...], known: dict[str, int]) -> int:
-    """How many columns there are in all; each record is counted once. Cycles end it."""
+    """The number of columns in all; each record is counted once. A cycle ends the count."""
     if isinstance(avro, Union):
         return 1 + sum(_columns(avro.branches[at], outer, known) for at in branches_of(avro))
     if isinstance(avro, Array):

@@ -58,8 +58,8 @@ class Codec:
     """One schema's codec. Holds no state between calls; may be used from several threads.
 
     Raises `SchemaInvalid` or `SchemaUnsupported` for a schema that is none, or has no columns.
-    Defaults are looked at where they are needed: no datum is lost for one that older registries
-    let pass.
+    Defaults are checked only where they are needed, so no datum is lost because older registries
+    let a bad default pass.
     """
 
     def __init__(self, schema: str | dict[str, Any] | list[Any]) -> None:
@@ -127,8 +127,8 @@ class Codec:
         return Decoded(found.batch, valid, sorted(faults.items()))
 
     def _decode_parts(self, datums: pa.BinaryArray) -> Decoded:
-        """Items are located in some hundred bytes each: those of a bounded number of bytes at once,
-        or of one datum that is longer."""
+        """Decodes parts of at most `ITEMS_BYTES_MAX` bytes, or one datum that is longer: locating
+        an item takes some hundred bytes."""
         cuts = _cuts(datums) if self._has_items else [0, len(datums)]
         parts = [self._decode(datums.slice(begin, end - begin)) for begin, end in pairwise(cuts)]
         if len(parts) == 1:
@@ -143,7 +143,7 @@ class Codec:
         return Decoded(batch, np.concatenate([each.good for each in parts]), refused)
 
     def _decode(self, datums: pa.BinaryArray) -> Decoded:
-        """Of datums none of which is null: what whole columns do not prove is read one by one."""
+        """Decodes datums without nulls; what whole columns do not prove is read one by one."""
         columns, bad = read_columns(self._readers, datums)
         metrics.datums("decode", metrics.COLUMNS, len(datums) - int(bad.sum()))
         if not bad.any():
@@ -151,7 +151,7 @@ class Codec:
         return self._decode_rows(datums, columns, bad)
 
     def _decode_rows(self, datums: pa.BinaryArray, columns: list[pa.Array], bad: Mask) -> Decoded:
-        """One by one those that are `bad`; what turns out to be good comes into its place."""
+        """Reads the `bad` ones one by one; those that turn out good come into their places."""
         good = ~bad
         places = np.flatnonzero(bad)
         found, faults = self._rows.decode(datums.take(pa.array(places)).to_pylist())
@@ -193,7 +193,7 @@ class Codec:
 
 
 def _cuts(datums: pa.BinaryArray) -> list[int]:
-    """Where parts of at most `ITEMS_BYTES_MAX` bytes begin and end; a datum at least in each."""
+    """Where parts of at most `ITEMS_BYTES_MAX` bytes begin and end; each has at least one datum."""
     if not len(datums):
         return [0, 0]
     bounds = np.frombuffer(datums.buffers()[1], np.int32)

@@ -3,12 +3,11 @@
     data    | datum 0 | datum 1 | ... | datum n-1 | 0 0 0 ... (PADDING zero bytes) |
               at^  end^                              ^ sink
 
-A cursor holds one position per datum. A datum that is found to be bad, or that this reader leaves
-to the one that takes datums one by one, is marked, and its position moved to the sink, where
-everything reads as zero and empty: so the walk goes on for the others without looking back, and
-nothing that a bad datum claims is ever allocated. Only `length`, `count` and `finish` compare with
-the end; in between positions may run a few bytes into a neighbour, which costs nothing but that
-mark.
+A cursor holds one position per datum. A datum that is bad, or that has to be read by itself, is
+marked, and its position moves to the sink, where everything reads as zero and empty. So the walk
+goes on for the others, and nothing that a bad datum claims is ever allocated. Only `length` and
+`finish` compare with the end. In between, a position may run a few bytes into the next datum, which
+costs nothing but that mark.
 """
 
 from __future__ import annotations
@@ -69,11 +68,11 @@ class Chunk:
         return np.flatnonzero(self.data < _MORE)
 
     def slices(self, starts: Ints, ends: Ints) -> pa.BinaryArray:
-        """Cut out of the data: interleaved bounds are offsets of which every other one is taken."""
+        """Slices of the data: interleaved bounds are the offsets, every other slice is taken."""
         count = len(starts)
         bounds = np.empty(2 * count + 1, np.int32)
         bounds[0:-1:2], bounds[1::2] = starts, ends
-        bounds[-1] = self.sink  # Arrow wants the last one to be none of the least
+        bounds[-1] = self.sink  # Arrow wants the last offset not to be a small one
         every = pa.BinaryArray.from_buffers(
             pa.binary(), 2 * count, [None, pa.py_buffer(bounds), self._buffer]
         )
@@ -99,11 +98,11 @@ class Cursor:
         return len(self.at)
 
     def select(self, rows: Ints) -> Cursor:
-        """A cursor of its own for some rows; `merge` brings back what it found."""
+        """A cursor of its own for some rows; `merge` brings its positions back."""
         return Cursor(self.chunk, self.at[rows], self.end[rows], self.bad[rows])
 
     def merge(self, rows: Ints, other: Cursor) -> None:
-        """Takes over where `other`, a selection of `rows`, has come to."""
+        """Takes over the positions of `other`, a selection of `rows`."""
         self.at[rows], self.end[rows], self.bad[rows] = other.at, other.end, other.bad
 
     def fail(self, mask: Mask) -> None:

@@ -21,7 +21,7 @@ class DatumReader:
     """One pair of schemas. Holds no state between calls; may be used from several threads.
 
     Raises `SchemaInvalid` or `SchemaUnsupported` for a schema that is none, or has no columns, and
-    `Unresolvable` where the reader's cannot take what the writer's gives.
+    `Unresolvable` where the reader's schema cannot take what the writer's gives.
     """
 
     def __init__(self, writer: Schema, reader: Schema) -> None:

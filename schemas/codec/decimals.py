@@ -1,5 +1,5 @@
-"""Decimals of a column: Avro's two's complement, big-endian, as short as it goes or of one size;
-Arrow's of 16 or 32 bytes, little-endian.
+"""Decimals of a column. Avro: two's complement, big-endian, as short as possible or of one size.
+Arrow: 16 or 32 bytes, little-endian.
 """
 
 from __future__ import annotations

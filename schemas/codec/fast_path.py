@@ -1,11 +1,11 @@
 """The fast path of encoding: flat records, through pyruhvro (Rust).
 
-pyruhvro is only ever shown a record of boolean, long, float, double and string columns, each
-perhaps nullable: the subset in which it is proven equal to the slow path. What else Avro has is
-brought down to these where the bytes are the same: int, date, times and timestamps are longs, bytes
-are strings that nobody looks into, an enum is the number of its symbol, a record inside a record is
-its fields. Everything outside (arrays, maps, fixed, nullable records, null) belongs to
-`skidway.schemas.codec.writing`, as does a batch of which `NotProven` says that something was odd.
+pyruhvro only gets records of boolean, long, float, double and string columns, each perhaps
+nullable: the subset in which it is proven equal to the slow path. Other types are mapped to these
+where the bytes are the same: int, date, times and timestamps are longs, bytes are strings that
+nobody looks into, an enum is the number of its symbol, a record inside a record is its fields.
+Everything else (arrays, maps, fixed, nullable records, null) goes to
+`skidway.schemas.codec.writing`, and so does a batch that raises `NotProven`.
 
 Datums are decoded by `skidway.schemas.codec.reading` alone.
 """

@@ -1,8 +1,8 @@
 """Which rows of a column the schema does not take, although their types are right, and why.
 
-A null in a required place, a text that is not UTF-8, a symbol that the enum has not, a union with
-no member set or with several, a key twice in a map, a time outside
-of its day: all the way down, said of the row.
+A null in a required place, a text that is not UTF-8, a symbol that the enum does not have, a union
+with no member set or with several, a key twice in a map, a time outside of its day: at any depth,
+each is a fault of the row.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def value_faults(column: pa.Array, avro: AvroType) -> list[tuple[Mask, str]]:
-    """Masks over the column's elements, each with its reason, all the way down."""
+    """Masks over the column's elements, each with its reason, for faults at any depth."""
     found: list[tuple[Mask, str]] = []
     inner, nullable = unwrapped(avro)
     if column.null_count and not nullable and inner.kind != "null":

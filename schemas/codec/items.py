@@ -1,13 +1,13 @@
 """Where the items of arrays and maps begin, for all rows of a chunk at once.
 
-An item's place is known only when the one before it has been passed. Numbers are passed by the
-bytes that end them (one look over the whole chunk), items of a fixed size by arithmetic; of all
-others the first items of all rows are passed together, then the second ones, and so on; blocks
-likewise. That pays while many rows take part: rows with so many items or blocks that fewer than
-`ROWS_MIN` are left go to the reader of single datums.
+An item's place is known only after the item before it was passed. Numbers are found by the bytes
+that end them (one look over the whole chunk), items of a fixed size by arithmetic. Of all others,
+the first items of all rows are passed together, then the second ones, and so on; blocks likewise.
+That pays while many rows take part: once fewer than `ROWS_MIN` rows have items or blocks left,
+these rows go to the reader of single datums.
 
-No count is believed: a row's items need at least as many bytes as they are times the least that
-one takes, and may claim no more memory than `skidway.schemas.bounds` allows.
+No count is trusted: a row must have enough bytes for the shortest form of all its items, and these
+may claim no more memory than `skidway.schemas.bounds` allows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from skidway.schemas.codec.cursor import Cursor, Ints, Mask
 ROWS_MIN: Final = 32
 """Rows for which one more round of items costs less than reading their datums one by one."""
 EMPTY_ITEMS_FEW: Final = 32
-"""Items without bytes that a block may have here; what has more is read by itself."""
+"""Items without bytes that a block may have here; a datum with more is read by itself."""
 _KEY_BYTES: Final = 4
 
 _SIZES: Final = {"null": 0, "boolean": 1, "float": 4, "double": 8}
@@ -39,8 +39,8 @@ Finder = Callable[[Cursor, Ints], Ints]
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """The items of all rows: `cursor` stands at each, `rows` says whose it is, `offsets` are those
-    of the list."""
+    """The items of all rows: `cursor` stands at each item, `rows` holds the row of each, `offsets`
+    are the list's."""
 
     cursor: Cursor
     rows: Ints
@@ -110,7 +110,7 @@ class _Blocks:
         return found
 
     def _header(self, cursor: Cursor, before: Ints, begin: Ints) -> tuple[Ints, Ints]:
-        """(items of the next block, zero behind the last; where it says it ends, or -1)."""
+        """(items of the next block, zero after the last; the end that it declares, or -1)."""
         counts = cursor.number()
         ends = np.full(len(cursor), -1, np.int64)
         sized = np.flatnonzero(counts < 0)
@@ -125,7 +125,7 @@ class _Blocks:
         return counts, ends
 
     def _claims(self, counts: Ints, before: Ints, cursor: Cursor, begin: Ints) -> Mask:
-        """Rows with more items than their bytes allow (the least negative number among them)."""
+        """Rows with more items than their bytes allow (or with -2**63, which negation keeps)."""
         room = cursor.end - cursor.at
         if not self._least:
             return (counts < 0) | (counts > EMPTY_ITEMS_FEW)

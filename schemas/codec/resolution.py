@@ -1,17 +1,17 @@
-"""Schema resolution on columns: what the writer's schema gave, as the reader's schema wants it.
+"""Schema resolution on columns: the writer's columns as the reader's schema wants them.
 
 The rules are those of Avro 1.12, "Schema Resolution". Where they leave a choice:
 
-- Of a reader's union, a branch of the very type is taken before one that promotes it, as Avro Java
-  does: an int stays an int where the union has both float and int.
+- In a reader's union, a branch of the same type comes before one that needs a promotion, as in Avro
+  Java: an int stays an int where the union has both float and int.
 - Logical types keep their values, not their numbers: a timestamp in milliseconds becomes the same
   moment in microseconds, a decimal the same number with another scale, and a row in which that
   would lose something is set apart. Between other logical types the bare numbers are taken.
 
-A pair of schemas is compiled once, into steps. A step takes a column without nulls of its own (they
-are a union's, and stay behind with it) and gives the reader's column and the rows that do not fit.
-Schemas that cannot be resolved as a whole are refused when they are compiled; a branch of a
-writer's union that cannot be is found row by row, as the specification wants it.
+A pair of schemas is compiled once, into steps. A step takes a column without nulls of its own
+(nulls belong to a union, which handles them) and returns the reader's column and the rows that do
+not fit. Schemas that cannot be resolved at all are refused when they are compiled. If only a branch
+of a writer's union cannot be resolved, its rows do not fit, as the specification wants it.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _map(writer: Map, reader: Map, path: str) -> Step:
 
 
 def _bounds(column: pa.ListArray | pa.MapArray) -> tuple[pa.Array, Any]:
-    """(offsets from zero, whose each item is)."""
+    """(offsets from zero, the row of each item)."""
     offsets = np.asarray(column.offsets)
     return pa.array(offsets - offsets[0]), np.repeat(np.arange(len(column)), np.diff(offsets))
 
@@ -198,7 +198,7 @@ def _check_name(writer: Record | Enum | Fixed, reader: Record | Enum | Fixed, pa
 
 
 def _into_union(writer: AvroType, reader: Union, path: str) -> Step:
-    """Into the branch of the very type, or else the first that it can be promoted to."""
+    """Into the branch of the same type, or else the first that it can be promoted to."""
     arrow = arrow_type(reader)
     if writer.kind == "null":
         if all(branch.kind != "null" for branch in reader.branches):
@@ -231,7 +231,7 @@ def _as_member(inner: Step, number: int, arrow: pa.StructType) -> Step:
 
 
 def _from_union(writer: Union, reader: AvroType, path: str) -> Step:
-    """Each branch by its own step; one that has none makes the rows unfit that took it."""
+    """Each branch has its own step; the rows of a branch that cannot be resolved do not fit."""
     members = branches_of(writer)
     steps = [_try(writer.branches[at], reader, path) for at in members]
     takes_null = reader.kind == "null" or _has_null(reader)
@@ -278,7 +278,7 @@ def _has_null(avro: AvroType) -> bool:
 
 
 def _where(mask: Mask, inside: Mask) -> Mask:
-    """`inside`, which speaks of the rows of `mask`, for all rows."""
+    """`inside`, a mask over the rows of `mask`, as a mask over all rows."""
     every = np.zeros(len(mask), bool)
     every[np.flatnonzero(mask)[inside]] = True
     return every

@@ -1,4 +1,4 @@
-"""One datum at a time, through fastavro: the last word on datums that nobody else vouches for.
+"""One datum at a time, through fastavro: the last word on datums that no other path vouches for.
 
 It tells good datums from bad ones, each with its reason. fastavro sees the schema without logical
 types: dates, times and timestamps travel as numbers, which Arrow converts for whole columns and
@@ -45,8 +45,8 @@ class Rows:
     def decode(self, datums: list[bytes]) -> tuple[list[pa.Array], Faults]:
         """(columns of the good datums, reason by index of the others).
 
-        Values in Python take many times the bytes of their datum: never more than those of
-        `ROWS_BYTES_MAX` (or of one datum that is longer) are there at once.
+        Values in Python take many times the bytes of their datum, so at most `ROWS_BYTES_MAX` bytes
+        of datums (or one datum that is longer) are read at once.
         """
         faults: Faults = {}
         parts = [self._part(part, faults) for part in _parts(datums)]
@@ -99,7 +99,7 @@ def _parts(datums: list[bytes]) -> Iterator[dict[int, bytes]]:
 
 
 DEFAULT_FAULTS: Final = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
-"""What `default_value`, and Arrow with what it gives, raise for defaults that are none."""
+"""What `default_value`, or Arrow with its result, raises for a bad default."""
 
 
 def default_value(avro: AvroType, value: Any) -> Any:
@@ -135,7 +135,7 @@ def _default_member(union: Union, value: Any) -> Any:
 
 
 def _weights(record: Record) -> dict[int, int]:
-    """Bytes in columns of those items that could claim out of proportion; all, or none at all."""
+    """Bytes in columns of each type of item; empty if no item can claim out of proportion."""
     every = {
         id(each): (column_bytes(arrow_type(each)), least_bytes(each)) for each in item_types(record)
     }

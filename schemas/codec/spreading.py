@@ -1,4 +1,4 @@
-"""Rows that went on by themselves come back into their places."""
+"""Puts rows that were handled by themselves back into their places."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ def merged(parts: list[tuple[pa.Array, Mask]], arrow: pa.DataType) -> pa.Array:
 
 
 def repeated(value: pa.Array, rows: int) -> pa.Array:
-    """The only element of `value`, so many times."""
+    """The only element of `value`, `rows` times."""
     return value.take(pa.array(np.zeros(rows, np.int32)))

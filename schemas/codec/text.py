@@ -1,4 +1,4 @@
-"""Texts of whole columns: are they UTF-8 (each by itself), are keys of a map there twice?"""
+"""Checks of whole columns of texts: is each UTF-8, does a map have a key twice?"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def utf8_faults(array: pa.Array) -> Mask | None:
 
 
 def repeated_keys(keys: pa.StringArray, rows: Any) -> Mask:
-    """Which pairs have a key that stands before them in the same map; `rows`: whose pair it is."""
+    """Which pairs repeat an earlier key of the same map; `rows`: the row of each pair."""
     codes = keys.dictionary_encode()
     number = codes.indices.fill_null(0).to_numpy().astype(np.int64)
     joint = rows.astype(np.int64) * max(len(codes.dictionary), 1) + number

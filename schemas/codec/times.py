@@ -1,7 +1,8 @@
 """Times of day: a number of milliseconds or microseconds after midnight, below one day.
 
-Avro's bytes can hold any int or long in their place; Arrow's types cannot, and readers of the files
-that are made of them fail. Such a value is a fault of its row, on every path and both ways.
+Avro's bytes can hold any int or long in their place. Arrow's types cannot, and readers of files
+that are made of such values fail. So such a value is a fault of its row, on every path and both
+ways.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _DAY: Final = {"ms": 86_400_000, "us": 86_400_000_000}
 
 
 def time_faults(column: pa.Array) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
-    """Rows of a column of times that are none; None where there are none, or it has no times."""
+    """Rows with a time outside of its day; None if there are none, or the column has no times."""
     if not pa.types.is_time(column.type):
         return None
     bare = pa.int32() if pa.types.is_time32(column.type) else pa.int64()

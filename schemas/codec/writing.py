@@ -1,9 +1,9 @@
 """Columns to datums, a whole column at once: each type becomes fragments that are then joined.
 
 A fragment holds some bytes for every row: a number, a text, the items of a list. A record's datum
-is the concatenation of its fields' fragments, which Arrow joins row by row. What is nested is
-encoded like rows of its own; as the bytes of neighbouring items are neighbours, a list is a
-fragment over the same bytes with wider slices, a column with nulls one with empty slices between.
+is the concatenation of its fields' fragments, which Arrow joins row by row. Nested values are
+encoded like rows of their own. The bytes of neighbouring items are neighbours, so a list is a
+fragment over the same bytes with wider slices, and a column with nulls has empty slices in between.
 
 Writers take arrays of exactly the schema's types that hold what `conform` lets through, and nothing
 else: no null in a required place, no unknown symbol, no key twice.

@@ -1,12 +1,12 @@
 """The verbs of `skidway schemas`, by what a person wants to do.
 
-Reading order: `connection` (options and settings that all verbs have), `arguments` (what verbs take
-alike), then `browse` (list, versions, get), `evolve` (register, check) with `verdict` (why not, and
-what instead), `configuration` (level, mode), `compare` (diff, infer), `who_uses`, `retire` (delete,
-undelete), and `backup` (dump, restore).
+Reading order: `connection` (options and settings that all verbs have), `arguments` (arguments that
+several verbs share), then `browse` (list, versions, get), `evolve` (register, check) with `verdict`
+(why not, and what instead), `configuration` (level, mode), `compare` (diff, infer), `who_uses`,
+`retire` (delete, undelete), and `backup` (dump, restore).
 
 Exit status: 0 good, 1 incompatible or refused by the registry, 2 usage, 3 unreachable, 78 a
-configuration that cannot be used. Nothing destructive happens without `--yes` or a person's y.
+configuration that cannot be used. Nothing is destroyed without `--yes`, or a person who answers y.
 """
 
 from __future__ import annotations

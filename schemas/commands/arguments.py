@@ -31,7 +31,7 @@ def add_schemas(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by-name",
         action="store_true",
-        help=f"files, or directories of *{SUFFIX}: each for the subject that it is named after",
+        help=f"files, or directories of *{SUFFIX}: each is named after its subject",
     )
     parser.add_argument(
         "--reference",
@@ -43,13 +43,13 @@ def add_schemas(parser: argparse.ArgumentParser) -> None:
 
 
 def subjects_and_files(args: argparse.Namespace) -> list[tuple[str, str]]:
-    """(subject, file) of each schema that is meant. Raises `UsageError`."""
+    """(subject, file) of each schema that the arguments name. Raises `UsageError`."""
     if not args.by_name:
         if len(args.names) != 2:
             raise UsageError("Name SUBJECT and FILE, or files with --by-name.")
         return [(args.names[0], args.names[1])]
     if args.reference:
-        raise UsageError("--reference: of one schema, so not with --by-name.")
+        raise UsageError("--reference belongs to one schema: do not use it with --by-name.")
     files = [file for name in args.names for file in _files(Path(name))]
     return [(file.name.removesuffix(SUFFIX), str(file)) for file in files]
 
@@ -64,8 +64,8 @@ def _files(path: Path) -> list[Path]:
 
 
 def checked_text(file: str, *, has_references: bool = False) -> str:
-    """The text of a file that is a schema, before anybody is asked. Raises `SchemaInvalid`, which
-    names the file; one with references is read as JSON alone."""
+    """The text of a schema's file, checked before a registry is asked; a schema with references is
+    only checked to be JSON. Raises `SchemaInvalid`, which names the file."""
     text = schema_text(file)
     try:
         if has_references:

@@ -30,17 +30,19 @@ NOTICED_S = 1.0
 
 def register(verbs: Any) -> None:
     """Adds `dump` and `restore`."""
-    words = "everything that a registry holds, as the records of a _schemas topic"
+    words = "write everything that a registry holds, as the records of a _schemas topic"
     dump = add_verb(verbs, "dump", words, _dump)
-    dump.add_argument("file", nargs="?", default="-", metavar="FILE", help="else standard output")
     dump.add_argument(
-        "--console", action="store_true", help="key, tab, value: for kafka-console-producer"
+        "file", nargs="?", default="-", metavar="FILE", help="to write (standard output)"
+    )
+    dump.add_argument(
+        "--console", action="store_true", help="write key, tab, value: for kafka-console-producer"
     )
     _add_topic(dump, "--to-topic", "write into this empty topic instead of a file")
-    words = "bring back what a dump says, ids and versions as they were"
+    words = "restore a dump, with its ids and versions"
     restore = add_verb(verbs, "restore", words, _restore)
     restore.add_argument(
-        "file", nargs="?", default="-", metavar="FILE", help="a dump; else standard input"
+        "file", nargs="?", default="-", metavar="FILE", help="to read: a dump (standard input)"
     )
     _add_topic(restore, "--from-topic", "read this topic instead of a file")
     restore.add_argument("--no-modes", action="store_true", help="leave the modes as they are")
@@ -51,13 +53,13 @@ def register(verbs: Any) -> None:
     restore.add_argument(
         "--yes",
         action="store_true",
-        help="also delete softly what is live here and not in the dump",
+        help="also delete softly what is live here and softly deleted in the dump",
     )
 
 
 def _add_topic(verb: argparse.ArgumentParser, option: str, words: str) -> None:
     verb.add_argument(
-        "--subject", action="append", metavar="S", help="only this one; may be repeated"
+        "--subject", action="append", metavar="S", help="only this subject; may be repeated"
     )
     verb.add_argument(
         option, dest="topic", nargs="?", const=TOPIC, metavar="TOPIC", help=f"{words} ({TOPIC})"
@@ -114,7 +116,7 @@ def _contents(client: RegistryAdministration) -> Contents:
 
 
 def _patient(progress: Progress) -> Callable[[int, int], None]:
-    """Shows progress of what takes longer than people notice."""
+    """Shows progress once the work has taken longer than `NOTICED_S`."""
     begin = time.monotonic()
 
     def tell(done: int, _: int) -> None:
@@ -184,7 +186,7 @@ def _write(file: str, records: list[Record], shown: Callable[[Record], str]) -> 
 
 
 def _put(path: Path, data: bytes) -> None:
-    """Into a file at once, through links; a device or a pipe is written to, never replaced."""
+    """Writes a file atomically, through links; a device or a pipe is written to, never replaced."""
     path = path.resolve()
     if path.exists() and not path.is_file():
         path.write_bytes(data)

@@ -22,19 +22,27 @@ COLUMNS = ["subject", "version", "id"]
 
 def register(verbs: Any) -> None:
     """Adds `list`, `versions` and `get`."""
-    listing = add_verb(verbs, "list", "subjects with their latest version and its id", _list)
-    listing.add_argument("--prefix", default="", metavar="TEXT", help="only subjects that begin so")
+    listing = add_verb(verbs, "list", "list subjects with their latest version and its id", _list)
     listing.add_argument(
-        "--deleted", action="store_true", help="also what was softly deleted, every version of it"
+        "--prefix", default="", metavar="TEXT", help="only subjects that begin with it"
     )
-    versions = add_verb(verbs, "versions", "the versions of a subject with their ids", _versions)
+    listing.add_argument(
+        "--deleted", action="store_true", help="also every version that was softly deleted"
+    )
+    versions = add_verb(
+        verbs, "versions", "list the versions of a subject with their ids", _versions
+    )
     add_subject(versions)
-    versions.add_argument("--deleted", action="store_true", help="also what was softly deleted")
-    get = add_verb(verbs, "get", "a schema: by subject, subject and version, or id", _get)
+    versions.add_argument(
+        "--deleted", action="store_true", help="also versions that were softly deleted"
+    )
+    get = add_verb(verbs, "get", "print a schema: by subject, subject and version, or id", _get)
     get.add_argument("subject", nargs="?", metavar="SUBJECT", help="for example hdfs-logs-value")
     get.add_argument("--version", default=LATEST, metavar="N", help="number, or latest (latest)")
     get.add_argument("--id", type=int, metavar="N", help="schema id instead of a subject")
-    get.add_argument("--deleted", action="store_true", help="also a version softly deleted")
+    get.add_argument(
+        "--deleted", action="store_true", help="also a version that was softly deleted"
+    )
 
 
 def _list(args: argparse.Namespace) -> int:

@@ -25,25 +25,37 @@ from skidway.schemas.inference import Format, Inference, infer, read_lines
 
 def register(verbs: Any) -> None:
     """Adds `diff` and `infer`."""
-    words = "what differs between two versions, or between a version and a file"
+    words = "show what differs between two versions, or between a version and a file"
     diff = add_verb(verbs, "diff", words, _diff)
     add_subject(diff)
     diff.add_argument("file", nargs="?", metavar="FILE", help="the new schema; - is standard input")
     diff.add_argument(
-        "--against", metavar="OLD", help="two files: diff --against OLD NEW; no registry is asked"
+        "--against",
+        metavar="OLD",
+        help="compare two files: diff --against OLD NEW; no registry is asked",
     )
-    diff.add_argument("--from", type=int, dest="old", metavar="N", help="else the one before")
-    diff.add_argument("--to", type=int, dest="new", metavar="N", help="else the latest")
     diff.add_argument(
-        "--reference", action="append", default=[], metavar="NAME=SUBJECT:VERSION", help="of FILE"
+        "--from", type=int, dest="old", metavar="N", help="the old version (the one before)"
     )
-    words = "propose a schema for a log of JSON lines, CSV or logfmt, with what each field is in"
+    diff.add_argument(
+        "--to", type=int, dest="new", metavar="N", help="the new version (the latest)"
+    )
+    diff.add_argument(
+        "--reference",
+        action="append",
+        default=[],
+        metavar="NAME=SUBJECT:VERSION",
+        help="what FILE references",
+    )
+    words = "propose a schema for a log of JSON lines, CSV or logfmt, with the share of each field"
     infer_verb = verbs.add_parser("infer", help=words, description=words)
     infer_verb.add_argument("file", metavar="FILE", help="the log; - is standard input")
-    infer_verb.add_argument("--name", default="Line", metavar="N", help="of the record (Line)")
-    infer_verb.add_argument("--namespace", metavar="N", help="of its types; none without")
+    infer_verb.add_argument("--name", default="Line", metavar="N", help="name of the record (Line)")
+    infer_verb.add_argument("--namespace", metavar="N", help="namespace of its types (none)")
     infer_verb.add_argument(
-        "--format", choices=[each.value for each in Format], help="else told by the first lines"
+        "--format",
+        choices=[each.value for each in Format],
+        help="format of the lines (told by the first ones)",
     )
     add_json_option(infer_verb)
     infer_verb.set_defaults(run=_infer)
@@ -73,7 +85,7 @@ def _diff(args: argparse.Namespace) -> int:
 
 
 def _diff_files(args: argparse.Namespace) -> int:
-    """The one name is then the new file's, which stands where a subject would."""
+    """The argument that otherwise names the subject then names the new file."""
     if args.file is not None or args.old is not None or args.new is not None or args.reference:
         raise UsageError("--against OLD takes one FILE, and neither subject nor registry.")
     new_name = args.subject
@@ -124,7 +136,7 @@ def _infer(args: argparse.Namespace) -> int:
 
 
 def _shares(found: Inference) -> str:
-    """Beside the schema, which alone goes to standard output."""
+    """The table for standard error; only the schema goes to standard output."""
     rows = [
         {"field": each.place, "type": each.type, "lines": each.lines, "share": f"{each.share:.1%}"}
         for each in found.fields

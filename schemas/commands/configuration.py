@@ -1,4 +1,4 @@
-"""`skidway schemas level|mode`: what holds for a subject, or for all without their own."""
+"""`skidway schemas level|mode`: the settings of one subject, or of all without their own."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ LEVEL = "compatibilityLevel"
 
 def register(verbs: Any) -> None:
     """Adds `level` and `mode`."""
-    words = "how schemas may change: show it, set it, or take it away"
+    words = "show, set or reset the compatibility level: how schemas may change"
     level = add_verb(verbs, "level", words, _level)
     _add(level, "level", [each.value for each in Level])
-    words = "what may be changed in the registry: show it, set it, or take it away"
+    words = "show, set or reset the mode: what may be changed in the registry"
     mode = add_verb(verbs, "mode", words, _mode)
     _add(mode, "mode", [each.value for each in Mode])
     mode.add_argument(
-        "--force", action="store_true", help="set IMPORT or FORWARD although there are schemas"
+        "--force", action="store_true", help="set IMPORT or FORWARD even if there are schemas"
     )
 
 
@@ -33,8 +33,8 @@ def _add(verb: argparse.ArgumentParser, what: str, values: list[str]) -> None:
         "value", nargs="?", type=str.upper, choices=values, metavar=what.upper(),
         help=f"set it: {', '.join(values)}",
     )  # fmt: skip
-    verb.add_argument("--subject", metavar="S", help=f"its own {what}; else that for all")
-    verb.add_argument("--reset", action="store_true", help="take it away: the one above holds")
+    verb.add_argument("--subject", metavar="S", help=f"the {what} of this subject (of all)")
+    verb.add_argument("--reset", action="store_true", help="remove it: the one above holds")
 
 
 def _level(args: argparse.Namespace) -> int:
@@ -67,7 +67,7 @@ def _asked(args: argparse.Namespace) -> RegistryAdministration:
 
 
 def _show(args: argparse.Namespace, what: str, own: str | None, above: str | None) -> None:
-    """`set for`: the subject itself, or all."""
+    """`set_for` says where the value is set: for the subject itself, or for all."""
     is_own = own is not None and args.subject is not None
     row = {
         "subject": args.subject,

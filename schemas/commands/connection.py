@@ -1,4 +1,4 @@
-"""Which registry, and as whom: options and a configuration file that all verbs take."""
+"""Which registry to ask, and as whom: options and a configuration file that all verbs share."""
 
 from __future__ import annotations
 
@@ -30,10 +30,13 @@ def add_verb(verbs: Any, name: str, words: str, run: Any) -> argparse.ArgumentPa
     """Adds a verb with the options that name the registry, and --json."""
     parser: argparse.ArgumentParser = verbs.add_parser(name, help=words, description=words)
     parser.add_argument(
-        "--registry", metavar="URL", help="over what environment, profile and file say"
+        "--registry", metavar="URL", help="its URL, before environment, profile and file"
     )
     parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="YAML file (/etc/skidway/schemas.yml, if there)"
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="YAML file (/etc/skidway/schemas.yml, if it exists)",
     )
     add_json_option(parser)
     parser.set_defaults(run=run)
@@ -41,9 +44,10 @@ def add_verb(verbs: Any, name: str, words: str, run: Any) -> argparse.ArgumentPa
 
 
 def connect(args: argparse.Namespace) -> RegistryAdministration:
-    """The registry that the options name, or environment and profile, or the file of /etc.
+    """The registry that the options name, else environment and profile, else the file in /etc.
 
-    Whoever names the registry also says as whom it is asked. Raises `ConfigurationRefused`.
+    If environment or profile name a registry, they also give the credentials, else the file does.
+    Raises `ConfigurationRefused`.
     """
     known = profile.read() if args.config is None else profile.Profile()
     if known.schema_registry_url is not None:

@@ -32,21 +32,21 @@ def register(verbs: Any) -> None:
     made = add_verb(verbs, "register", words, _register)
     add_schemas(made)
     made.add_argument("--dry-run", action="store_true", help="only say what would happen")
-    words = "say whether a schema may follow; exit status 1 if not"
+    words = "say whether a schema is compatible with earlier versions; exit status 1 if not"
     check = add_verb(verbs, "check", words, _check)
     add_schemas(check)
     check.add_argument(
-        "--version", metavar="N", help="number, or latest; else as a registration is measured"
+        "--version", metavar="N", help="only with version N, or latest (as a registration compares)"
     )
     check.add_argument(
-        "--new-subject", action="store_true", help="good also where SUBJECT has no version yet"
+        "--new-subject", action="store_true", help="accept a SUBJECT that has no version yet"
     )
     check.add_argument(
-        "--against", metavar="OLD", help="a file instead of a subject; no registry is asked"
+        "--against", metavar="OLD", help="compare with a file instead; no registry is asked"
     )
     check.add_argument(
         "--level", default=Level.BACKWARD.value, choices=[each.value for each in Level],
-        help="of --against (BACKWARD)",
+        help="level for --against (BACKWARD)",
     )  # fmt: skip
 
 
@@ -58,14 +58,14 @@ def _register(args: argparse.Namespace) -> int:
 
 
 def _registered(client: RegistryAdministration, asked: Asked) -> Verdict:
-    """Refused for the schemas before it, it says what `check` says."""
+    """Registers a schema. If it is incompatible, the verdict is that of `check`."""
     try:
         schema_id = client.register(asked.subject, asked.text, asked.takes)
     except RegistryRefused as refused:
         if refused.status != INCOMPATIBLE:
             raise
         why = verdict(client, asked, None)
-        if why.is_good:  # somebody has made it so since; it is not registered all the same
+        if why.is_good:  # it has become compatible since; still, it is not registered
             raise
         return why
     found = client.lookup(asked.subject, asked.text, asked.takes)
@@ -118,8 +118,8 @@ def _check_files(args: argparse.Namespace) -> int:
 
 
 def _every(args: argparse.Namespace, asked: list[Asked], act: Callable[[Asked], Verdict]) -> int:
-    """Does it for each and prints what came of it, also if the registry goes away midway; the exit
-    status is bad where one is."""
+    """Runs `act` for each schema and prints the verdicts, also if the registry goes away midway.
+    The exit status is 1 if one verdict is bad."""
     found: list[Verdict] = []
     try:
         for each in asked:
@@ -134,7 +134,7 @@ def _every(args: argparse.Namespace, asked: list[Asked], act: Callable[[Asked], 
 
 
 def _one_of_several(asked: Asked, act: Callable[[Asked], Verdict]) -> Verdict:
-    """One that cannot be answered does not keep the others from theirs. Raises `Unreachable`."""
+    """Turns an error into a bad verdict, so that the others get theirs. Raises `Unreachable`."""
     try:
         return act(asked)
     except Unreachable:
@@ -153,7 +153,7 @@ def _schemas(args: argparse.Namespace) -> list[Asked]:
 
 
 def _check_known(client: RegistryAdministration, subject: str) -> None:
-    """A subject without versions takes any schema: a name that is mistyped would pass."""
+    """Refuses an unknown subject: it takes every schema, so a mistyped name would pass."""
     try:
         client.versions(subject)
     except RegistryRefused as refused:

@@ -1,4 +1,4 @@
-"""`skidway schemas delete|undelete`: versions that are needed no more, and back."""
+"""`skidway schemas delete|undelete`: deletes versions, and brings them back."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def register(verbs: Any) -> None:
     )
     delete = add_verb(verbs, "delete", words, _delete)
     add_subject(delete)
-    delete.add_argument("--version", type=int, metavar="N", help="that version alone")
+    delete.add_argument("--version", type=int, metavar="N", help="only version N")
     delete.add_argument(
         "--permanent",
         action="store_true",
-        help="for ever: records with its id can be read no more once it has no other subject",
+        help="delete for ever: once no subject has its id, records with that id cannot be read",
     )
     add_plan_options(delete)
     words = "register again, under the same id, what was softly deleted"
     undelete = add_verb(verbs, "undelete", words, _undelete)
     add_subject(undelete)
-    undelete.add_argument("--version", type=int, metavar="N", help="that version alone")
+    undelete.add_argument("--version", type=int, metavar="N", help="only version N")
     undelete.add_argument("--dry-run", action="store_true", help="only say what would come back")
 
 
@@ -60,7 +60,7 @@ def _carry_out(
     live: list[Registered],
     agreed_to: set[int],
 ) -> None:
-    """Softly first: no registry deletes for ever what is in use. For ever only what was agreed."""
+    """Deletes softly first, as every registry demands; then, for ever, only what was agreed to."""
     if args.version is not None:
         if live:
             client.delete_version(args.subject, args.version)
@@ -108,7 +108,7 @@ def _back(client: RegistryAdministration, gone: Registered, *, dry_run: bool) ->
 def _versions(
     client: RegistryAdministration, args: argparse.Namespace
 ) -> tuple[list[Registered], list[Registered]]:
-    """The versions that the arguments mean: live ones, and softly deleted ones; ascending."""
+    """The versions that the arguments name, ascending: (live ones, softly deleted ones)."""
     numbers = client.versions(args.subject, deleted=True)
     live = live_numbers(client, args.subject)
     if args.version is not None:

@@ -1,4 +1,4 @@
-"""Whether a schema may follow, why not, and what to write instead: for people and for programs."""
+"""Whether a schema is compatible, why not, and what to write instead: for people and programs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from skidway.schemas.client.resolution import Resolver
 from skidway.schemas.compatibility import Level
 
 Version = int | str | None
-"""A number; `latest`; None: all that the level compares, as a registration is measured."""
+"""A number; `latest`; None: every version that the level compares, as for a registration."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A schema that somebody wants to follow."""
+    """A schema that is to become a subject's next version."""
 
     subject: str
     text: str
@@ -29,7 +29,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of it: for programs, and for people."""
+    """A verdict: a document for programs, and a text for people."""
 
     is_good: bool
     document: dict[str, Any]
@@ -47,7 +47,7 @@ def verdict(client: RegistryAdministration, asked: Asked, version: Version) -> V
 
 
 def local_verdict(name: str, old: AvroType, new: AvroType, level: Level) -> Verdict:
-    """Of two schemas that are here; `name` is the old one's. Raises `SchemaInvalid`."""
+    """The verdict on two local schemas; `name` is the old one's. Raises `SchemaInvalid`."""
     advice = advise(new, [(1, old)], level)
     return _verdict({"against": name}, name, [], advice, is_good=advice is None)
 
@@ -69,8 +69,8 @@ def _advice(
     takes: tuple[Reference, ...],
     version: Version,
 ) -> Advice | None:
-    """None where our own check finds nothing (the registry judged by a rule that we do not have),
-    or cannot read an earlier version."""
+    """Our own advice. None if our check finds nothing (the registry has a rule that we do not
+    have), or cannot read an earlier version."""
     resolver = Resolver(client)
     level = client.level(subject) or client.level(None) or {}
     try:
@@ -98,9 +98,9 @@ def _reasons(messages: list[str], advice: Advice | None) -> Iterator[str]:
     for fault in advice.faults:
         yield f"  {fault.sentence}"
     allowing = [each.value for each in advice.allowing if each is not Level.NONE]
-    yield f"The level is {advice.level.value}; it might follow under: {', '.join(allowing) or '-'}"
+    yield f"The level is {advice.level.value}; compatible under: {', '.join(allowing) or '-'}"
     if advice.suggestion is not None:
-        yield "A schema near it that may follow:"
+        yield "A compatible schema near it:"
         yield from (f"  {edit}" for edit in advice.suggestion.edits)
         yield json.dumps(json.loads(advice.suggestion.schema), indent=2, ensure_ascii=False)
 

@@ -22,19 +22,23 @@ def register(verbs: Any) -> None:
     words = "who has a schema, who refers to it, and which topics hold it in their newest records"
     verb = add_verb(verbs, "who-uses", words, _who_uses)
     verb.add_argument("what", metavar="SUBJECT|ID", help="a subject, or the id of one schema")
-    verb.add_argument("--version", type=int, metavar="N", help="of the subject; else all")
+    verb.add_argument("--version", type=int, metavar="N", help="only this version of the subject")
     verb.add_argument(
-        "--bootstrap-server", metavar="HOST:PORT", help="look at the topics of this cluster, too"
+        "--bootstrap-server", metavar="HOST:PORT", help="also look at the topics of this cluster"
     )
     verb.add_argument(
         "--topic",
         action="append",
         default=[],
         metavar="T",
-        help="these; else all but internal ones",
+        help="only this topic; may be repeated (all but internal ones)",
     )
     verb.add_argument(
-        "--records", type=int, default=RECORDS, metavar="N", help=f"of each partition ({RECORDS})"
+        "--records",
+        type=int,
+        default=RECORDS,
+        metavar="N",
+        help=f"newest records of each partition ({RECORDS})",
     )
 
 
@@ -59,8 +63,8 @@ def _who_uses(args: argparse.Namespace) -> int:
 def _ids(client: RegistryAdministration, args: argparse.Namespace) -> list[int]:
     if args.what.isascii() and args.what.isdigit():
         if args.version is not None:
-            raise UsageError("--version: an id is of one schema, not of a subject.")
-        client.schema(int(args.what))  # says so if there is none
+            raise UsageError("--version goes with a subject: an id already names one schema.")
+        client.schema(int(args.what))  # raises if there is none
         return [int(args.what)]
     numbers = client.versions(args.what, deleted=True) if args.version is None else [args.version]
     found = [client.version(args.what, each, deleted=True).id for each in numbers]
@@ -137,7 +141,7 @@ def _partitions(client: Client, topics: list[str]) -> list[TopicPartition]:
 
 
 def _said(looked_at: dict[str, Any] | None, found: bool) -> str:
-    """What was looked at: silence of the rest is no proof."""
+    """Says what was looked at, because the rest may still hold the schema."""
     if looked_at is None:
         return "No topic was looked at: name a cluster with --bootstrap-server."
     return (

@@ -1,4 +1,4 @@
-"""Which registry a command asks: that of --registry, the environment or the profile."""
+"""Which registry a command asks: --registry, the environment or the profile names it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def add_registry_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--registry",
         metavar="URL",
-        help=f"whose schemas values have (SKIDWAY_REGISTRY, the profile's, {REGISTRY})",
+        help=f"has the schemas of the values (SKIDWAY_REGISTRY, the profile's, {REGISTRY})",
     )
 
 
 def registry(args: argparse.Namespace) -> tuple[RegistryClient, bool]:
-    """(its client, whether somebody named it). Raises ConfigurationRefused."""
+    """(the registry's client, whether somebody named it). Raises ConfigurationRefused."""
     known = profile.read()
     named = args.registry or known.schema_registry_url
     client = RegistryClient(
@@ -36,7 +36,7 @@ def registry(args: argparse.Namespace) -> tuple[RegistryClient, bool]:
 
 
 def security_of(known: Profile) -> Security:
-    """As whom a registry is asked, by a profile."""
+    """The credentials of a profile for the registry."""
     return Security(
         known.schema_registry_user_info,
         known.schema_registry_ca,

@@ -42,11 +42,19 @@ def register(subparsers: Any) -> None:
     add_bootstrap_option(parser)
     parser.add_argument("--topic", required=True)
     parser.add_argument(
-        "--partition", type=int, action="append", metavar="N", help="may be repeated; else all"
+        "--partition",
+        type=int,
+        action="append",
+        metavar="N",
+        help="only this one; may be repeated (all)",
     )
     start = parser.add_mutually_exclusive_group()
-    start.add_argument("--from-beginning", action="store_true", help="else only new records")
-    start.add_argument("--offset", type=int, metavar="N", help="with one --partition: begin there")
+    start.add_argument(
+        "--from-beginning",
+        action="store_true",
+        help="begin with the oldest records (only new ones)",
+    )
+    start.add_argument("--offset", type=int, metavar="N", help="begin there; needs one --partition")
     start.add_argument(
         "--since", metavar="TIME", help="begin at 2026-01-31T10:00:00Z, or 90m, 24h, 7d ago"
     )
@@ -56,7 +64,9 @@ def register(subparsers: Any) -> None:
         "--json", action="store_true", help="a JSON line with offset, timestamp, key and origin"
     )
     add_registry_option(parser)
-    parser.add_argument("--raw", action="store_true", help="values as their bytes, not decoded")
+    parser.add_argument(
+        "--raw", action="store_true", help="print values as their bytes, not decoded"
+    )
     parser.add_argument(
         "--group",
         metavar="G",
@@ -88,7 +98,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _run_in_group(args: argparse.Namespace) -> int:
-    """Prints as a member of a group. What was written out is done with, and committed."""
+    """Prints as a member of a group. Records that were printed are committed."""
     if args.partition or args.offset is not None or args.since is not None:
         raise UsageError("a group gives each member its partitions and offsets: see groups reset")
     with connect(args) as client:

@@ -38,7 +38,9 @@ def register(subparsers: Any) -> None:
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")
     words = "print the newest lines that did not fit, with reason, host, file and position"
     show = verbs.add_parser("show", help=words, description=f"{words}.")
-    show.add_argument("topic", metavar="TOPIC", help="as nginx, or dc1.nginx where it is mirrored")
+    show.add_argument(
+        "topic", metavar="TOPIC", help="for example nginx, or dc1.nginx if it is mirrored"
+    )
     add_bootstrap_option(show)
     show.add_argument(
         "--since", metavar="TIME", help="rejected since 2026-01-31T10:00:00Z, or 90m, 24h, 7d ago"
@@ -72,7 +74,7 @@ def _show(args: argparse.Namespace) -> int:
         print_rows([_table_row(row) for row in found], COLUMNS, as_json=False)
     if unread:
         sys.stderr.write(
-            f"skidway rejected: {unread} records are no rejected lines that this version can read\n"
+            f"skidway rejected: this version cannot read {unread} records as rejected lines\n"
         )
     return 1 if unread else 0
 
@@ -80,7 +82,7 @@ def _show(args: argparse.Namespace) -> int:
 def _ranges(
     client: Client, partitions: list[TopicPartition], since: int | None, most: int
 ) -> dict[TopicPartition, tuple[int, int]]:
-    """Of each partition the last `most` records, those since a time if one is named."""
+    """The last `most` records of each partition; those since a time if one is named."""
     first = offsets_at(client, partitions, EARLIEST if since is None else since)
     end = offsets_at(client, partitions, LATEST)
     return {tp: (max(first[tp], end[tp] - most), end[tp]) for tp in partitions}

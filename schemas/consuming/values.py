@@ -20,7 +20,7 @@ from skidway.schemas.codec import Codec
 from skidway.schemas.codec.arrow import SchemaUnsupported
 
 CODECS_MAX: Final = 1_000
-"""Schemas kept; beyond it the values of further ones are printed as they are."""
+"""Schemas kept; values of further schemas are printed as they are."""
 
 
 class Registry(Protocol):
@@ -32,7 +32,7 @@ class Registry(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One value. schema_id: of a decoded one, then `decoded` is what it holds; else None."""
+    """One value. If it was decoded, it has a schema_id, and `decoded` is what it holds."""
 
     raw: bytes | None
     schema_id: int | None = None
@@ -47,7 +47,7 @@ class Value:
 
 
 class Values:
-    """Decodes by a registry. `note` is told, once each, why values are printed as they are.
+    """Decodes by a registry. `note` is told each reason why values are printed as they are, once.
 
     is_named: whether a person named the registry. One that nobody named may be away.
     """
@@ -117,7 +117,7 @@ def plain(value: Any) -> Any:
 
 
 def text_of(value: bytes) -> tuple[str, str]:
-    """(what the name of the value ends with, text): nothing and UTF-8, or `_base64` and that."""
+    """(suffix of the value's name, text): none and UTF-8, or `_base64` and base64."""
     try:
         return "", value.decode("utf-8")
     except UnicodeDecodeError:

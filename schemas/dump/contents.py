@@ -1,4 +1,4 @@
-"""What the records of a `_schemas` topic amount to, and which records amount to it."""
+"""The state that the records of a `_schemas` topic describe, and the records that describe it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class StoredVersion:
 
     @property
     def key(self) -> Key:
-        """Which one it is."""
+        """Its subject and number."""
         return self.subject, self.version
 
     def __str__(self) -> str:
@@ -38,10 +38,10 @@ class StoredVersion:
 
 @dataclass(slots=True)
 class Contents:
-    """A registry's whole content. Levels and modes by subject; None: what holds for the others.
+    """A registry's whole content. Levels and modes by subject; None: for all others.
 
     `levels` are configurations with `compatibilityLevel`. `highest_id`: the highest id ever given
-    out, as far as is known. `passed_over`: records of kinds that say nothing here, counted.
+    out, as far as is known. `passed_over` counts records of kinds that mean nothing here.
     """
 
     versions: dict[Key, StoredVersion] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Contents:
     passed_over: Counter[str] = field(default_factory=Counter)
 
     def add(self, version: StoredVersion) -> None:
-        """Puts a version, in the place of one with its number."""
+        """Adds a version; it replaces one with its number."""
         self.versions[version.key] = version
         self.highest_id = max(self.highest_id, version.id)
 
@@ -68,7 +68,7 @@ class Contents:
 
 
 def replay(records: Iterable[Record]) -> Contents:
-    """What the records amount to, applied in order. Raises `DumpRefused`."""
+    """The contents after all records are applied in order. Raises `DumpRefused`."""
     found = Contents()
     for number, record in enumerate(records, 1):
         try:
@@ -82,7 +82,7 @@ def replay(records: Iterable[Record]) -> Contents:
 
 
 def records(contents: Contents) -> Iterator[Record]:
-    """The records that amount to these contents; what is referenced comes before what refers."""
+    """The records that describe these contents; referenced versions come first."""
     yield Record({"keytype": "NOOP", "magic": 0}, {"maxId": contents.highest_id})
     yield from _settings(contents, lambda subject: subject is None)
     for each in in_order(contents.versions.values()):
@@ -91,7 +91,7 @@ def records(contents: Contents) -> Iterator[Record]:
 
 
 def in_order(versions: Iterable[StoredVersion]) -> list[StoredVersion]:
-    """What is referenced first, then by id, subject and version."""
+    """By id, subject and version, but each after what it references."""
     waiting = sorted(versions, key=lambda each: (each.id, each.subject, each.version))
     by_key = {each.key: each for each in waiting}
     done: dict[Key, StoredVersion] = {}

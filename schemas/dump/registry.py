@@ -1,4 +1,4 @@
-"""Contents of a registry over its REST API, and steps carried out there."""
+"""Reads a registry's contents over its REST API, and carries out steps there."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ Tell = Callable[[int, int], None]
 
 
 def read(client: RegistryAdministration, tell: Tell | None = None) -> Contents:
-    """Everything that the registry tells. Raises as the client does.
+    """Everything that the registry lists. Raises as the client does.
 
-    What is deleted is asked for before what is live: a version that comes or goes in between is
-    taken as it is at the second look. A level or mode of a subject without versions is not told.
+    Deleted versions are asked for before live ones: a version that comes or goes in between is
+    taken as the second answer has it. The level or mode of a subject without versions is not
+    listed.
     """
     found = Contents()
     everything = {_key(each): each for each in client.all_versions(deleted=True)}
@@ -51,9 +52,9 @@ def read(client: RegistryAdministration, tell: Tell | None = None) -> Contents:
 def carry_out(
     client: RegistryAdministration, planned: Steps, there: Contents, tell: Tell | None = None
 ) -> None:
-    """Takes the steps, the versions in mode IMPORT; the modes are set back in any case.
+    """Takes the steps, with versions in mode IMPORT; the modes are set back in any case.
 
-    While it lasts nobody else can register, so that nobody takes an id that the dump brings.
+    Meanwhile nobody else can register, so nobody takes an id that the dump brings.
     """
     total, done = len(planned.imports) + len(planned.deletions), 0
     with _importing(client, planned, there):
@@ -90,7 +91,7 @@ def _importing(client: RegistryAdministration, planned: Steps, there: Contents) 
 
 
 def _set_back(client: RegistryAdministration, scope: str | None, before: str | None) -> None:
-    """IMPORT from before is that of a restore that was interrupted: it ends with this one."""
+    """Sets a mode back. IMPORT comes from an interrupted restore, and ends with this one."""
     if before is None or before == IMPORT:
         if scope is None:
             client.set_mode(None, READWRITE)
@@ -110,7 +111,7 @@ def _reset_mode(client: RegistryAdministration, subject: str) -> None:
 
 
 def _reserve(client: RegistryAdministration, highest_id: int) -> None:
-    """Has the registry give out no id up to this one: it has seen it used."""
+    """Uses an id once, so that the registry gives out no id up to this one."""
     schema = f'{{"type":"fixed","name":"Id{highest_id}","namespace":"skidway.reserved","size":1}}'
     client.import_version(Registered(RESERVED_SUBJECT, 1, highest_id, schema))
     client.delete_subject(RESERVED_SUBJECT)
@@ -122,7 +123,7 @@ def _read_settings(client: RegistryAdministration, subject: str | None, found: C
     if level is not None:
         found.levels[subject] = level
     if subject is not None and mode == READONLY_OVERRIDE:
-        return  # that for all shows in every subject, and hides what the subject's own is
+        return  # the mode for all shows in every subject, and hides the subject's own
     if mode is not None and not (subject is None and mode == READWRITE):
         found.modes[subject] = mode
 

@@ -1,8 +1,8 @@
-"""Which steps lead from what a registry has to what a dump says; or why none may be taken. Pure.
+"""Which steps bring a registry to the state of a dump, or why none may be taken. Pure.
 
-A dump never takes anything for another: where an id, or a version, means something else in the
-registry, nothing at all is done. What the registry has beside the dump stays. The same dump a
-second time is no step, so a restore that was interrupted is repeated.
+If an id or a version means something else in the registry than in the dump, nothing at all is done.
+What the registry has beside the dump stays. Restoring the same dump again takes no step, so an
+interrupted restore is simply repeated.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LEVEL: Final = "compatibilityLevel"
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What to do, in this order. `reserve`: the id below which none may be given out again."""
+    """What to do, in this order. `reserve`: the id up to which none may be given out again."""
 
     imports: tuple[StoredVersion, ...] = ()
     deletions: tuple[StoredVersion, ...] = ()
@@ -163,7 +163,7 @@ def _more(level: Mapping[str, Any]) -> list[str]:
 
 
 def _spelled(version: StoredVersion) -> Any:
-    """One spelling for all of a schema; a text that is no JSON (Protobuf) stands for itself."""
+    """One value for all spellings of a schema; a text that is no JSON (Protobuf) is its own."""
     try:
         if version.schema_type == "AVRO" and not version.references:
             return canonical(parse(version.schema, check_defaults=False))

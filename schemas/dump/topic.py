@@ -28,7 +28,7 @@ def read_topic(client: Client, topic: str = TOPIC) -> Iterator[Record]:
 def write_topic(
     bootstrap_servers: str, client: Client, records: Iterable[Record], topic: str = TOPIC
 ) -> int:
-    """Writes the records to an empty topic, which is made if it is not there; how many.
+    """Writes the records to an empty topic, which is made if it is not there; returns how many.
 
     Raises `DumpRefused` for a topic with records: a registry may be reading it.
     """

@@ -1,16 +1,16 @@
 """Proposes a schema for a log that has none: JSON lines, CSV or logfmt.
 
 - `lines`: lines of a file, however long they are
-- `formats`: a line to its values (`Format`, and which one a sample is of)
+- `formats`: a line to its values (`Format`, and which format a sample has)
 - `shapes`: what was seen at one place, merged over all lines
 - `naming`: names that Avro takes
 - `proposal`: a shape to an Avro schema
 - `inference`: `infer`, which puts it together and counts
 
-One pass, in memory that is bounded by the constants of these modules, whatever the file holds:
-values are not kept, only which types they have and how often. What goes beyond a bound is counted
-and told, never silently taken for absent. A proposal is a draft for a person to read: what it
-cannot know (that a field may be missing tomorrow) it does not claim.
+One pass, in memory that the constants of these modules bound, whatever the file holds: no values
+are kept, only which types they have and how often. Whatever exceeds a bound is counted and
+reported, never silently taken for absent. A proposal is a draft for a person to read. It claims
+nothing that it cannot know (that a field may be missing tomorrow).
 """
 
 from skidway.schemas.inference.formats import Format, FormatUnknown

@@ -1,7 +1,7 @@
 """A line to its values: JSON objects, CSV rows, logfmt pairs; and which of them a sample is.
 
 logfmt is `key=value key="some words"` (Brandur Leach, "logfmt", 2013); a bare key is true.
-CSV is RFC 4180 without line ends inside a value, for a log's record is a line.
+CSV is RFC 4180 without line ends inside a value, because a log's record is a line.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Format(Enumeration):
 
 
 class FormatUnknown(SkidwayError):
-    """A sample that is none of them."""
+    """A sample in none of the formats."""
 
 
 class Unfit(Exception):
-    """A line that is none of its format; the words say why, and are few, so that they count."""
+    """A line that is not of its format. The reasons are few, so that they can be counted."""
 
 
 class Reader(Protocol):
@@ -52,7 +52,7 @@ class Reader(Protocol):
 def detect(sample: Sequence[str]) -> Format:
     """The format that at least half of the sample's lines have. Raises `FormatUnknown`.
 
-    Words with commas look like CSV: that takes a first line of names and most lines.
+    Prose with commas looks like CSV, so CSV takes a first line of names and most lines.
     """
     lines = [line for line in sample if line.strip()]
     for each, least in ((Format.JSON, 0.5), (Format.LOGFMT, 0.5), (Format.CSV, 0.7)):
@@ -111,7 +111,7 @@ class Logfmt:
 
 
 class CsvRows:
-    """Rows of as many values as the first line has; that may be their names."""
+    """Rows with as many values as the first line, which may hold their names."""
 
     typed = False
 
@@ -187,7 +187,7 @@ def _row(line: str, delimiter: str) -> list[str]:
 
 
 def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    """The values of each line; none of one that is no CSV."""
+    """The values of each line; none for a line that is no CSV."""
     rows: list[list[str]] = []
     for line in lines:
         try:
@@ -198,7 +198,7 @@ def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 
 
 def _delimiter(lines: Sequence[str]) -> str:
-    """The one that gives most lines as many columns as the first, two at least; or nothing."""
+    """The delimiter that gives most lines as many columns as the first, at least two; or ""."""
     best, most = "", len(lines) / 2
     for delimiter in DELIMITERS:
         counts = [len(row) for row in _rows(lines, delimiter)]

@@ -18,7 +18,7 @@ from skidway.schemas.inference.proposal import Proposal
 from skidway.schemas.inference.shapes import Budget, Shape
 
 SAMPLE_LINES: Final = 100
-"""Lines by which the format is told."""
+"""Lines from which the format is detected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def _text(line: bytes) -> str:
 
 
 def _fields(shape: Shape, avro: AvroType, place: str, lines: int) -> Iterator[FieldFound]:
-    """What was proposed for each place, beside how often it is there."""
+    """What was proposed for each place, and how often it is there."""
     if isinstance(avro, Union):
         for branch in avro.branches:
             yield from _fields(shape, branch, place, lines)

@@ -10,8 +10,8 @@ LINE_BYTES_MAX: Final = 1 << 20
 
 
 def read_lines(file: BinaryIO) -> Iterator[bytes]:
-    """The lines without LF or CRLF. Of an over-long one only the beginning: `LINE_BYTES_MAX` + 1
-    bytes, which is how one knows it."""
+    """The lines without LF or CRLF. An over-long line is cut to `LINE_BYTES_MAX` + 1 bytes, by
+    which the caller recognises it."""
     while line := file.readline(LINE_BYTES_MAX + 1):
         if len(line) > LINE_BYTES_MAX and not line.endswith(b"\n"):
             _skip(file)

@@ -1,4 +1,4 @@
-"""Names that Avro takes, for names that it does not."""
+"""Valid Avro names for names that are not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _NO_NAME = re.compile(r"[^A-Za-z0-9_]")
 
 
 def avro_name(text: str) -> str:
-    """The nearest name: other characters become `_`, and a digit gets one before it."""
+    """The nearest valid name: other characters become `_`, and `_` goes before a leading digit."""
     made = _NO_NAME.sub("_", text)
     return made if made and not made[0].isdigit() else f"_{made}"
 

@@ -13,8 +13,8 @@ _ORDER: Final = ("boolean", *NUMBERS, *INSTANTS, "string", "array", "record")
 class Proposal:
     """Makes one schema; owns the names of its records.
 
-    `typed`: whether the log's values have types of their own. Where all are texts, a field in
-    which not all are numbers is one of texts.
+    `typed`: whether the log's values have types of their own. Where all values are texts, a field
+    with several kinds of them becomes a string.
     """
 
     def __init__(self, name: str, namespace: str | None, *, typed: bool) -> None:
@@ -51,8 +51,8 @@ class Proposal:
         return sum(member.kinds.values()) < record.kinds.get("record", 0)
 
     def _type(self, shape: Shape, name: str, *, optional: bool, instants: bool = False) -> Any:
-        """`instants`: whether times may be instants here: the agent's json parser makes these of
-        text in the fields of a line, and not further inside."""
+        """`instants`: whether times may be instants here. The agent's json parser turns text into
+        instants in the fields of a line, not further inside."""
         kinds = _kinds(shape, instants=instants)
         if not kinds or (len(kinds) > 1 and not self._typed):
             kinds = ["string"]

@@ -14,7 +14,7 @@ from typing import Any, Final
 SHAPES_MAX: Final = 10_000
 """Places in one log: what comes beyond is counted and left out."""
 MEMBERS_MAX: Final = 200
-"""Names in one object; one with more is a map, for its names are data."""
+"""Names in one object; an object with more is a map, because its names are data."""
 NAME_CHARACTERS_MAX: Final = 200
 
 _LONG_MAX: Final = 2**63 - 1
@@ -33,10 +33,10 @@ class Budget:
 
     left: int = SHAPES_MAX
     refused: int = 0
-    """Values that had no place any more."""
+    """Values for which no shape was left."""
 
     def take(self) -> bool:
-        """Whether there is one more."""
+        """Takes one; False if none is left."""
         if self.left:
             self.left -= 1
             return True
@@ -49,14 +49,14 @@ class Shape:
     """One place. `kinds`: how many values were of each type, `null` among them."""
 
     lines: int = 0
-    """Lines in which the place is."""
+    """Lines that have the place."""
     kinds: dict[str, int] = field(default_factory=dict)
     members: dict[str, Shape] = field(default_factory=dict)
     is_map: bool = False
     """Whether the names in it are data; its one member is then the shape of all values."""
     items: Shape | None = None
     is_root: bool = False
-    """Of a whole line, which is a record and never a map."""
+    """Whether it is a whole line, which is a record and never a map."""
     _last_line: int = -1
 
     def add(self, value: Any, line: int, budget: Budget, *, typed: bool) -> None:
@@ -77,8 +77,8 @@ class Shape:
                 self.items.add(each, line, budget, typed=typed)
 
     def merge(self, other: Shape) -> None:
-        """Takes in what another place was seen to hold. Lines of both may be the same: counted as
-        the larger number, which is a lower bound."""
+        """Takes in what was seen at another place. Both may be in the same lines, so the larger
+        number of lines counts, which is a lower bound."""
         self.lines = max(self.lines, other.lines)
         for kind, count in other.kinds.items():
             self.kinds[kind] = self.kinds.get(kind, 0) + count

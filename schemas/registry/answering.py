@@ -1,4 +1,4 @@
-"""What requests are answered from: all that is known, or what is remembered."""
+"""What answers requests: the store with its log, or memory alone."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Answer = TypeVar("Answer")
 
 
 class MustWait(Exception):
-    """Memory alone cannot answer: somebody has to ask the log."""
+    """Memory alone cannot answer: the log has to be asked."""
 
 
 class Registry(Protocol):
-    """What requests are answered from: the store, or what it remembers."""
+    """What answers requests: the store, or its memory."""
 
     def read(self, question: Callable[[State], Answer]) -> Answer:
         """The answer. Raises refusals."""
@@ -26,7 +26,7 @@ class Registry(Protocol):
     ) -> Any:
         """The decision's answer, once its change is in the log. Raises refusals.
 
-        `ahead` runs before: what takes time, and would make other writers wait.
+        `ahead` runs before the decision: slow work that would make other writers wait.
         """
 
 

@@ -17,7 +17,7 @@ from skidway.schemas.registry.rest.answers import refused
 
 CHECK_THREADS: Final = 2
 CHECKS_MAX: Final = 64
-"""Passwords in check at once; who guesses many must not keep others waiting for long."""
+"""Passwords checked at once: a client that guesses many must not keep others waiting for long."""
 HEADER_BYTES_MAX: Final = 4096
 
 _refused = Counter(
@@ -26,7 +26,7 @@ _refused = Counter(
 
 
 class BasicAuthentication:
-    """Lets through who knows a user's password; answers 401 to everybody else."""
+    """Lets through requests with a user's password; answers 401 to all others."""
 
     def __init__(self, app: ASGIApp, users: Users, realm: str) -> None:
         self._app = app

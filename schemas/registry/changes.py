@@ -1,8 +1,8 @@
 """The entries of the registry's log: one change each, as JSON.
 
 Unknown keys are ignored and unknown kinds refused: an older registry must not misread what a newer
-one wrote. Adding a kind, or a key that changes what an entry means, is therefore a change that all
-registries have to be upgraded for.
+one wrote. So all registries must be upgraded before an entry may have a new kind, or a new key that
+changes its meaning.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ENTRY_BYTES_MAX: Final = 1_000_000
 
 
 class EntryTooLarge(Exception):
-    """An entry that no node of ZooKeeper holds; `size_bytes` is how much it would take."""
+    """An entry that is too large for a node of ZooKeeper; `size_bytes` is its size."""
 
     def __init__(self, size_bytes: int) -> None:
         super().__init__(f"{size_bytes} bytes")
@@ -31,7 +31,7 @@ class EntryTooLarge(Exception):
 
 @dataclass(frozen=True, slots=True)
 class VersionRegistered:
-    """A subject got a version. `schema` and its references only with the first use of the id."""
+    """A subject got a version. `schema` and `references` only with the first use of the id."""
 
     subject: str
     version: int
@@ -47,7 +47,7 @@ class VersionImported(VersionRegistered):
 
 @dataclass(frozen=True, slots=True)
 class VersionsDeleted:
-    """Versions of a subject went: softly, or for ever."""
+    """Versions of a subject were deleted, softly or for ever."""
 
     subject: str
     versions: tuple[int, ...]
@@ -56,7 +56,7 @@ class VersionsDeleted:
 
 @dataclass(frozen=True, slots=True)
 class LevelSet:
-    """A compatibility level, of a subject or (None) of all that have none. None: back to that."""
+    """A level was set for a subject, or (None) for all without their own; level None resets it."""
 
     subject: str | None
     level: Level | None
@@ -64,9 +64,9 @@ class LevelSet:
 
 @dataclass(frozen=True, slots=True)
 class ModeSet:
-    """A mode, of a subject or (None) of all that have none. None: back to that.
+    """A mode was set for a subject, or (None) for all without their own; mode None resets it.
 
-    `recursive`: of every subject, too.
+    `recursive`: every subject's own mode is removed, too.
     """
 
     subject: str | None

@@ -46,7 +46,7 @@ class Kept:
 
     @property
     def guid(self) -> str:
-        """The same wherever the same schema is registered, as Confluent counts it: an MD5."""
+        """The same in every registry, computed as Confluent does: an MD5."""
         digest = hashlib.md5(self.text.encode(), usedforsecurity=False)
         for each in self.references:
             digest.update(each.name.encode() + each.subject.encode())
@@ -55,7 +55,7 @@ class Kept:
 
 
 def everything_needed(needs: Iterable[Kept]) -> Iterator[Kept]:
-    """These and all that they need in turn, each once, what is needed before what needs it."""
+    """These schemas and all that they need in turn, each once; what is needed comes first."""
     done: set[int] = set()
     waiting = [(each, False) for each in reversed([*needs])]
     while waiting:

@@ -94,7 +94,7 @@ class TlsFiles:
             raise _unusable("ssl.certificate.location", files, error) from error
 
     def stamp(self) -> tuple[tuple[int, int, int], ...]:
-        """Another value once certificate or key are other files. Raises OSError."""
+        """A value that changes when the certificate or the key is replaced. Raises OSError."""
         stats = [each.stat() for each in (self.certificate, self.key) if each is not None]
         return tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in stats)
 
@@ -104,5 +104,5 @@ def _unusable(key: str, what: object, error: OSError) -> ConfigurationRefused:
 
 
 def _refuse_password() -> str:
-    """Instead of OpenSSL asking on the terminal, where there may be none."""
+    """Keeps OpenSSL from asking for a password on the terminal; there may be none."""
     raise ConfigurationRefused("ssl.key.location: the key is encrypted; give one that is not.")

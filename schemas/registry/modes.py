@@ -6,12 +6,12 @@ from enum import Enum
 
 
 class Mode(Enum):
-    """A subject's mode, or that for all that have none of their own."""
+    """A subject's mode, or the mode of all subjects without their own."""
 
     READWRITE = "READWRITE"
     READONLY = "READONLY"
     READONLY_OVERRIDE = "READONLY_OVERRIDE"
-    """READONLY for every subject, whatever its own mode; only means that when set for all."""
+    """READONLY for every subject, whatever its own mode; has this meaning only when set for all."""
     IMPORT = "IMPORT"
     """Schemas come with their ids and versions, from another registry."""
     FORWARD = "FORWARD"

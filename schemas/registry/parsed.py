@@ -1,4 +1,4 @@
-"""Schemas as types: parsed with those that they reference, and remembered for a while."""
+"""Schemas as types: parsed with the schemas that they reference, and cached."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from skidway.schemas.canonical import canonical
 from skidway.schemas.registry.kept import Kept, everything_needed
 
 CHARACTERS_MAX: Final = 4_000_000
-"""Texts that are remembered as types, together; as types they take some twenty times as much."""
+"""Length of all texts whose types are cached; the types take some twenty times as much memory."""
 NEEDED_MAX: Final = 100
 """Schemas that one may reference, directly and through others."""
 NEEDED_CHARACTERS_MAX: Final = 4_000_000
-"""Their texts together: who asks for the schema has to read them all."""
+"""Their texts together: a client that asks for the schema has to read them all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Parsed:
     known: Mapping[str, Named]
 
     def canonical(self, *, normalize: bool = False) -> str:
-        """The text under which it is kept: it names what it references."""
+        """The text under which it is kept; types of referenced schemas are only named."""
         return canonical(self.avro, self.known, normalize=normalize)
 
     def inlined(self) -> str:
@@ -37,7 +37,7 @@ class Parsed:
 
 
 class ParsedSchemas:
-    """Safe to use from several threads; what was least used is forgotten first."""
+    """A cache, safe to use from several threads; the least recently used schema goes first."""
 
     def __init__(self, characters_max: int = CHARACTERS_MAX) -> None:
         self._max = characters_max
@@ -47,11 +47,11 @@ class ParsedSchemas:
 
     @property
     def characters(self) -> int:
-        """Length of the texts that are remembered as types."""
+        """Length of all texts whose types are cached."""
         return self._characters
 
     def of(self, kept: Kept) -> Parsed:
-        """A schema that is kept. Raises `SchemaInvalid` for one that this version cannot read."""
+        """A kept schema's type. Raises `SchemaInvalid` for one that this version cannot read."""
         with self._lock:
             if kept.id in self._parsed:
                 self._parsed.move_to_end(kept.id)
@@ -61,7 +61,7 @@ class ParsedSchemas:
         return parsed
 
     def new(self, text: str, needs: Iterable[Kept], *, check_defaults: bool = True) -> Parsed:
-        """A text that references schemas. Raises `SchemaInvalid`."""
+        """A new text, parsed with the schemas that it references. Raises `SchemaInvalid`."""
         known: dict[str, Named] = {}
         declared_by: dict[str, int] = {}
         for kept in _bounded(needs):

@@ -3,12 +3,12 @@
     # comment
     ada:$scrypt$ln=14,r=8,p=1$<salt>$<hash>
 
-A user with several lines has several passwords, each of them good: so a password is changed while
-clients are told of the new one, and the old line removed behind them.
+A user with several lines has several valid passwords. To change a password, add a line with the new
+one, tell the clients, and then remove the old line.
 
-Salt and hash in base64 without padding, as the PHC string format has them. A check takes some
-30 ms and 16 MB, which is what makes guessing slow; passwords that were right are remembered, as a
-keyed digest, so that a client pays for the first request only.
+Salt and hash are base64 without padding, as in the PHC string format. A check takes some 30 ms and
+16 MB, which makes guessing slow. Passwords that were right are remembered as a keyed digest, so a
+client pays only for its first request.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _log = log.get(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Hash:
-    """A password's hash with what it was made with."""
+    """A password's hash, with its salt and cost parameters."""
 
     log2_n: int
     block: int
@@ -55,7 +55,7 @@ class Hash:
 
     @classmethod
     def of(cls, password: str) -> Hash:
-        """A new one, with a salt of its own."""
+        """The hash of a password, with a new salt."""
         made = cls(LOG2_N, BLOCK, PARALLEL, secrets.token_bytes(SALT_BYTES), bytes(HASH_BYTES))
         return cls(LOG2_N, BLOCK, PARALLEL, made.salt, made._derived(password))
 
@@ -76,7 +76,7 @@ class Hash:
         return f"$scrypt${made_with}${_text(self.salt)}${_text(self.value)}"
 
     def fits(self, password: str) -> bool:
-        """Whether it is this password's."""
+        """Whether this is the hash of the password."""
         return hmac.compare_digest(self._derived(password), self.value)
 
     def _derived(self, password: str) -> bytes:
@@ -95,8 +95,8 @@ class Hash:
 class Users:
     """The users of a file, which is read again when it changes. Safe to use from several threads.
 
-    Raises `ConfigurationRefused` for a file that cannot be used; one that becomes so later is
-    logged, and the users stay those of before.
+    Raises `ConfigurationRefused` for a file that cannot be used. If the file becomes unusable
+    later, that is logged and the users stay as they were.
     """
 
     def __init__(self, path: Path) -> None:
@@ -109,7 +109,7 @@ class Users:
         self._nobody = Hash.of(secrets.token_hex())
 
     def remember(self, name: str, password: str) -> bool:
-        """Whether this was right before; takes no time."""
+        """Whether this password was already found right; fast."""
         digest = self._digest(name, password)
         with self._lock:
             self._refresh()
@@ -119,7 +119,7 @@ class Users:
         return False
 
     def check(self, name: str, password: str) -> bool:
-        """Whether this is right; takes its time, for names that are unknown as well."""
+        """Whether this password is right; slow, and as slow for unknown names."""
         with self._lock:
             hashes = self._hashes
         good = any(each.fits(password) for each in hashes.get(name, ()))

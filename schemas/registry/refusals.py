@@ -1,7 +1,7 @@
 """Everything that the registry refuses, with the status and code that Confluent's clients expect.
 
-Codes: Confluent's REST API reference. A refusal for good is never a 5xx: clients would try it
-again for seconds. Texts are ours, except where clients are known to read them.
+Codes: Confluent's REST API reference. A final refusal is never a 5xx: clients would retry it for
+seconds. Texts are ours, except where clients are known to read them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class NotFound(Refusal):
 
 
 def subject_not_found(subject: str) -> Refusal:
-    """No version of the subject that counts."""
+    """The subject has no version that counts."""
     return NotFound(40401, f"Subject '{subject}' not found.")
 
 
@@ -108,7 +108,7 @@ def incompatible(subject: str, messages: list[str]) -> Refusal:
 
 
 def invalid_schema(why: str) -> Refusal:
-    """No schema, or one that cannot be kept."""
+    """Not a schema, or one that cannot be kept."""
     return Refusal(422, 42201, f"Invalid schema: {why}")
 
 
@@ -123,7 +123,7 @@ def invalid_version(version: str) -> Refusal:
 
 
 def invalid_level(level: object) -> Refusal:
-    """No compatibility level."""
+    """Not a compatibility level."""
     return Refusal(
         422,
         42203,
@@ -133,7 +133,7 @@ def invalid_level(level: object) -> Refusal:
 
 
 def invalid_mode(mode: object) -> Refusal:
-    """No mode."""
+    """Not a mode."""
     return Refusal(
         422,
         42204,
@@ -170,7 +170,7 @@ def invalid_subject(subject: str) -> Refusal:
 
 
 def too_large(size_bytes: int, limit_bytes: int) -> Refusal:
-    """More than one node of ZooKeeper holds."""
+    """A schema that is too large for one node of ZooKeeper."""
     return Refusal(
         422, 42209, f"The schema takes {size_bytes} bytes, more than the {limit_bytes} allowed"
     )
@@ -182,12 +182,12 @@ def malformed(why: str) -> Refusal:
 
 
 def unsupported_media_type() -> Refusal:
-    """A request body of a type that is not read."""
+    """A request body of a media type that the registry does not read."""
     return Refusal(415, 415, "HTTP 415 Unsupported Media Type")
 
 
 def not_acceptable() -> Refusal:
-    """No type of answer that the client takes."""
+    """The client accepts none of the answer's media types."""
     return Refusal(406, 406, "HTTP 406 Not Acceptable")
 
 

@@ -1,9 +1,9 @@
 """The registry's HTTP server: uvicorn, with the bounds that it lacks.
 
-uvicorn waits for ever for the head of a request and for a client that does not read its answer, and
-answers what it refuses itself in plain text. Here a head comes within `HEAD_WITHIN_S`, an answer is
-read on at least as often, connections are at most `CONNECTIONS_MAX`, and every refusal has the
-registry's form.
+uvicorn waits for ever for the head of a request, and for a client that does not read its answer;
+its own refusals are plain text. Here a head must come within `HEAD_WITHIN_S`, a client must go on
+reading its answer at least as often, there are at most `CONNECTIONS_MAX` connections, and every
+refusal has the registry's form.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ class Protocol(H11Protocol):
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
-        """uvicorn calls it behind each answer; its own timer ends with the next byte that comes."""
+        """uvicorn calls this after each answer; its own timer ends with the next byte."""
         super().on_response_complete()
         if not self.transport.is_closing():
             self._expect_head(KEEP_ALIVE_S + HEAD_WITHIN_S)
 
     def send_400_response(self, msg: str) -> None:
-        """What is no HTTP, answered as everything else."""
+        """Answers what is not HTTP in the registry's form."""
         status = http.HTTPStatus.BAD_REQUEST
         document = {"error_code": status.value, "message": msg}
         content = json.dumps(document).encode()
@@ -92,9 +92,10 @@ class Protocol(H11Protocol):
             self._head.cancel()
 
     def _no_head(self) -> None:
-        """Ends the connection, unless a request is being answered or its answer still read.
+        """Closes the connection, unless a request is being answered or its answer is still being
+        read.
 
-        Behind an answer a new time begins; who reads it slowly gets on as long as he does read.
+        A new period begins after each answer. A slow client keeps its connection while it reads.
         """
         if self.cycle is not None and not self.cycle.response_complete:
             return
@@ -147,7 +148,7 @@ def serve(
     shutdown: Shutdown,
     on_started: Callable[[], None] = lambda: None,
 ) -> None:
-    """Answers on all sockets until the end is asked for; open requests have `STOP_WITHIN_S`.
+    """Answers on all sockets until shutdown; open requests then have `STOP_WITHIN_S`.
 
     `on_started` is called once, when all of them are served.
     """
@@ -156,8 +157,8 @@ def serve(
 
 
 def take_descriptors() -> None:
-    """As many as the machine allows: by default `CONNECTIONS_MAX` connections would take all that
-    a process has, and leave none to reach ZooKeeper again."""
+    """Raises the limit on descriptors as far as the machine allows: with the default limit,
+    `CONNECTIONS_MAX` connections would leave none for reaching ZooKeeper again."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -199,7 +200,7 @@ async def _serve(
 
 
 async def _renew(tls: TlsFiles, context: ssl.SSLContext) -> None:
-    """New connections get the certificate that lies there now; a bad one changes nothing."""
+    """Gives new connections the certificate that lies there now; a bad one changes nothing."""
     known = tls.stamp()
     while True:
         await asyncio.sleep(LOOK_FOR_CERTIFICATES_EVERY_S)

@@ -26,7 +26,7 @@ LevelName = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistrySettings:
-    """What the registry may be told. Files that it names are read when it is checked."""
+    """The registry's settings. `check` reads the files that they name."""
 
     listeners: list[str] = setting(
         "listeners",
@@ -42,10 +42,10 @@ class RegistrySettings:
     level: LevelName = setting(
         "schema.compatibility.level",
         "BACKWARD",
-        help="How schemas may change where no level was set by request.",
+        help="The compatibility level that holds until the REST API sets one.",
     )
     mode_mutability: bool = setting(
-        "mode.mutability", True, help="Whether modes may be changed by request."
+        "mode.mutability", True, help="Whether the REST API may change modes."
     )
     metrics_listener: str = setting(
         "metrics.listener", "127.0.0.1:9103", help="Where /metrics and /health are answered."
@@ -53,40 +53,40 @@ class RegistrySettings:
     authentication: Literal["NONE", "BASIC"] = setting(
         "authentication.method",
         "NONE",
-        help="BASIC: clients name themselves with user and password (basic.auth.user.info); "
-        "over https, since the password goes along with every request.",
+        help="BASIC: clients send user and password (basic.auth.user.info). Use https, since the "
+        "password goes along with every request.",
     )
     realm: str = setting(
-        "authentication.realm", "skidway", help="What is shown to people who are asked."
+        "authentication.realm", "skidway", help="Shown to people who are asked for a password."
     )
     users_file: Path | None = setting(
         "authentication.users.file",
         None,
-        help="Users for BASIC, one a line as `skidway registry hash-password` prints them. Read "
+        help="Users for BASIC, one per line, as `skidway registry hash-password` prints them. Read "
         "again when it changes.",
     )
     certificate: Path | None = setting(
         "ssl.certificate.location",
         None,
-        help="PEM file with the certificate for https and its chain (Confluent's clients name it "
-        "so; its registry has ssl.keystore.location instead). Read again when it changes.",
+        help="PEM file with the certificate for https and its chain (named as in Confluent's "
+        "clients; its registry has ssl.keystore.location). Read again when it changes.",
     )
     key: Path | None = setting(
         "ssl.key.location",
         None,
-        help="PEM file of the certificate's key, not encrypted; without it the key is in the "
-        "certificate's file.",
+        help="PEM file of the certificate's key, not encrypted; by default the certificate's file "
+        "has the key.",
     )
     ca: Path | None = setting(
         "ssl.ca.location",
         None,
-        help="PEM file of the authorities whose client certificates are good (in Confluent's "
+        help="PEM file of the authorities whose client certificates are accepted (in Confluent's "
         "registry ssl.truststore.location).",
     )
     client_certificates: ClientCertificates = setting(
         "ssl.client.authentication",
         "NONE",
-        help="Whether clients of https show a certificate: NONE, REQUESTED, REQUIRED.",
+        help="Whether https clients are asked for a certificate: NONE, REQUESTED, REQUIRED.",
     )
 
     @property
@@ -105,7 +105,7 @@ class RegistrySettings:
 
     @property
     def users(self) -> Users | None:
-        """Who may come; None: everybody. Raises `ConfigurationRefused`."""
+        """Who may use the registry; None: everybody. Raises `ConfigurationRefused`."""
         if self.authentication == "NONE":
             return None
         if self.users_file is None:
@@ -115,7 +115,7 @@ class RegistrySettings:
         return Users(self.users_file)
 
     def check(self) -> None:
-        """Refuses addresses that are none, and files that cannot be used."""
+        """Refuses invalid addresses, and files that cannot be used."""
         if not self.listeners:
             raise ConfigurationRefused("listeners: at least one is needed.")
         check_connect(self.zookeeper_connect)

@@ -1,7 +1,8 @@
 """What the log means: subjects, versions, ids, levels, modes. Pure: changes in, answers out.
 
-The state after n entries is the same in every registry. `apply` refuses what cannot follow
-(`StateRefused`): a gap in the ids or two schemas under one id would mean that somebody else wrote.
+The state after n entries is the same in every registry. `apply` refuses an entry that cannot follow
+(`StateRefused`): a gap in the ids, or two schemas under one id, would mean that something else
+wrote to the log.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Version:
 
 @dataclass(slots=True)
 class Subject:
-    """Versions in ascending order; `highest` counts also what is gone for ever."""
+    """Versions in ascending order; `highest` also counts versions that were deleted for ever."""
 
     versions: dict[int, Version] = field(default_factory=dict)
     highest: int = 0
@@ -63,8 +64,8 @@ class Subject:
 class State:
     """Owned by one thread at a time (`skidway.schemas.registry.store` holds a lock around it).
 
-    `default_level` is the program's, for where no level is set. `parsed` remembers schemas as types
-    and has a lock of its own.
+    `default_level`, a setting of the program, holds where no level is set. `parsed` caches schemas
+    as types and has a lock of its own.
     """
 
     def __init__(self, default_level: Level = Level.BACKWARD) -> None:
@@ -92,9 +93,9 @@ class State:
             self._set_mode(change)
 
     def id_of(self, identity: Identity) -> int | None:
-        """The id that this schema has, in whatever subject, or once had.
+        """The id that this schema has or once had, in whatever subject.
 
-        Imports may have brought it under several ids: the one that was written last.
+        If imports brought it under several ids: the one that was written last.
         """
         return self._ids.get(identity)
 
@@ -109,7 +110,7 @@ class State:
         return self._kept[schema_id]
 
     def ids_of_guid(self, guid: str) -> list[int]:
-        """The ids in use of a schema by its guid, ascending. Raises `NotFound`."""
+        """The ids in use of the schema with this guid, ascending. Raises `NotFound`."""
         found = [each for each in self._guids.get(guid.lower(), ()) if self._uses.get(each)]
         if not found:
             raise schema_not_found(guid)
@@ -127,7 +128,7 @@ class State:
     def referenced_by(self, subject: str, version: int) -> list[int]:
         """Ids of the schemas that reference this version and have a live version, ascending.
 
-        While there are any the version stays what it is, so they all mean the same.
+        While there are any, the version cannot change, so they all mean the same schema.
         """
         return sorted(
             each for each in self._referring.get((subject, version), ()) if self._is_live(each)
@@ -198,8 +199,8 @@ class State:
         self._learn(change, imported=imported)
         self._ids[self._kept[change.id].identity] = change.id
         subject = self.subjects.setdefault(change.subject, Subject())
-        # A schema that returns replaces its deleted self, unless that is referenced: readers look
-        # for it by subject and version (Confluent's registry deletes it from under them).
+        # A schema that returns replaces its deleted version, unless that one is referenced: readers
+        # look for it by subject and version (Confluent's registry deletes it all the same).
         for each in [*subject.versions.values()]:
             returned = each.deleted and each.id == change.id and each.version < change.version
             returned = returned and not self.referenced_by(change.subject, each.version)

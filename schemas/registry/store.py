@@ -1,9 +1,9 @@
 """The state in memory that follows the log, and the only way to change it.
 
-Threads: kazoo's own only wake the follower; the follower and the writers read the log, one at a
-time (`_log_lock`), and only they change the state; everybody reads the state (`_state_lock`),
-never while somebody waits for the network. A decision is made under `_log_lock` alone: nothing
-changes meanwhile, and readers need not wait for it.
+Threads: kazoo's threads only wake the follower. The follower and the writers read the log, one at a
+time (`_log_lock`), and only they change the state. Any thread may read the state (`_state_lock`,
+which nobody holds while waiting for the network). A decision is made under `_log_lock` alone: the
+state cannot change meanwhile, and readers need not wait.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Store:
     """Reads the whole log when made; follows it from `start` to `close`.
 
     Raises `Unreachable` if the log cannot be read then, `StateRefused` if it makes no sense.
-    Later a log that makes no sense ends writing (`failed`); what was read before stays.
+    If the log stops making sense later, writing ends (`failed`); what was read before stays.
     """
 
     def __init__(self, entries: Log, clock: Clock, default_level: Level = Level.BACKWARD) -> None:
@@ -123,14 +123,15 @@ class Store:
 
     @property
     def memory(self) -> Memory:
-        """The same without waiting."""
+        """Answers from memory alone, without waiting."""
         return Memory(self._ask)
 
     def read(self, question: Callable[[State], Answer]) -> Answer:
-        """The answer from memory; if that finds nothing, once more with what is newer.
+        """The answer from memory; if that finds nothing, asks once more after reading newer
+        entries.
 
-        Another registry may have answered the client a moment ago, so while ZooKeeper is away
-        nobody knows what is not there: 503, not 404. Raises refusals.
+        Another registry may have served the client a moment ago. So while ZooKeeper is away, nobody
+        knows what does not exist: 503, not 404. Raises refusals.
         """
         before = self._read
         try:
@@ -144,10 +145,10 @@ class Store:
     def write(
         self, decide: Callable[[State], Decision], ahead: Callable[[], object] | None = None
     ) -> Any:
-        """Decides, and puts the change into the log; the answer once it is there.
+        """Decides, puts the change into the log, and returns the answer once it is there.
 
-        Runs the decision again whenever another registry was first, and `ahead` before all, while
-        nobody waits for it. Raises refusals.
+        Runs the decision again whenever another registry was first. `ahead` runs once, before
+        anything that makes other writers wait. Raises refusals.
         """
         self._refuse_if_away()
         if ahead is not None:
@@ -163,10 +164,12 @@ class Store:
         raise store_away("too many other writers")
 
     def _decided(self, decide: Callable[[State], Decision]) -> Decision:
-        """The decision; one that changes nothing, or a refusal, on all that the leader knows.
+        """The decision. If it changes nothing, or is a refusal, it is made on all that the leader
+        knows.
 
-        A server of the ensemble may lag behind. An entry that is decided on too little is not
-        created, since its number is taken; a refusal has nothing that would show it.
+        A server of the ensemble may lag behind. A change that was decided on an old state cannot be
+        created, since its number is taken. A refusal creates nothing, so nothing would show that it
+        was decided on an old state.
         """
         refusal: Refusal | None = None
         try:
@@ -195,14 +198,14 @@ class Store:
             raise store_away("ZooKeeper is away")
 
     def _refresh(self) -> None:
-        """Reads on, as far as ZooKeeper's leader knows. Raises a 503 where that cannot be known."""
+        """Reads all entries that ZooKeeper's leader knows. Raises a 503 if they cannot be read."""
         with self._asking_the_log():
             self._entries.sync()
             self._catch_up()
 
     @contextlib.contextmanager
     def _asking_the_log(self) -> Iterator[None]:
-        """Holds `_log_lock`, for a bounded time; what the log does not answer is a 503."""
+        """Holds `_log_lock`, after a bounded wait. Raises a 503 if the log does not answer."""
         self._refuse_if_away()
         if not self._log_lock.acquire(timeout=LOG_WITHIN_S):
             raise store_away("others wait for ZooKeeper")
@@ -216,7 +219,7 @@ class Store:
             self._log_lock.release()
 
     def _append(self, change: Change) -> bool:
-        """Whether the change is the log's next entry now. The caller holds `_log_lock`."""
+        """Appends the change; False if another was first. The caller holds `_log_lock`."""
         number, writer = self._read + 1, uuid.uuid4().hex
         try:
             content = encode(Entry(change, writer, self._clock.time_ms()))
@@ -231,7 +234,8 @@ class Store:
         return created
 
     def _refuse_if_cut(self) -> None:
-        """Entries never go nor change: writing after ones that did would use their ids again."""
+        """Refuses a log that was set back: entries never vanish or change, and a write after lost
+        entries would use their ids again."""
         if self._read == 0 or self._entries.read(self._read, 1) == [self._last]:
             return
         self._entries.sync()  # a server that lags behind knows less than we do

@@ -1,8 +1,8 @@
 """The registry's log as nodes of ZooKeeper: `/skidway/schemas/log/<ten digits>`, from 1 on.
 
 A node is created once and never altered, so creating the next number is the compare-and-set that
-every registry's writes go through. Every wait is bounded; what ZooKeeper does not answer in time
-raises `Unreachable`, and may have happened all the same.
+every registry's writes go through. Every wait is bounded. A request that ZooKeeper does not answer
+in time raises `Unreachable`; it may have taken effect all the same.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class ZookeeperLog:
 
 
 def _nobody() -> None:
-    """Woken before anybody watches."""
+    """The `wake` that is called before anybody watches."""
 
 
 def _answer(pending: Any) -> Any:

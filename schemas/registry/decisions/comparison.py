@@ -1,4 +1,4 @@
-"""May a schema follow the subject's earlier ones? Deleted versions do not count."""
+"""Is a schema compatible with the subject's earlier versions? Deleted versions do not count."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skidway.schemas.registry.state import State, Version
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What to compare with, newest first, at which level. Needs the state no more."""
+    """What to compare with, newest first, at which level. It no longer needs the state."""
 
     earlier: tuple[tuple[int, Kept], ...]
     level: Level
@@ -34,7 +34,7 @@ class Comparison:
 
     def prepare(self, schema: Submitted) -> None:
         """Compares now, so that `messages` has nothing left to do while others wait for it."""
-        with contextlib.suppress(Refusal):  # whether that matters the decision says
+        with contextlib.suppress(Refusal):  # the decision says whether that matters
             self.messages(schema)
 
     def _found(
@@ -57,17 +57,17 @@ class Comparison:
 
 
 def with_all(state: State, subject: str) -> Comparison:
-    """As many versions as the level says: what a registration is measured by."""
+    """The comparison of a registration: with as many versions as the level says."""
     return _comparison(state, subject, state.live(subject))
 
 
 def with_latest(state: State, subject: str) -> Comparison:
-    """The latest version; a subject without any takes every schema."""
+    """The comparison with the latest version; a subject without versions accepts every schema."""
     return _comparison(state, subject, state.live(subject)[-1:])
 
 
 def with_version(state: State, subject: str, version: int) -> Comparison:
-    """That version. Raises `NotFound`, the version's also where there is no subject."""
+    """The comparison with that version. Raises `NotFound` of the version, never of the subject."""
     if not state.live(subject):
         raise version_not_found(version)
     return _comparison(state, subject, [state.version(subject, version)])

@@ -30,7 +30,7 @@ _NOT_HERE: Final = (
     "defaultRuleSet",
     "overrideRuleSet",
 )
-"""What Confluent's registry takes beside the level; forgetting it in silence would be worse."""
+"""What Confluent's registry takes beside the level; ours refuses it: silence would be worse."""
 
 
 def level_set_for(state: State, subject: str) -> Level:
@@ -43,8 +43,8 @@ def level_set_for(state: State, subject: str) -> Level:
 def set_level(state: State, subject: str | None, body: Mapping[str, Any]) -> Decision:
     """A compatibility level; the answer repeats it.
 
-    As in Confluent's registry a body without `compatibility` changes nothing, and is answered with
-    the level that is set; null takes that away, so that the level above holds.
+    As in Confluent's registry, a body without `compatibility` changes nothing and is answered with
+    the level that is set; null removes that level, so that the level above holds.
     """
     for key in _NOT_HERE:
         if body.get(key):
@@ -82,8 +82,8 @@ def set_mode(
 ) -> Decision:
     """A mode; the answer repeats it.
 
-    IMPORT and FORWARD only where no schema is live, unless forced: what is imported takes its ids
-    with it, and another schema may have them.
+    IMPORT and FORWARD are allowed only where no schema is live, unless forced: imported schemas
+    bring their ids, and other schemas may have these.
     """
     asked = body.get("mode")
     try:
@@ -103,7 +103,7 @@ def set_mode(
 def reset_mode(state: State, subject: str | None, *, recursive: bool) -> Decision:
     """Back to the mode above; the answer is the one that was set.
 
-    `recursive`: for all, takes the subjects' own modes away, too.
+    `recursive`, for all: removes the subjects' own modes, too.
     """
     everything = recursive and subject is None
     before = state.modes.get(subject)

@@ -1,4 +1,4 @@
-"""What all decisions give, and what they all ask of a subject."""
+"""What all decisions return, and the checks of a subject that they share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OTHER_CONTEXT: Final = ":."
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to answer, and the change that has to be in the log before (None: nothing)."""
+    """The answer, and the change that must be in the log before it is given (None: no change)."""
 
     answer: Any
     change: Change | None

@@ -17,7 +17,7 @@ from skidway.schemas.registry.state import State, Version
 
 
 def delete_subject(state: State, subject: str, *, permanent: bool) -> Decision:
-    """Every version of it; the answer is their numbers."""
+    """Deletes every version; the answer is their numbers."""
     check_writable(state, subject)
     every = state.versions(subject, deleted=True)
     live = [each for each in every if not each.deleted]
@@ -32,7 +32,7 @@ def delete_subject(state: State, subject: str, *, permanent: bool) -> Decision:
 
 
 def delete_version(state: State, subject: str, version: int | None, *, permanent: bool) -> Decision:
-    """One version (None: the latest); the answer is its number."""
+    """Deletes one version (None: the latest); the answer is its number."""
     check_writable(state, subject)
     found = state.version(subject, version, deleted=version is not None)
     _check_unreferenced(state, subject, [found])

@@ -1,7 +1,7 @@
 """New versions, imported ones, and lookups.
 
-In Confluent's order: a schema that the subject has already is answered before anything is asked,
-also in READONLY; then come mode, id and compatibility. An import is compared with nothing.
+The order is Confluent's: a schema that the subject already has is answered before any check, also
+in READONLY; then come mode, id and compatibility. An import is compared with nothing.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ def register(state: State, subject: str, schema: Submitted) -> Decision:
 
 
 def comparison(state: State, subject: str, schema: Submitted) -> Comparison:
-    """What `register` is going to ask: it takes its time, and needs the state no more."""
+    """The comparison that `register` is going to make: slow, but possible without the state."""
     mode = state.mode(subject)
     is_measured = not (mode.takes_ids or mode.is_read_only or schema.id is not None)
     return with_all(state, subject) if is_measured else Comparison((), Level.NONE, state.parsed)
 
 
 def already_there(state: State, subject: str, schema: Submitted) -> Version | None:
-    """The live version that answers the request as it is, or None.
+    """The live version that already is what the request asks for, or None.
 
-    An inlined schema is the same as one that references its parts, if that was there first.
+    An inlined schema is the same as one that references its parts, if that one was there first.
     """
     wanted = [
         each
@@ -72,7 +72,7 @@ def lookup(state: State, subject: str, schema: Submitted, *, deleted: bool) -> V
 
 
 def _newest_same(state: State, versions: list[Version], schema: Submitted) -> Version | None:
-    """The newest of them that has the schema; of several ids, that which was written last."""
+    """The newest of them that has the schema; of several ids, the one that was written last."""
     latest_id = state.id_of(schema.identity)
     for each in reversed(versions):
         if each.id == latest_id:
@@ -125,7 +125,7 @@ def _import(state: State, subject: str, schema: Submitted, schema_id: int) -> De
             )
         if schema.version is None and _is_same(state, each, schema):
             raise id_does_not_match(each.id, schema_id)
-    if state.referenced_by(subject, version):  # a deleted version that gives its number away
+    if state.referenced_by(subject, version):  # a deleted version whose number would be reused
         raise reference_exists(subject, version)
     text, references = (schema.canonical, schema.references) if kept is None else (None, ())
     change = VersionImported(subject, version, schema_id, text, references)
@@ -133,7 +133,7 @@ def _import(state: State, subject: str, schema: Submitted, schema_id: int) -> De
 
 
 def _check_references(state: State, schema: Submitted) -> None:
-    """They may have been deleted since the schema was parsed with them."""
+    """Refuses references that were deleted or changed after the schema was parsed with them."""
     for each in schema.references:
         deleted = schema.id is not None
         now = state.reference(each.name, each.subject, each.version, deleted=deleted)

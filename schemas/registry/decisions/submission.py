@@ -19,7 +19,7 @@ from skidway.schemas.registry.state import State
 
 VERSION_MAX: Final = 2**31 - 1
 LATEST: Final = -1
-"""How a reference names the latest version; it is kept with its number."""
+"""How a request references the latest version; the registry keeps that version's number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ Compared = dict[tuple[int, Level], list[Incompatibility] | Refusal]
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """A schema that can be kept, and the text under which it is."""
+    """A schema that can be kept, and the text under which it is kept."""
 
     parsed: Parsed
     canonical: str
@@ -55,7 +55,7 @@ class Submitted:
     id: int | None
     version: int | None
     compared: Compared = field(default_factory=dict, compare=False)
-    """What comparisons with earlier schemas found, by id and level: each takes its time once,
+    """What comparisons with earlier schemas found, by id and level: each is slow and made once,
     however often the decision is made."""
 
     @property
@@ -109,7 +109,7 @@ def submitted(
 ) -> Submitted:
     """The schema, parsed. Raises 42201."""
     try:
-        # What another registry has kept for long is read by people who live with its faults.
+        # Readers of what another registry has kept for long already live with its bad defaults.
         parsed = schemas.new(asked.text, needs, check_defaults=asked.id is None)
         text = parsed.canonical(normalize=asked.normalize)
     except SchemaInvalid as error:
@@ -118,7 +118,7 @@ def submitted(
 
 
 def submit(state: State, asked: Asked) -> Submitted:
-    """All of it at once."""
+    """`resolved` and `submitted` at once."""
     return submitted(state.parsed, asked, *resolved(state, asked))
 
 
@@ -145,7 +145,7 @@ def _reference(given: Any) -> Named:
 
 
 def _is_writable(text: str) -> bool:
-    """JSON can name half a character, which nobody can store."""
+    """Whether UTF-8 can write the text; JSON can name half of a surrogate pair."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -154,7 +154,7 @@ def _is_writable(text: str) -> bool:
 
 
 def _number(body: Mapping[str, Any], key: str, limit: int) -> int | None:
-    """Clients send null, -1 or 0 where they have none."""
+    """The number; None for null, -1 or 0, which clients send where they have none."""
     value = body.get(key)
     if value is None:
         return None

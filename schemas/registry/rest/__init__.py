@@ -1,19 +1,19 @@
 """Confluent's REST API over the store, as an ASGI application.
 
-What stock clients need beyond the documentation, and gets lost easily:
+What stock clients need beyond the documentation, and what is easily forgotten:
 
 - every answer, whatever the route, is JSON with the registry's content type, unless the client
-  takes only another one; every error an object
-  with `error_code` and `message` (serializers probe routes and read those)
+  accepts only another one; every error is an object with `error_code` and `message` (serializers
+  probe routes and read these)
 - subjects come percent-encoded and may contain `/`: routes match the path as it was sent
 - booleans in queries come as `true`, `True` or `1`; unknown query parameters are ignored; a limit
-  below 1 is none; `-1` is also a name for the latest version
-- answers hold the documented keys only: strict clients break on others. Who sends
+  below 1 means no limit; `-1` is also a name for the latest version
+- answers hold the documented keys only: strict clients break on others. A client that sends
   `Confluent-Accept-Unknown-Properties: true` gets guids as well
 - GET of a level says `compatibilityLevel`, PUT says `compatibility`
 
-A request is answered from memory where that is possible; only what has to ask the log goes to the
-threads that may wait for ZooKeeper, so that a ZooKeeper that hangs holds up no reader.
+A request is answered from memory where possible. Only a request that must ask the log goes to the
+threads that may wait for ZooKeeper, so a hanging ZooKeeper holds up no reader.
 
 - `headers`      media types, and pages of other sites
 - `call`         one request: names, query, body, with their limits

@@ -29,18 +29,18 @@ class Text:
 
 
 def good(document: Any, request: Request) -> Response:
-    """The answer to a request that was done."""
+    """The answer to a request that succeeded."""
     return _as_accepted(_response(200, document), request)
 
 
 def refused(refusal: Refusal) -> Response:
-    """The answer to a request that was not done."""
+    """The answer to a request that was refused."""
     return error(refusal.status, refusal.error_code, str(refusal))
 
 
 def error(status: int, error_code: int, message: str) -> Response:
     """An error in the form that every client reads."""
-    # Refused texts are quoted in messages; half a character of one must not break the answer.
+    # Messages quote refused texts; half of a surrogate pair in one must not break the answer.
     sound = message.encode("utf-8", "replace").decode()
     return _response(status, {"error_code": error_code, "message": sound})
 
@@ -57,7 +57,7 @@ async def on_http_error(request: Request, raised: Exception) -> Response:
 
 
 async def on_skidway_error(request: Request, raised: Exception) -> Response:
-    """For Starlette: a refusal, or something that the registry has to be told about."""
+    """For Starlette: a refusal, or an error, which is logged and answered 500."""
     if isinstance(raised, Refusal):
         return _as_accepted(refused(raised), request)
     _log.error("registry_request_failed", reason=str(raised))
@@ -79,7 +79,7 @@ def _response(status: int, document: Any) -> Response:
 
 
 def _as_accepted(response: Response, request: Request) -> Response:
-    """With the media type that the client likes best; ours where it takes none."""
+    """With the media type that the client prefers; ours if it accepts none."""
     with contextlib.suppress(Refusal):
         response.headers["content-type"] = produced(request.headers.get("accept"))
     return response

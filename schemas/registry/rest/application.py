@@ -59,7 +59,7 @@ def application(store: Store, *, mode_mutability: bool = True) -> ASGIApp:
 
 
 class AtMost:
-    """So many requests at once; more are refused, and may come again."""
+    """Limits how many requests run at once; more are refused, and may be sent again."""
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
         self._app = app

@@ -35,7 +35,7 @@ ACCEPTS_UNKNOWN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Names are decoded; the body is {} where there is none.
+    """One request. Names are decoded; the body is {} where there is none.
 
     `accepts_unknown`: the client takes keys that older ones break on.
     """
@@ -80,12 +80,12 @@ class Call:
 
     @property
     def prefix(self) -> str:
-        """What the subjects asked for begin with."""
+        """The prefix of the subjects that are asked for."""
         prefix = self.query.get("subjectPrefix", "")
         return "" if prefix == EVERY_PREFIX else prefix
 
     def page(self, found: list[Any]) -> list[Any]:
-        """The part of a list that `offset` and `limit` ask for; a limit below 1 is none."""
+        """The part of a list that `offset` and `limit` ask for; a limit below 1 means no limit."""
         offset, limit = max(self._integer("offset", 0), 0), self._integer("limit", -1)
         return found[offset : None if limit < 1 else offset + limit]
 

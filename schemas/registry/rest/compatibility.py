@@ -1,4 +1,4 @@
-"""/compatibility: may a schema follow, and why not."""
+"""/compatibility: is a schema compatible, and why not."""
 
 from __future__ import annotations
 

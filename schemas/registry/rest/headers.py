@@ -1,7 +1,8 @@
 """What a request's headers allow: media types of body and answer, and pages of other sites.
 
-The media types are those of Confluent's registry: a body of another one is 415, an answer that the
-client does not take 406. A body without a type is read, as there.
+The media types are those of Confluent's registry. A body of another type is refused with 415. If
+the client accepts none of them for the answer, 406. A body without a type is read, as in
+Confluent's registry.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from skidway.schemas.registry.refusals import foreign_origin, not_acceptable, un
 
 CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 PRODUCED: Final = (CONTENT_TYPE, "application/vnd.schemaregistry+json", "application/json")
-"""The first of those that the client likes best."""
+"""Of those that the client prefers equally, the first is taken."""
 CONSUMED: Final = frozenset({*PRODUCED, "application/octet-stream"})
 RANGES_MAX: Final = 100
 """Media ranges of an Accept header that are looked at."""
@@ -44,8 +45,8 @@ def produced(accept: str | None) -> str:
 
 
 def _check_origin(headers: Mapping[str, str]) -> None:
-    """A browser names the site whose page asks; such a page has no business with writes here,
-    and an operator's browser reaches what the page's author does not."""
+    """Refuses changes that pages of other sites ask for. A browser names the page's site, and an
+    operator's browser reaches registries that the page's author does not."""
     origin = headers.get("origin")
     if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
         raise foreign_origin(origin)
@@ -61,7 +62,7 @@ def _media_range(text: str) -> tuple[str, float]:
 
 
 def _quality(kind: str, ranges: list[tuple[str, float]]) -> float:
-    """That of the range that names the type most closely; 0 for none."""
+    """The quality of the range that names the type most closely; 0 if none does."""
     for wanted in (kind, "application/*", "*/*"):
         for named, quality in ranges:
             if named == wanted:

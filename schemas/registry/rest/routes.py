@@ -11,7 +11,7 @@ from skidway.schemas.registry.rest.call import Call
 
 
 class Answering(NamedTuple):
-    """A route. `waits`: it always asks the log, so that trying memory first is in vain."""
+    """A route. `waits`: it always asks the log, so trying memory first is useless."""
 
     method: str
     path: str

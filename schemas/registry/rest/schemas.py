@@ -1,4 +1,4 @@
-"""/schemas: by id, by guid, and all of them; and how a schema is described everywhere."""
+"""/schemas: by id, by guid, and all of them; also how every route describes a schema."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def subjects(registry: Registry, call: Call) -> Any:
 def lookup(registry: Registry, call: Call) -> Any:
     """POST /subjects/{subject}
 
-    No schema is found nowhere, as in Confluent's registry.
+    A request without a schema finds nothing, as in Confluent's registry.
     """
     deleted = call.flag("deleted")
     if submission.is_empty(call.body):
@@ -62,8 +62,8 @@ def versions(registry: Registry, call: Call) -> Any:
 def register(registry: Registry, call: Call) -> Any:
     """POST /subjects/{subject}/versions
 
-    What is there already is answered from memory, also while ZooKeeper is away: every producer asks
-    this when it starts.
+    A schema that is already there is answered from memory, also while ZooKeeper is away: every
+    producer asks this when it starts.
     """
     wanted = submitted(registry, call)
     version = registry.read(lambda state: registration.already_there(state, call.subject, wanted))

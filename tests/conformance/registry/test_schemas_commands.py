@@ -159,9 +159,7 @@ def test_a_check_says_why_and_what_to_write(
     done = run("check", "users", file(tmp_path, BROKEN))
     assert done.returncode == 1
     assert "must: version 2 does not have this field" in done.stdout
-    assert (
-        "The level is BACKWARD; it might follow under: FORWARD, FORWARD_TRANSITIVE" in done.stdout
-    )
+    assert "The level is BACKWARD; compatible under: FORWARD, FORWARD_TRANSITIVE" in done.stdout
     found = json.loads(run("check", "users", file(tmp_path, BROKEN), "--json").stdout)
     assert found["compatible"] is False
     assert [each["place"] for each in found["faults"]] == ["must"]

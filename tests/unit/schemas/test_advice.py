@@ -57,7 +57,7 @@ A, B, C = field("a", "int"), field("b", "string"), field("c", "long")
             "BACKWARD",
             record(A, B),
             record(A, field("z", "string")),
-            ["give field z the alias b, as which it was written before"],
+            ["give field z the alias b, its former name"],
             record(A, field("z", "string", aliases=["b"])),
         ),
         ("BACKWARD", record(C), record(field("c", "int")), ["keep the type of c: long"], record(C)),
@@ -160,7 +160,7 @@ def test_reasons_are_sentences() -> None:
     assert [each.sentence for each in advice.faults] == [
         "b: version 3 does not have this field, and the new schema has no default for it",
         "x: int cannot read string, which version 3 wrote",
-        "x: string, as which version 3 reads it, cannot read int",
+        "x: version 3 reads it as string, which cannot read int",
     ]
 
 
