@@ -2,9 +2,9 @@
 
 Kafka's is its ProducerPerformance into Apache Kafka, with its defaults and with batches of about 50
 messages of 200 bytes. Ours goes into our broker, in two forms: columns (Arrow in, whole batches
-out: what the agent uses), and `skidway.producer.Producer`, which takes Python's bytes, 1,000 messages
-a call, in batches of both kinds. A cold read begins after the topic's files were dropped from the
-page cache.
+out: what the agent uses), and `skidway.producer.Producer`, which takes Python's bytes, 1,000
+messages a call, in batches of both kinds. A cold read begins after the topic's files were dropped
+from the page cache.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from skidway.schemas.codec.times import time_faults
 
 Reader = Callable[[Cursor], pa.Array]
 
-_FLOATS: Final = {"float": (np.uint32, "<f4"), "double": (np.uint64, "<f8")}
+_FLOATS: Final = {"float": "<f4", "double": "<f8"}
 
 
 def read_columns(readers: list[Reader], datums: pa.BinaryArray) -> tuple[list[pa.Array], Mask]:
@@ -62,7 +62,7 @@ def reader_of(avro: AvroType, arrow: pa.DataType) -> Reader:
 
 def _primitive(kind: str, arrow: pa.DataType) -> Reader:
     if kind in _FLOATS:
-        return _float(*_FLOATS[kind], arrow)
+        return _float(np.dtype(_FLOATS[kind]), arrow)
     return {
         "null": lambda cursor: pa.nulls(len(cursor)),
         "boolean": _boolean,
@@ -95,9 +95,11 @@ def _int(cursor: Cursor) -> Any:
     return narrow
 
 
-def _float(bits: type[np.unsignedinteger[Any]], dtype: str, arrow: pa.DataType) -> Reader:
-    size = np.dtype(dtype).itemsize
-    return lambda cursor: pa.array(cursor.word(size).astype(bits, copy=False).view(dtype), arrow)
+def _float(dtype: np.dtype[Any], arrow: pa.DataType) -> Reader:
+    bits = np.dtype(f"<u{dtype.itemsize}")
+    return lambda cursor: pa.array(
+        cursor.word(dtype.itemsize).astype(bits, copy=False).view(dtype), arrow
+    )
 
 
 def _bytes(cursor: Cursor) -> pa.BinaryArray:
