@@ -146,7 +146,7 @@ def test_an_answer_that_fails_is_alone(core: BrokerCore, monkeypatch: pytest.Mon
     answered."""
     unlucky, lucky = core.connect(), core.connect()
     for each in (unlucky, lucky):
-        assert each.ask(produce_frame(1))  # from now on the connection's requests have a known shape
+        assert each.ask(produce_frame(1))  # its next ones have a known shape
     unlucky.send(produce_frame(1))
     lucky.send(produce_frame(-1))
     monkeypatch.setattr(produce_run, "_when_written", mistake)
@@ -206,7 +206,7 @@ def test_a_request_that_waits_lets_its_bytes_go(core: BrokerCore) -> None:
     """A parked request does not keep the bytes of fields unknown to the broker. Otherwise one
     connection could fill the machine's memory with waiting requests of 100 MB each."""
     client = core.connect()
-    client.send(with_unknown_field(fetch_frame(0, 30_000, version=12), 1000))  # the first one also fills the caches
+    client.send(with_unknown_field(fetch_frame(0, 30_000, version=12), 1000))  # warms up all caches
     core.advance(0)
     tracemalloc.start()
     try:
