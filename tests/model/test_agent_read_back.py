@@ -317,8 +317,8 @@ def test_upgrades_lose_double_and_doubt_nothing(
 def test_what_the_host_has_no_more_is_lost_only_where_no_broker_has_it(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """After truncation or power loss with intents pending, lines that a broker has count as
-    delivered, and the others are declared lost."""
+    """After truncation or power loss with intents pending, the agent counts lines that some broker
+    has as delivered, and declares the others lost."""
     for seed in seeds(range(1000, 1025)):
         run(monkeypatch, seed, partitioning, {"growth", "truncate", "power"})
 
@@ -349,8 +349,8 @@ def test_a_program_that_rejects_other_lines_doubles_nothing(
 def test_what_is_refused_on_a_retry_is_lost_only_where_no_attempt_arrived(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """With lost connections and producer ids, and limits that change, records that the log has
-    count as delivered, and only refused ones are lost."""
+    """With lost connections and producer ids, and limits that change, the agent counts records that
+    it finds in a log as delivered, and only refused ones are lost."""
     for seed in seeds(range(6000, 6025)):
         schedule = run(monkeypatch, seed, partitioning, {"growth", "refuse"})
         schedule.check_refused()

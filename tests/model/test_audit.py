@@ -93,7 +93,7 @@ class Faults:
 
     drains: the agent takes its leave, is retired, comes back, or takes its leave again. Against the
     rules: hasty_drains say the last word while lines lie unread, silent_returns do not take the
-    last word back, nor do deaf_drains that find lines which they cannot read. latenesses: the
+    last word back, and deaf_drains do not if they find lines that they cannot read. latenesses: the
     agent's and the audit's lateness are drawn separately; with agents_word, against the rules,
     losses reach back by the agent's lateness alone. clocks: the clocks of the host, the counter,
     the loader and the audit each are right, or an hour back or ahead; with clock_steps the host's

@@ -104,7 +104,7 @@ class Faults:
 
 
 FULL = 3
-"""As many lines have as many bytes as a fingerprint is of."""
+"""The number of lines that fill a fingerprint."""
 
 
 class Inode(NamedTuple):

@@ -112,9 +112,9 @@ def _ids(faults: Faults) -> str:
     ids=_ids,
 )
 def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: Seeds) -> None:
-    """Whatever mirrors lose, counters count anew and loaders misplace, and whatever is created
-    again or expires: no incomplete bucket is called complete, and in the end every bucket is that
-    all tiers counted alike."""
+    """Through losses of a mirror, recounts, misplaced rows, topics created again and expiry, no
+    incomplete bucket is called complete; in the end every bucket that all tiers counted alike is
+    complete."""
     _run_all(seeds(RUNS), faults)
 
 
@@ -250,7 +250,7 @@ def _blind_to_agents(evidence: Evidence) -> None:
 
 
 def _blind_to_gaps(evidence: Evidence) -> None:
-    """Judges as if records that expired before they were counted could be in no tier."""
+    """Judges as if no tier could have had records that expired before they were counted."""
     for topic in evidence.topics.values():
         topic.gaps.clear()
         for covered in topic.coverage.values():

@@ -6,8 +6,8 @@ because others have taken the group; the broker crashes and restarts with what w
 
 Whatever happens: a generation has one leader, and only the leader gets the members; a generation
 has one assignment, whatever crashes; nobody gets an assignment that was not stored; commits are
-accepted from members of the current generation only, so that no commit of an older generation
-follows one of a newer; everybody who waits is answered once, and nobody waits forever. Without
+accepted from members of the current generation only, so that an older generation's commit never
+follows a newer one's; everybody who waits is answered once, and nobody waits forever. Without
 further faults all living members are in one generation, each with its own assignment.
 """
 

@@ -233,7 +233,7 @@ class Search:
 
 
 def check(world: World) -> str:
-    """The promise that a state breaks, or ""."""
+    """The promise that a state breaks, or an empty text."""
     files = dict(world.files)
     manifests = [
         Manifest.from_json(data, path)
@@ -321,7 +321,7 @@ def test_three_runs_with_a_crash() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3), indirect=True)
 def test_long_random_schedules(seed: int) -> None:
-    """Long runs with crashes and lost answers keep the same promises."""
+    """Long random runs with crashes and lost answers also give every row once."""
     print(f"seed {seed}")
     choose = random.Random(seed)
     for _ in range(150):

@@ -281,7 +281,7 @@ def test_of_two_ids_of_a_schema_the_one_written_last_is_answered() -> None:
 
 def test_a_deleted_version_that_is_referenced_stays_when_its_schema_returns() -> None:
     """If a deleted version is referenced, it stays when its schema is registered again: readers
-    look it up by subject and version. Otherwise it would be replaced."""
+    look it up by subject and version. An unreferenced one goes."""
     registries = Registries()
     registries.register(0, "a", 0, "")
     registries.delete_subject(0, "a", permanent=False, fault="")

@@ -41,8 +41,8 @@ def test_the_exit_status_is_what_is_worst(sources: list[dict[str, Any]], status:
 
 
 def test_every_name_has_its_reason() -> None:
-    """Each stopped, waiting or incomplete partition is printed on a line of its own, with its
-    source first and its reason last."""
+    """Each name in the status is printed on a line of its own, with its source first and its reason
+    last."""
     told = details(
         [
             source(

@@ -329,8 +329,8 @@ def test_a_directory_that_is_there_already_is_not_removed(tmp_path: Path) -> Non
 
 
 def test_settings_altered_while_partitions_are_added_hold(tmp_path: Path) -> None:
-    """Settings altered while partitions are added take effect at once: the retention of before
-    would delete what has to stay."""
+    """Settings altered while partitions are added take effect at once: the former retention would
+    delete records that have to stay."""
     before = topic(uuid.uuid4(), LED)
     made(tmp_path, before.topic_id)
     world = World(tmp_path, catalog(before))
