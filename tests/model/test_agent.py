@@ -1,8 +1,8 @@
 """The real agent under random schedules: writes, rotations, kills, late batches, growth, settings.
 
-Everything that decides is the agent's own code, over a real SQLite database; the host, the cluster
-and the clock are the test's (support.agent_world, support.agent_schedule). The loader's walk over
-marks consumes the logs. The oracle knows every cell that was ever written, and when, and where.
+All decisions are made by the agent's own code, over a real SQLite database; the host, the cluster
+and the clock are simulated (support.agent_world, support.agent_schedule). The logs are read as the
+loader reads them, by marks. The oracle knows every cell that was ever written, and when, and where.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ PATTERNS = (r"(?P<line>[^x].*)", r"(?P<line>[^y].*)", r"(?P<line>[^xy].*)")
 
 
 class Growing(Schedule):
-    """One random run of an agent whose log grows and is rotated, and of what disturbs it."""
+    """One random run of an agent whose log grows and is rotated, with the events that disturb
+    it."""
 
     steps = 160
 
@@ -51,7 +52,7 @@ class Growing(Schedule):
     # --- what happens -------------------------------------------------------------------------
 
     def run(self) -> None:
-        if "narrow" in self.faults:  # what was rotated before the agent came is not its own
+        if "narrow" in self.faults:  # what was rotated earlier is not its own
             self.start()
             self.turn()
         super().run()
@@ -96,7 +97,8 @@ class Growing(Schedule):
                 self.write()
 
     def shift(self) -> None:
-        """Every generation gets the next number; with the fault `oldest` there are only two."""
+        """Gives each generation the next number; with the fault `oldest` only two generations are
+        kept."""
         files = self.world.files
         last = 1
         while f"{PATH}.{last}" in files.by_path:
@@ -142,7 +144,7 @@ class Growing(Schedule):
             self.check_seal(message)
 
     def check_seal(self, seal: Seal) -> None:
-        """All that lay in the files at W is in the logs, or was set apart by name."""
+        """Asserts that every line written before W is in the logs or was set apart by name."""
         known = self.cells_there() | self.gone | self.uncertain
         for topic in seal.topics:
             if topic.source.topic == TOPIC:
@@ -168,7 +170,7 @@ class Growing(Schedule):
         rows, straddles, sums = self.load()
         losses = self.world.losses()
         doubt = bool(losses)
-        if self.faults.isdisjoint({"truncate", "delete", "power"}):  # they leave no trace at times
+        if self.faults.isdisjoint({"truncate", "delete", "power"}):  # these may leave no trace
             self.check_declared([cell for cell in self.gone if not rows[cell]], losses)
         for cell in self.written:
             count = rows[cell]
@@ -184,7 +186,7 @@ class Growing(Schedule):
             assert self.agent_sums() == sums, "the equation does not hold"
 
     def check_declared(self, missing: list[str], losses: list[Loss]) -> None:
-        """What nobody read belongs to buckets of which a loss speaks."""
+        """Asserts that each line that nobody read belongs to a bucket that some loss names."""
         late_ms = self.world.settings.lateness_ms
         for cell in missing:
             written = bucket.start_of(self.written[cell], BUCKET_MS)
@@ -195,7 +197,7 @@ class Growing(Schedule):
 
 
 class Watched(Brokers):
-    """Tells the schedule of every append."""
+    """Brokers that show each append to the schedule."""
 
     def __init__(self, schedule: Growing) -> None:
         super().__init__()
@@ -216,7 +218,8 @@ EVERYTHING_SURE = frozenset({"growth", "settings"})
 def test_kills_growth_and_new_settings_lose_and_double_nothing(
     partitioning: str, block: int, seeds: Seeds
 ) -> None:
-    """Every line arrives exactly once, and the agent's counts are the rows', whatever is killed."""
+    """Kills, growing files and changed settings neither lose nor double a line, and the agent's
+    counts equal those of the rows."""
     for seed in seeds(range(block * 7, block * 7 + 7)):
         run(seed, partitioning, EVERYTHING_SURE)
 
@@ -224,7 +227,8 @@ def test_kills_growth_and_new_settings_lose_and_double_nothing(
 @promise("2 ledger")
 @pytest.mark.parametrize("block", range(3))
 def test_what_the_host_destroys_is_named_and_nothing_else_suffers(block: int, seeds: Seeds) -> None:
-    """Truncation, deletion and power loss cost what they destroyed, and that is set apart."""
+    """Truncation, deletion and power loss cost only the lines that they destroyed, and the agent
+    sets those apart."""
     for seed in seeds(range(1000 + block * 10, 1000 + block * 10 + 10)):
         run(seed, "key", EVERYTHING_SURE | {"truncate", "delete", "power"})
 
@@ -232,7 +236,8 @@ def test_what_the_host_destroys_is_named_and_nothing_else_suffers(block: int, se
 @promise("1 generations")
 @pytest.mark.parametrize("block", range(2))
 def test_rotations_out_of_the_pattern_lose_and_double_nothing(block: int, seeds: Seeds) -> None:
-    """A pattern that means no rotated name: every generation is found, whatever is killed when."""
+    """If the pattern matches no rotated name, the agent still finds every generation and delivers
+    each line once, through any kills."""
     for seed in seeds(range(3000 + block * 10, 3000 + block * 10 + 10)):
         run(seed, "file", EVERYTHING_SURE | {"narrow"})
 
@@ -240,7 +245,8 @@ def test_rotations_out_of_the_pattern_lose_and_double_nothing(block: int, seeds:
 @promise("1 generations")
 @pytest.mark.parametrize("block", range(2))
 def test_generations_that_were_deleted_unread_are_declared(block: int, seeds: Seeds) -> None:
-    """With two generations kept and rotations faster than looks: lost, and said so."""
+    """Where files rotate faster than the agent looks and only two generations are kept, the agent
+    declares the lost ones."""
     for seed in seeds(range(4000 + block * 10, 4000 + block * 10 + 10)):
         run(seed, "file", EVERYTHING_SURE | {"narrow", "oldest"})
 

@@ -1,10 +1,10 @@
-"""The real agent on a host that does with files what hosts do, under random schedules.
+"""The real agent under random schedules, on a host that treats its files as real hosts do.
 
-Links, renames to any name and into other directories, copies, truncation, deletion, inodes taken
-again, permissions, file systems without times of birth, and an agent that is away meanwhile. The
-oracle knows every line and where it lies. Four things are failures: a line that is gone without a
-word, a line that came twice without a word, a loss where nothing is missing, and a doubt where
-nothing can be doubled.
+Links, renames to any name and into other directories, copies, truncation, deletion, reused inodes,
+permissions, file systems without times of birth, and an agent that is away meanwhile. The oracle
+knows every line and where it lies. Four things are failures: a line that is gone undeclared, a line
+that came twice undeclared, a loss where nothing is missing, and a doubt where nothing can be
+doubled.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ STEPS = 60
 class Line:
     text: str
     written_ms: int
-    is_destroyed: bool = False  # the host has taken its bytes away
-    has_trace: bool = True  # not written and deleted between two looks, where nobody expects it
-    traced_by_others: bool = False  # only the files beside it show that it was there
+    is_destroyed: bool = False  # the host has destroyed its bytes
+    has_trace: bool = True  # False: e.g. written and deleted between two looks
+    traced_by_others: bool = False  # only files beside it show that it was there
 
 
 @dataclass
 class Host:
-    """Programs that write, and what rotates their logs. scheme: how it names what it rotates."""
+    """Programs that write, and whatever rotates their logs. scheme: how rotated files are named."""
 
     world: World
     random: random.Random
     scheme: str
-    has_header: bool = False  # what is shorter is not known again for sure
+    has_header: bool = False  # a shorter file cannot be recognized for sure
     was_looked_at: bool = False
     lines: dict[str, Line] = field(default_factory=dict)
     serial: int = 0
     compressing: str = ""
-    has_lost_copy: bool = False  # one that was read may have held more than its original
+    has_lost_copy: bool = False  # a copy that was read may have held more than its original
     freed: int = 0  # the inode of the last file that was deleted
     trace: list[str] = field(default_factory=list)
 
@@ -75,7 +75,7 @@ class Host:
         self.serial += 1
         return self.serial
 
-    # what happens to files
+    # events in files
 
     def write(self) -> None:
         is_new = self.path not in self.world.files.by_path
@@ -86,7 +86,7 @@ class Host:
         if is_new and self.has_header:
             data = f"{self.number():0{FINGERPRINT_BYTES}d}\n" + data
         elif is_new and self.random.random() < 0.5:
-            data = "Starting job\n" + data  # many files begin alike
+            data = "Starting job\n" + data  # so many files begin alike
         self.lines |= {each.text: each for each in lines}
         self.world.files.append(self.path, data.encode())
         self.say(f"write {data!r}")
@@ -123,7 +123,7 @@ class Host:
                     files.rename(f"{APP}.{number}{ending}", f"{APP}.{number + 1}{ending}")
 
     def copytruncate(self) -> None:
-        """Once between two looks: of several nobody can say which copy is whose."""
+        """At most once between two looks: after several, nobody can say which copy is whose."""
         if not self.was_looked_at:
             return
         self.was_looked_at = False
@@ -149,7 +149,7 @@ class Host:
                 line.traced_by_others = tracked is None and is_expected
                 if tracked is not None and tracked.changed_ns is not None:
                     stood_ms = line.written_ms - tracked.changed_ns // 1_000_000
-                    line.has_trace &= stood_ms < STILL_S * 1000  # else: nobody expects any
+                    line.has_trace &= stood_ms < STILL_S * 1000  # else no file is expected
 
         if not self.world.files.by_path.keys() - {self.path, path}:
             for line in self.lines.values():
@@ -176,12 +176,12 @@ class Host:
             self.delete(min(rotated, key=self.first_line))
 
     def first_line(self, path: str) -> int:
-        """The number of the first line in a file: the oldest one has the lowest."""
+        """The number of a file's first line; the oldest file has the lowest."""
         found = re.search(rb"line (\d+)", self.world.files.by_path[path].data)
         return int(found[1]) if found else 0
 
     def compress(self) -> None:
-        """What rotation does at once, later, or in a while in which both files lie there."""
+        """Compresses a rotated file at once, or begins to, so that both files exist for a while."""
         self.finish_compressing()
         known = [APP, TARGET, f"{self.path}.bak", f"{self.path}.bak.gz"]
         plain = [x for x in self.world.files.by_path if not x.endswith(".gz") and x not in known]
@@ -195,7 +195,7 @@ class Host:
                 self.pack(path)
 
     def pack(self, path: str) -> None:
-        """The kernel may give the new file the inode that the last one lost."""
+        """Compresses a file; the new one may get the inode that was freed last."""
         inode = self.world.files.by_path[path].inode
         packed = self.world.files.compress(path, keeps_time=self.random.random() < 0.5)
         if self.freed and self.random.random() < 0.5:
@@ -213,7 +213,8 @@ class Host:
             self.say(f"compressed {path}")
 
     def run_again(self) -> None:
-        """`rm app.log; job > app.log`: the next file gets the inode, and begins alike."""
+        """Acts as `rm app.log; job > app.log`: the next file gets the same inode and begins
+        alike."""
         if self.path in self.world.files.by_path and self.world.loop is None:
             beginning = bytes(self.world.files.by_path[self.path].data)
             self.delete(self.path)
@@ -224,7 +225,7 @@ class Host:
             self.write()
 
     def backup(self) -> None:
-        """`cp app.log app.log.bak`: bytes that are read where they lie."""
+        """Acts as `cp app.log app.log.bak`: the copied bytes are read in the original too."""
         file = self.world.files.by_path.get(self.path)
         copy = f"{self.path}.bak"
         if file is not None and copy not in self.world.files.by_path:
@@ -243,7 +244,7 @@ class Schedule:
 
     def __init__(self, seed: int, scheme: str, faults: frozenset[str]) -> None:
         self.random = random.Random(seed)
-        # What nobody can see has no trace: where it went, or that it was one of the log's.
+        # These schemes would leave no trace of where a file went, or that it was one of the log's.
         self.faults = faults - ({"again", "delete"} if scheme in ("olddir", "any name") else set())
         pattern = {"kubelet": LINK, "glob": "/log/app*"}.get(scheme, APP)
         held = 99 if scheme == "olddir" else self.random.choice([1, 9])
@@ -253,7 +254,7 @@ class Schedule:
         self.host = Host(self.world, self.random, scheme, has_header)
 
     def run(self) -> None:
-        self.host.write()  # a path at which nothing was seen yet has no anchor: that is declared
+        self.host.write()  # without an anchor at the path, a loss would be declared
         self.world.start()
         self.world.settle(3)
         for _ in range(STEPS):
@@ -284,7 +285,7 @@ class Schedule:
         else:
             yield self.turn, 8
             yield self.tick, 6
-            if self.host.scheme != "olddir":  # only an open file tells where it went
+            if self.host.scheme != "olddir":  # only an open file tells where it was moved to
                 yield self.kill, 1
 
     def pass_time(self) -> None:
@@ -326,7 +327,7 @@ class Schedule:
         for file in self.world.files.by_path.values():
             file.unreadable = False
         if self.host.path not in self.world.files.by_path:
-            self.host.write()  # a link that leads nowhere holds the seal
+            self.host.write()  # a link that leads nowhere would hold back the seal
         if self.world.loop is None:
             self.world.start()
         self.world.settle(60, 0.5)
@@ -344,7 +345,7 @@ class Schedule:
             if found[text] == 0 and line.has_trace:
                 where = "" if line.is_destroyed else ", which lies on the host"
                 assert _covers(losses, line), f"SILENT LOSS of {text}{where}"
-                if self.host.scheme not in ("olddir", "copytruncate"):  # nobody can prove those
+                if self.host.scheme not in ("olddir", "copytruncate"):  # these leave no proof
                     assert line.is_destroyed, f"{text} lies on the host and was not read"
             elif found[text] > 1:
                 assert self.is_doubt(text, losses), f"SILENT DOUBLING of {text}"
@@ -362,7 +363,7 @@ class Schedule:
             assert not doubts, f"FALSE DOUBT: {doubts[0].reason}"
 
     def is_doubt(self, text: str, losses: list[Loss]) -> bool:
-        """Whether one of the copies was declared to be one that may be doubled."""
+        """Whether one of the line's records lies in a range that was declared."""
         return any(
             record.file == loss.file
             and loss.first <= record.first
@@ -395,7 +396,8 @@ def run(seed: int, scheme: str, *faults: str) -> None:
 @promise("1 generations")
 @pytest.mark.parametrize("scheme", [*RENAMES, "copytruncate"])
 def test_rotations_by_any_name_lose_and_double_nothing(scheme: str, seeds: Seeds) -> None:
-    """Every line arrives once, and nothing is declared, whoever rotates and whenever it is away."""
+    """Every line arrives once and nothing is declared, however files are rotated and whenever the
+    agent is away."""
     for seed in seeds(range(20)):
         run(seed, scheme)
 
@@ -403,7 +405,8 @@ def test_rotations_by_any_name_lose_and_double_nothing(scheme: str, seeds: Seeds
 @promise("1 generations")
 @pytest.mark.parametrize("scheme", RENAMES)
 def test_what_is_destroyed_is_declared_and_nothing_else(scheme: str, seeds: Seeds) -> None:
-    """Deleted generations, files made again under an inode that was freed, permissions."""
+    """Where generations are deleted, freed inodes reused and files made unreadable, the agent
+    declares every lost line, and nothing else is lost."""
     for seed in seeds(range(1_000, 1_020)):
         run(seed, scheme, "delete", "again", "forbid")
 
@@ -411,8 +414,8 @@ def test_what_is_destroyed_is_declared_and_nothing_else(scheme: str, seeds: Seed
 @promise("6 unreadable")
 @pytest.mark.parametrize("scheme", [x for x in RENAMES if x != "olddir"])
 def test_where_nobody_may_look_nothing_is_gone(scheme: str, seeds: Seeds) -> None:
-    """File systems that are mounted later, under any number; directories that may not be searched:
-    nothing is lost, doubled or declared."""
+    """While file systems are not mounted or directories cannot be searched, no file counts as gone:
+    nothing is lost, doubled or declared, even if a file system comes back under another number."""
     for seed in seeds(range(5_000, 5_010)):
         run(seed, scheme, "mounts")
         run(seed, scheme, "blind")
@@ -422,7 +425,8 @@ def test_where_nobody_may_look_nothing_is_gone(scheme: str, seeds: Seeds) -> Non
 @promise("1 compression")
 @pytest.mark.parametrize("scheme", ["numbers", "glob", "dates", "log4j2", "kubelet"])
 def test_compressed_generations_lose_and_double_nothing(scheme: str, seeds: Seeds) -> None:
-    """Whoever compresses them, and when: every line arrives once, or may be double by name."""
+    """Lines of compressed generations arrive once, or are declared as possibly doubled, whenever
+    the compression happens."""
     for seed in seeds(range(4_000, 4_020)):
         run(seed, scheme, "compress")
         run(seed, scheme, "compress", "delete")
@@ -431,13 +435,15 @@ def test_compressed_generations_lose_and_double_nothing(scheme: str, seeds: Seed
 @promise("1 copies")
 @pytest.mark.parametrize("scheme", ["numbers", "dates", "log4j2", "kubelet"])
 def test_copies_are_known_or_declared(scheme: str, seeds: Seeds) -> None:
-    """A copy of what is read where it lies, or was: not read, or its bytes are in doubt by name."""
+    """A copy of a file that the agent reads or has read is not read, or its bytes are declared as
+    possibly doubled."""
     for seed in seeds(range(3_000, 3_020)):
         run(seed, scheme, "delete", "copies")
 
 
 @pytest.mark.parametrize("scheme", RENAMES)
 def test_without_times_of_birth_doubts_are_declared(scheme: str, seeds: Seeds) -> None:
-    """Where no file system tells one file from the next: nothing is silent."""
+    """On file systems without times of birth, where one file is not always told from the next,
+    every loss and every doubling is declared."""
     for seed in seeds(range(2_000, 2_020)):
         run(seed, scheme, "delete", "again", "copies", "births")

@@ -1,14 +1,14 @@
 """Upgrades and refused retries at random moments: the agent reads back what the brokers have.
 
-The agent's own code over a real SQLite database; host, cluster and clock are the test's
+The agent's own code runs over a real SQLite database; host, cluster and clock are simulated
 (support.agent_world, support.agent_schedule). Every line is a cell. Four things are failures: a
 cell that is in no log and in no loss (silent loss), one that readers count twice (silent doubling),
 one declared lost that a log has (false loss), and one declared uncertain although nothing was
 hidden from the agent, or although the log still has it (false uncertainty).
 
-What an earlier process, or an earlier attempt, had sent arrives until `read.back.wait.ms` after the
-start of the next, or after its connection was lost: that is the assumption which
-agent/delivery/search.py gives reasons for.
+Batches that an earlier process sent arrive at the latest `read.back.wait.ms` after the start of the
+next one; those of an earlier attempt, as long after its connection was lost.
+agent/delivery/search.py gives the reasons for this assumption.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ SUCCESSOR = "may have been delivered as those of file"
 
 
 class Upgrades(Schedule):
-    """One random run of an agent that is killed, and begun again as another version."""
+    """One random run of an agent that is killed and started again as another version."""
 
     steps = 140
 
@@ -60,7 +60,7 @@ class Upgrades(Schedule):
         super().__init__(seed, partitioning, faults, World(configured, partitions=2), kills=5)
         self.version = 0
         self.started_at = 0.0
-        self.interrupted_at: float | None = None  # the first of which something is under way
+        self.interrupted_at: float | None = None  # the first interruption with batches under way
         self.refused: set[int] = set()
         self.losses: list[Loss] = []
 
@@ -111,14 +111,14 @@ class Upgrades(Schedule):
         self.world.clock.advance(seconds)
 
     def interrupt(self) -> None:
-        """A connection is lost, and sometimes the producer id, too."""
+        """Breaks a connection; sometimes the producer id is lost, too."""
         producer = self.world.producer
         waiting = {tp for tp, sent in producer.sent.items() if sent}
         waiting |= {sent.tp for sent, _ in producer.appended}
         if waiting:
             tp = self.random.choice(sorted(waiting))
             is_known = self.random.random() < 0.7
-            # What comes late behind lines that expired looks like one that came before them.
+            # A late batch behind expired lines would look like one that came before them.
             survivors = 0 if "expire" in self.faults else self.random.randint(0, 2)
             producer.interrupt(tp, survivors, is_known=is_known)
             if self.interrupted_at is None:
@@ -128,7 +128,8 @@ class Upgrades(Schedule):
                 self.tighten()
 
     def arrive(self) -> None:
-        """With refusals often several at once: it takes many until a record is alone."""
+        """With refusals often answers several batches at once: it takes many until a record is
+        alone."""
         super().arrive()
         if "refuse" in self.faults and self.random.random() < 0.3:
             for _ in range(10):
@@ -136,7 +137,8 @@ class Upgrades(Schedule):
                 self.turn()
 
     def tighten(self) -> None:
-        """From now on brokers refuse some records: a part of all, by their first bytes."""
+        """Makes brokers refuse some records from now on, chosen by the position of their first
+        byte."""
         remainder = self.random.randrange(PARTS)
         self.world.brokers.refuses = lambda record: record.first % PARTS == remainder
         self.refused.add(remainder)
@@ -163,7 +165,7 @@ class Upgrades(Schedule):
             self.world.settings = settings(mine, read_back_wait_ms=self.wait_ms)
         self.world.brokers.away = False
         super().start()
-        self.remember()  # what was not promised before a power loss may be other bytes now
+        self.remember()  # bytes that no intent promised before a power loss may be other bytes now
         self.started_at = self.world.clock.monotonic()
         self.say(f"start version {self.version}")
 
@@ -182,13 +184,13 @@ class Upgrades(Schedule):
         for _ in range(50):
             self.arrive_all_late()
             self.go_on()
-        if "refuse" in self.faults:  # one is found after another, and each may be waited for
+        if "refuse" in self.faults:  # these may be waited for one after another
             self.settle()
         self.publish()
         self.check_end()
 
     def settle(self) -> None:
-        """Until everything is decided."""
+        """Goes on until everything is decided."""
         for _ in range(500):
             if not self.world.agent.tracker.flying and self.world.agent.reading_back is None:
                 return
@@ -197,8 +199,8 @@ class Upgrades(Schedule):
         raise AssertionError("something is never decided")
 
     def saw(self, tracked: TrackedFile, data: bytes) -> None:
-        """What lies in the file may be others' bytes already, which the agent has not noticed; what
-        was not promised may be followed by others of the same id."""
+        """Remembers a file's bytes, unless others lie there already, unnoticed by the agent. Bytes
+        behind the promised ones may be replaced under the same id."""
         if data.startswith(self.content.get(tracked.file, b"")[: tracked.promised]):
             super().saw(tracked, data)
 
@@ -211,7 +213,7 @@ class Upgrades(Schedule):
     # --- what must hold -----------------------------------------------------------------------
 
     def declared(self, certainty: Certainty) -> set[str]:
-        """Cells of the ranges that were set apart, with their ends."""
+        """Cells of the ranges that were declared with this certainty and with a known end."""
         found: set[str] = set()
         for loss in self.losses:
             if (
@@ -258,7 +260,7 @@ class Upgrades(Schedule):
             assert counted == sums, "the equation does not hold"
 
     def check_refused(self) -> None:
-        """No record is lost but those that a broker refused at some time."""
+        """Asserts that only records are lost that a broker may have refused at some time."""
         for loss in self.losses:
             assert loss.certainty is Certainty.LOST, loss
             assert loss.end is not None
@@ -267,7 +269,8 @@ class Upgrades(Schedule):
             assert {begin % PARTS for begin in begins} <= self.refused, loss
 
     def cells_of_successors(self) -> set[str]:
-        """Declared to be possibly delivered twice, by the file id that follows a doubtful one."""
+        """Cells declared as possibly delivered twice because a doubtful file's successor has them,
+        too."""
         found: set[str] = set()
         for loss in self.losses:
             if SUCCESSOR in loss.reason:
@@ -276,7 +279,8 @@ class Upgrades(Schedule):
 
 
 def other_program(recipe: Recipe, schema: pa.Schema, version: int) -> RegexParser:
-    """A library that matches otherwise: odd versions reject what begins with b, too."""
+    """A parser as from another version of its library: odd versions also reject lines that begin
+    with b."""
     assert recipe.pattern is not None
     pattern = recipe.pattern.replace("[^", "[^b") if version % 2 else recipe.pattern
     return RegexParser(pattern, schema, frozenset())
@@ -301,7 +305,8 @@ def run(
 def test_upgrades_lose_double_and_doubt_nothing(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """New versions and settings, kills, brokers away, late batches: every cell once, none apart."""
+    """Through upgrades, changed settings, kills, unreachable brokers and late batches, every line
+    arrives once and none is set apart."""
     for seed in seeds(range(25)):
         schedule = run(monkeypatch, seed, partitioning, {"growth"})
         assert not schedule.losses, f"seed {seed}: {schedule.losses}"
@@ -312,7 +317,8 @@ def test_upgrades_lose_double_and_doubt_nothing(
 def test_what_the_host_has_no_more_is_lost_only_where_no_broker_has_it(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """Truncation and power loss with intents pending: found ones count, others are lost by name."""
+    """After truncation or power loss with intents pending, the agent counts lines that some broker
+    has as delivered, and declares the others lost."""
     for seed in seeds(range(1000, 1025)):
         run(monkeypatch, seed, partitioning, {"growth", "truncate", "power"})
 
@@ -322,7 +328,7 @@ def test_what_the_host_has_no_more_is_lost_only_where_no_broker_has_it(
 def test_only_what_expired_unread_is_uncertain(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """Log starts that move past the floors hide records: those alone can be uncertain."""
+    """Only lines in records that expired before the agent read them back are declared uncertain."""
     for seed in seeds(range(2000, 2025)):
         run(monkeypatch, seed, partitioning, {"expire"})
 
@@ -332,7 +338,8 @@ def test_only_what_expired_unread_is_uncertain(
 def test_a_program_that_rejects_other_lines_doubles_nothing(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """Lines go to another topic in the new version: none is sent twice, none dropped in silence."""
+    """If a new version sends lines to another topic, no line is sent twice and none is lost
+    undeclared."""
     for seed in seeds(range(3000, 3025)):
         run(monkeypatch, seed, partitioning, {"growth", "behaviour"})
 
@@ -342,8 +349,8 @@ def test_a_program_that_rejects_other_lines_doubles_nothing(
 def test_what_is_refused_on_a_retry_is_lost_only_where_no_attempt_arrived(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """Connections and producer ids lost, limits lowered and raised: what lies there counts, and
-    nothing is lost but what was refused."""
+    """With lost connections and producer ids, and limits that change, the agent counts records that
+    it finds in a log as delivered, and only refused ones are lost."""
     for seed in seeds(range(6000, 6025)):
         schedule = run(monkeypatch, seed, partitioning, {"growth", "refuse"})
         schedule.check_refused()
@@ -353,7 +360,8 @@ def test_what_is_refused_on_a_retry_is_lost_only_where_no_attempt_arrived(
 def test_refused_retries_of_bytes_that_are_gone_or_hidden(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """With truncation, power loss and logs that expire: only what expired unread is uncertain."""
+    """With refused retries, truncation, power loss and expiry, only lines that expired before they
+    were read back are uncertain."""
     for seed in seeds(range(7000, 7015)):
         run(monkeypatch, seed, partitioning, {"refuse", "truncate", "power"})
         run(monkeypatch, seed, partitioning, {"refuse", "expire"})
@@ -363,7 +371,8 @@ def test_refused_retries_of_bytes_that_are_gone_or_hidden(
 def test_the_model_sees_the_last_acknowledged_offset_as_a_floor(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Records of an intent that is not passed may lie below it: sent again then, or lost."""
+    """The model notices if the last acknowledged offset serves as floor: records of pending intents
+    may lie below it, and would be sent again or lost."""
 
     def raise_floors(self: Progress, passed: Iterable[int], changes: Changes) -> None:
         self.floors = {tp: last + 1 for tp, last in self.offsets.items()}
@@ -376,14 +385,16 @@ def test_the_model_sees_the_last_acknowledged_offset_as_a_floor(
 def test_the_model_sees_who_does_not_wait_for_late_batches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What arrives behind the reading would be declared lost, or sent to another topic as well."""
+    """The model notices if the agent does not wait for late batches: their lines would be declared
+    lost, or be sent to another topic as well."""
     assert fails(monkeypatch, range(5000, 5010), {"truncate", "power", "impatient"})
 
 
 def test_the_model_sees_refused_retries_that_are_not_read_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Declared uncertain or lost at once, as on a first refusal."""
+    """The model notices if a refused retry is set apart at once, as on a first attempt, without
+    reading back."""
     for certainty in Certainty:
 
         def take(self: Refused, refusals: Iterable[Refusal], now: float) -> None:
@@ -397,14 +408,16 @@ def test_the_model_sees_refused_retries_that_are_not_read_back(
 def test_the_model_sees_who_does_not_wait_for_attempts_under_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What arrives behind the reading would be declared lost."""
+    """The model notices if the agent reads back without waiting for attempts under way: records
+    that arrive afterwards would be declared lost."""
     assert fails(monkeypatch, range(6400, 6415), {"refuse", "impatient", "steady"})
 
 
 def test_the_model_sees_floors_that_follow_what_was_sent_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A first copy lies below them, and would be declared lost."""
+    """The model notices if floors follow records that were sent again: a first copy below the floor
+    would be declared lost."""
 
     def sent(self: Progress, departures: Iterable[Departure]) -> None:
         return
@@ -417,7 +430,8 @@ def test_the_model_sees_floors_that_follow_what_was_sent_again(
 def test_the_model_sees_refused_records_that_are_sent_behind_later_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """After a crash, where nobody had marked their intents."""
+    """The model notices if intents of refused records are not marked: after a crash those records
+    would be sent behind later ones."""
     monkeypatch.setattr(Presses, "mark_refused", lambda self, changes, intents: None)
     assert fails(monkeypatch, range(6400, 6420), {"refuse", "steady"})
 
@@ -425,7 +439,8 @@ def test_the_model_sees_refused_records_that_are_sent_behind_later_ones(
 def test_the_model_sees_neighbours_that_are_lost_with_refused_records(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A missing range of which readers would drop a record is lost as a whole."""
+    """The model notices if a range that holds a refused record is lost as a whole, with the records
+    that could still be sent."""
 
     def whole(part: Part, bounds: Int64s, is_dropped: Bools) -> Iterator[tuple[Part, bool]]:
         yield part, any(would_be for _, would_be in split(part, bounds, is_dropped))
@@ -440,7 +455,8 @@ def test_the_model_sees_neighbours_that_are_lost_with_refused_records(
 def test_the_model_sees_losses_that_are_declared_before_the_checkpoint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """After a crash the record is sent, and taken."""
+    """The model notices if a loss is declared before the checkpoint: after a crash the record would
+    be sent again, and accepted."""
     apart: list[SetApart] = []
     set_apart = Refused._set_apart
 
@@ -459,7 +475,8 @@ def test_the_model_sees_losses_that_are_declared_before_the_checkpoint(
 
 
 def test_the_model_sees_what_readers_drop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A record behind later ones of its file would be acknowledged, and be in no row."""
+    """The model notices if the agent ignores which records readers drop: a record behind later ones
+    of its file would be acknowledged, and be in no row."""
     add = Sought.add
 
     def forgetful(self: Sought, rows: Rows) -> None:

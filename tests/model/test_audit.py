@@ -1,9 +1,8 @@
 """The audit's judgement under random schedules: never falsely complete, complete in the end.
 
-A small world writes lines into files; an agent reads, checkpoints, seals and declares losses as
-docs/delivery.md says; counters and a loader count; the collector gets the messages in any order and
-more than once. After each message the real judgement is asked, and compared with what the world
-knows:
+A small world writes lines into files; an agent reads, checkpoints, seals and declares losses by the
+rules of docs/delivery.md; counters and a loader count; the collector gets the messages in any order
+and more than once. After each message the real judgement is compared with the world's knowledge:
 
     D0  a line whose row the loader lost
     D1  a line that lay in a file when the seal's W was noted
@@ -13,9 +12,10 @@ knows:
 
     D5  a line that a leaving agent has seen lying in a file at its last look
 
-None of these may be missing from the rows of a bucket that is called complete. Only of an agent
-that took its leave, is retired and has not spoken since, D4 is not asked: what is written where
-nobody is left to read it, nobody waits for. D5 is asked once all that the agent said is heard.
+None of these may be missing from the rows of a bucket that is called complete. D4 is not checked
+for an agent that took its leave, is retired and has not spoken since: nobody waits for lines that
+are written where no agent is left to read them. D5 is checked once every message of the agent is
+heard.
 """
 
 from __future__ import annotations
@@ -89,14 +89,15 @@ SENDERS = {
 
 @dataclass(frozen=True)
 class Faults:
-    """What may happen beside the ordinary.
+    """The events that may happen beside the ordinary ones.
 
     drains: the agent takes its leave, is retired, comes back, or takes its leave again. Against the
-    rules: hasty_drains say the last word while lines lie unread, silent_returns do not take it
-    back, and deaf_drains do not where they find lines that they cannot read. latenesses: the
-    agent's and the audit's are drawn, each for itself; with agents_word, against the rules, losses
-    reach back by the agent's alone. clocks: of the host, the counter, the loader and the audit each
-    is right, or an hour back or ahead; with clock_steps the host's is set between these.
+    rules: hasty_drains say the last word while lines lie unread, silent_returns do not take the
+    last word back, and deaf_drains do not if they find lines that they cannot read. latenesses: the
+    agent's and the audit's lateness are drawn separately; with agents_word, against the rules,
+    losses reach back by the agent's lateness alone. clocks: the clocks of the host, the counter,
+    the loader and the audit each are right, or an hour back or ahead; with clock_steps the host's
+    is set between these.
     """
 
     old_files: bool = True
@@ -120,8 +121,8 @@ class Faults:
 
 @dataclass
 class Line:
-    """One line: its file, place in it, bucket, and when it was written (a world-wide sequence, and
-    the host's clock)."""
+    """One line: its file, place in it, bucket, and when it was written (by a world-wide sequence,
+    and by the host's clock)."""
 
     number: int
     file: int
@@ -133,7 +134,7 @@ class Line:
 
 @dataclass
 class Snapshot:
-    """A seal that is being made."""
+    """A seal that is noted and not yet sent."""
 
     sealed_until: int
     sizes: dict[int, int]
@@ -146,7 +147,7 @@ class World:
 
     def __init__(self, seed: int, faults: Faults) -> None:
         self.random, self.faults = random.Random(seed), faults
-        drawn = random.Random(-seed - 1) if faults.latenesses else None  # leaves schedules alone
+        drawn = random.Random(-seed - 1) if faults.latenesses else None  # changes no schedule
         self.lateness_ms = drawn.choice(LATENESSES_MS) if drawn else LATENESS_MS
         self.agents_lateness_ms = drawn.choice(LATENESSES_MS) if drawn else LATENESS_MS
         self.now, self.skew, self.sequence = 40, 0, 0
@@ -235,7 +236,7 @@ class World:
     # The agent.
 
     def look_at_clock(self) -> None:
-        """In each of its turns, and there is one behind everything that happens."""
+        """Reads the clock, as the agent does in each turn; there is a turn after each event."""
         self.set_backs.read(self.clock_ms(), ["logs"])
 
     def scan(self) -> None:
@@ -250,7 +251,7 @@ class World:
             self.position[file] += 1
 
     def commit(self) -> None:
-        """A checkpoint, with its delta."""
+        """Writes a checkpoint, with its delta."""
         passed = [
             line
             for file in sorted(self.known & set(self.files))
@@ -290,7 +291,7 @@ class World:
         self.last_word = noted if final else None
 
     def drain(self) -> None:
-        """It ends in order; if nothing lies unread at that moment, with its last word."""
+        """Ends the agent in order, with its last word if no line lies unread at that moment."""
         self.commit()
         self.look_and_leave()
 
@@ -304,30 +305,31 @@ class World:
         self.is_away, self.snapshot = True, None
 
     def drain_again(self) -> None:
-        """Started only to take its leave, and nothing can be read: what it said last is taken
-        back, and said anew only if nothing lies unread."""
+        """Starts the agent only to take its leave, with unreadable files: it takes its last word
+        back, and says it again only if no line lies unread."""
         if not self.faults.deaf_drains:
             self.come_back()
         self.look_and_leave()
 
     def come_back(self) -> None:
-        """What it said last is not the last word any more."""
+        """Starts the agent again: its last seal is not the last word any more."""
         self.is_away = False
         if self.last_word is not None and not self.faults.silent_returns:
             self.seal(self.last_word)
 
     def retire(self) -> None:
-        """The operator takes the host out of the roster, or in again, whenever he likes."""
+        """Takes the host out of the roster, or into it again, as an operator may at any time."""
         self.is_retired = not self.is_retired
 
     def lose_late_lines(self) -> None:
-        """A file with lines of long ago comes, is seen, and vanishes unread."""
+        """Makes a file with old lines appear, be seen, and vanish unread."""
         self.old_file()
         self.scan()
         self.delete(self.file_count)
 
     def delete(self, file: int | None = None) -> None:
-        """A file vanishes; what was unread of a known one is declared lost, its end unseen."""
+        """Makes a file vanish; if it was known, its unread lines are declared lost, with an unknown
+        end."""
         others = sorted(set(self.files) - {self.current})
         if not others:
             return
@@ -355,9 +357,9 @@ class World:
         self.unseen |= {line.number for line in vanished if self.beyond_assumption(line)}
 
     def beyond_assumption(self, line: Line) -> bool:
-        """Of what vanished unread this is assumed not to exist: a line older than the last seal
-        less lateness (the agent's or the audit's, whichever is larger), of a bucket that no delta
-        has touched since that seal."""
+        """Whether a line that vanished unread is assumed not to exist: it is older than the last
+        seal less lateness (the agent's or the audit's, whichever is larger), and no delta has
+        touched its bucket since that seal."""
         if self.last_seal is None:
             return False
         sealed_until, at = self.last_seal
@@ -377,7 +379,8 @@ class World:
             self.copy = (kept, dict(self.checkpoint), set(self.known))
 
     def restore(self) -> None:
-        """An older copy of the state; told to go on: a new epoch, new ids from the ends on."""
+        """Brings back an older copy of the state; told to go on, the agent has a new epoch, and new
+        file ids from the files' ends on."""
         if self.copy is None:
             return
         teller, _, _ = self.copy
@@ -386,7 +389,7 @@ class World:
         self.copy, self.snapshot = None, None
         for file, lines in self.files.items():
             if self.faults.old_files or self.faults.clock_steps:
-                # Assumed of what nobody read: no line is older than the last seal less lateness.
+                # Unread lines are assumed to be no older than the last seal less lateness.
                 self.unknown(lines[self.checkpoint[file] :])
             self.position[file] = self.checkpoint[file] = len(lines)
         self.known |= set(self.files)
@@ -465,7 +468,8 @@ class World:
         self.heard.append(where)
 
     def fold(self, messages: list[Message]) -> Evidence:
-        """What was taken as it came, or a rebuild from the topic, of which nothing comes live."""
+        """The evidence as it came, or rebuilt from the topic, in which case no message counts as
+        live."""
         if not self.faults.clocks:
             return Fold(messages).evidence()
         fold = Fold()
@@ -478,7 +482,7 @@ class World:
     # Judgement and truth.
 
     def judge(self, messages: list[Message]) -> set[int]:
-        """The buckets called complete; `wrong` says which of them is not, and why."""
+        """The buckets called complete; `wrong` says which of them is not complete, and why."""
         evidence = self.fold(messages)
         self.faults.blind(evidence)
         complete = set()
@@ -507,7 +511,7 @@ class World:
             for x in messages
             if isinstance(x, Delta) and x.sender.tier is Tier.AGENT and _touches(x, bucket)
         )
-        cut = max(cuts, default=0)  # a bucket that nobody counted has none
+        cut = max(cuts, default=0)  # a bucket that nobody counted has no delta
         has_left = self.has_left(messages, newest)
         due = 0 if has_left else bucket + BUCKET_MS + self.lateness_ms
         teller = self.tellers[Tier.AGENT]
@@ -530,7 +534,8 @@ class World:
         return self.faults.drains or (self.faults.clocks and not self.faults.clock_steps)
 
     def has_left(self, messages: list[Message], newest: Seal) -> bool:
-        """Whether nobody waits for the agent: its last word is the last that was heard of it."""
+        """Whether nobody waits for the agent: it is retired, and the last message heard of it is
+        its last word."""
         heard = [x for x in messages if isinstance(x, Delta | Seal) and x.sender == newest.sender]
         is_last = newest.number == max(x.number for x in heard)
         return self.is_retired and is_last and newest.topics[0].final
@@ -573,8 +578,8 @@ class World:
             self.look_at_clock()
 
     def finish(self) -> set[int]:
-        """Everything calms down, is read, counted, loaded and delivered. A clock that stands wrong
-        stays so; one that was set now and then is right."""
+        """Ends all events: everything is read, counted, loaded and delivered. A clock that is wrong
+        throughout stays wrong; one that was set during the run is right."""
         if self.faults.clock_steps:
             self.skew = 0
         self.is_retired = False
@@ -599,7 +604,8 @@ class World:
         return self.judge(self.delivered)
 
     def leave(self) -> set[int]:
-        """It is read to the end, says its last word, and is retired; the rest follows later."""
+        """The agent reads everything, says its last word, and is retired; counter and loader follow
+        later."""
         if self.is_away:
             self.come_back()
         self.scan()
@@ -662,7 +668,8 @@ RUNS = range(80)
     ],
 )
 def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: Seeds) -> None:
-    """Late lines, old files, several clocks, any order: no false word, and then the right one."""
+    """With late lines, old files, wrong clocks and messages in any order, no incomplete bucket is
+    ever called complete, and in the end every complete one is."""
     for seed in seeds(RUNS):
         world, complete = _run(seed, faults)
         assert complete == world.expected_complete(), f"seed {seed}"
@@ -695,7 +702,8 @@ def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: S
     ),
 )
 def test_faults_never_make_a_bucket_falsely_complete(faults: Faults, seeds: Seeds) -> None:
-    """Lost and doubled rows, vanished files, lost messages, restored states: none is hidden."""
+    """Lost and doubled rows, vanished files, lost messages and restored states never make an
+    incomplete bucket be called complete."""
     _run_all(seeds(RUNS), faults)
 
 
@@ -704,7 +712,8 @@ def test_faults_never_make_a_bucket_falsely_complete(faults: Faults, seeds: Seed
 def test_what_an_agent_delivered_that_left_for_good_is_complete(
     faults: Faults, seeds: Seeds
 ) -> None:
-    """Its last word is enough: no seal comes behind it, and no bucket waits for one."""
+    """After an agent left with its last word and was retired, its buckets become complete without
+    waiting for a further seal."""
     for seed in seeds(RUNS):
         world, complete = _run(seed, faults, World.leave)
         assert complete == world.expected_complete(), f"seed {seed}"
@@ -712,7 +721,8 @@ def test_what_an_agent_delivered_that_left_for_good_is_complete(
 
 @promise("6 checksum")
 def test_a_loss_and_a_double_in_one_bucket_do_not_cancel(seeds: Seeds) -> None:
-    """The schedules do lose and double rows within one bucket; counting alone would be fooled."""
+    """A bucket with a lost and a doubled row is not called complete, although its count is right;
+    the schedules do reach that case."""
     fooled = 0
     for seed in seeds(RUNS):
         world, complete = _run(seed, Faults(lost_rows=True, doubled_rows=True))
@@ -735,7 +745,7 @@ def test_a_loss_and_a_double_in_one_bucket_do_not_cancel(seeds: Seeds) -> None:
 def test_a_rebuild_from_an_expired_topic_is_never_falsely_complete(
     clocks: bool, seeds: Seeds
 ) -> None:
-    """Whatever beginning of the topic is gone, nothing is called complete that is not."""
+    """However much of the topic's start is gone, no incomplete bucket is called complete."""
     for seed in seeds(RUNS):
         faults = Faults(lost_rows=True, deletes=True, clocks=clocks)
         world, complete = _run(seed, faults)
@@ -746,13 +756,13 @@ def test_a_rebuild_from_an_expired_topic_is_never_falsely_complete(
 
 
 def _blind_to_touches(evidence: Evidence) -> None:
-    """As if a seal held for whatever comes after it (no `at`)."""
+    """Judges as if a seal also held for deltas that come after it (no `at`)."""
     for seals in evidence.topic(LOGS).seals.values():
         seals[:] = [seal._replace(at=10**9) for seal in seals]
 
 
 def _blind_to_rosters(evidence: Evidence) -> None:
-    """As if a last word held although its host is expected."""
+    """Judges as if a last word held although its host is expected to report."""
     for seals in evidence.topic(LOGS).seals.values():
         seals[:] = [seal._replace(sealed_until=10**9) if seal.final else seal for seal in seals]
 
@@ -771,7 +781,7 @@ def _blind_to_the_agents_lateness(evidence: Evidence) -> None:
 
 
 def _blind_to_epochs(evidence: Evidence) -> None:
-    """As if an agent's new epoch went on with the numbers of the old one."""
+    """Judges as if an agent's new epoch went on with the numbers of the old one."""
     one = SenderKey(Tier.AGENT, str(AGENT), 1)
     topic = evidence.topic(LOGS)
     for seals in topic.seals.values():
@@ -821,6 +831,7 @@ def _blind_to_epochs(evidence: Evidence) -> None:
     ],
 )
 def test_the_schedules_reach_what_each_rule_forbids(faults: Faults) -> None:
-    """With one rule taken out the same schedules do find a false word: the model can see it."""
+    """Without one of the rules, the same schedules lead to a false "complete": the model notices
+    it."""
     with pytest.raises(AssertionError, match="seed"):
         _run_all(range(2_000), faults)

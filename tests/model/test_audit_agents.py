@@ -1,17 +1,17 @@
 """Several agents of one host under random schedules: no line counts twice in a complete bucket.
 
 An agent loses its state, and another one begins: it reads every file from its beginning, also what
-the first has delivered. Or its state is brought back and it goes on where it was, while the other
-has read on; or both run at once; files are moved out of the patterns and in again. Files are small
-when they are announced, and grow; disks are numbered anew; files are truncated, or deleted, and the
-next one gets the inode and begins alike. Lines have a time of their own, or that of reading. The
-collector gets the messages in any order and more than once, but announcements first, as an agent
-sends them. After each message the real judgement is asked. The world knows each delivery of each
-line, so it knows where lines lie twice:
+the first has delivered. Or an older agent's state is brought back and goes on where it was,
+although the other has read on; or both run at once. Files are moved out of the patterns and in
+again. Files are small when they are announced, and grow; disks get new numbers; files are
+truncated, or deleted, and the next file gets the inode and begins alike. Lines have event times, or
+the time of reading. The collector gets the messages in any order and more than once, but
+announcements first, as an agent sends them. After each message the real judgement is asked. The
+world knows each delivery of each line, so it knows which lines were delivered twice:
 
     a bucket that is called complete has no delivery of a line that had been delivered before
 
-and in the end every bucket is complete that began when that was over.
+and in the end every bucket is complete that began after the last rereading was over.
 """
 
 from __future__ import annotations
@@ -72,15 +72,16 @@ POLICY = Policy(
 
 @dataclass(frozen=True)
 class Faults:
-    """What may happen. timed: lines have a time of their own. overlaps: an agent whose state was
+    """The events that may happen. timed: lines have event times. overlaps: an agent whose state was
     lost goes on for a while. returns: a state is brought back. moves: files leave the patterns and
     come again. gives_up: an agent sets apart what it has not read, and reads it later. succeeds: an
-    agent knows its inode from a file that was deleted, and one that comes again is a new id.
+    agent remembers the file that had an inode before, and gives a file that comes again a new id.
 
-    births: agents say when an inode was made; mixed: every second one does not. grows: files are
+    births: agents tell when an inode was made; mixed: every second agent does not. grows: files are
     announced with few bytes. renumbers: the disk gets another number. truncates: a file's content
-    goes, and other content comes. reuses: a file is deleted, and the next one has its inode. alike:
-    the first bytes of all files are the same. hours: the clock is set by hours."""
+    is replaced. reuses: a file is deleted, and the next one has its inode. alike: the first bytes
+    of all files are the same. hours: the clock is set by hours.
+    """
 
     timed: bool = False
     overlaps: bool = False
@@ -103,11 +104,11 @@ class Faults:
 
 
 FULL = 3
-"""As many lines have as many bytes as a fingerprint is of."""
+"""The number of lines that fill a fingerprint."""
 
 
 class Inode(NamedTuple):
-    """Where a content lies. born: its file's number among all files that ever were."""
+    """Where a content lies. born: its file's number, counted over all files that ever existed."""
 
     number: int
     born: int
@@ -115,7 +116,8 @@ class Inode(NamedTuple):
 
 @dataclass
 class Delivery:
-    """One line as one agent delivered it. delta: (epoch, number) of its agent's that counts it."""
+    """One line as one agent delivered it. delta: the (epoch, number) of the agent's delta that
+    counts it."""
 
     line: int
     agent: int
@@ -127,8 +129,8 @@ class Delivery:
 
 @dataclass
 class Agent:
-    """An agent's state: its ids of files, how far it read, what is in no delta yet. few: files that
-    were announced with few bytes. announced: each when for the first time."""
+    """An agent's state: its file ids, how far it read, and the deliveries that no delta counts yet.
+    few: files that were announced with few bytes. announced: when each was announced first."""
 
     number: int
     teller: NumberedSender
@@ -150,7 +152,7 @@ class World:
         self.random, self.faults = random.Random(seed), faults
         self.now, self.skew = 10 * HOUR if faults.hours else 40, 0
         self.times: list[int] = []
-        self.files: dict[int, list[int]] = {1: []}  # a content has one number all its life
+        self.files: dict[int, list[int]] = {1: []}  # a content keeps its number for life
         self.inodes: dict[int, Inode] = {1: Inode(1, 1)}
         self.hidden: set[int] = set()
         self.gone: set[int] = set()
@@ -195,7 +197,7 @@ class World:
         return number
 
     def follow(self, *, born: bool) -> None:
-        """A content goes, and other content comes into its inode, of a new file or of the same."""
+        """Replaces a content by another one in its inode, in a new file or in the same."""
         old = self.random.choice(sorted(set(self.files) - self.gone))
         inode = self.inodes[old]
         new = self.make(Inode(inode.number, len(self.files) + 1) if born else inode)
@@ -208,7 +210,7 @@ class World:
         self.device += 1
 
     def move(self) -> None:
-        """A file that every agent has read leaves the patterns, or one comes back."""
+        """Moves a file that every agent has read out of the patterns, or brings one back."""
         if self.hidden and self.random.random() < 0.5:
             self.hidden.remove(self.random.choice(sorted(self.hidden)))
             return
@@ -228,14 +230,14 @@ class World:
         self.alive.append(agent)
 
     def lose_state(self) -> None:
-        """Another agent begins; the one before is dead, or (against the rules) goes on."""
+        """Starts another agent; the one before is dead, or (against the rules) goes on."""
         if not (self.faults.overlaps and self.random.random() < 0.7):
             self.alive.clear()
         if len(self.agents) < 4:
             self.begin()
 
     def bring_back(self) -> None:
-        """The state of an agent of before is put in place again."""
+        """Brings back the state of an earlier agent."""
         chosen = self.random.choice(self.agents)
         if chosen not in self.alive:
             self.alive[:] = [chosen]
@@ -249,7 +251,8 @@ class World:
         self.find(self.one())
 
     def find(self, agent: Agent) -> None:
-        """Announces what is new to it. No file is empty, so each shows what it is."""
+        """Announces the files that are new to the agent. No file is empty, so each can be
+        recognized."""
         if self.faults.succeeds:
             for file in self.hidden & agent.ids.keys():
                 agent.ended[file] = agent.ids.pop(file)
@@ -263,7 +266,7 @@ class World:
                 self.announce(agent, file)
 
     def meet(self, agent: Agent, file: int) -> None:
-        """Gives it an id, and the ids of what had its inode before an end."""
+        """Gives the file an id, and announces which id had its inode before, and up to where."""
         before = self.before(agent, file)
         self.file_ids += 1
         agent.ids[file] = self.file_ids
@@ -273,7 +276,7 @@ class World:
         self.announce(agent, file, **before)
 
     def before(self, agent: Agent, file: int) -> dict[str, int]:
-        """An id of its own that lay there before: of this content, which it goes on with; of one
+        """The agent's own id that lay there before: of this content, which it goes on with; of one
         that was truncated or deleted; or of one that nobody knows."""
         if file in agent.ended:
             end = agent.position[file] * 10
@@ -325,7 +328,7 @@ class World:
         self.cut(self.one())
 
     def cut(self, agent: Agent, losses: list[Loss] | None = None) -> None:
-        """A checkpoint, with its delta."""
+        """Writes a checkpoint, with its delta."""
         first = agent.teller.last
         self.tell(agent.teller, agent.open, self.clock_ms(), losses=losses)
         for sent in agent.open:
@@ -334,7 +337,7 @@ class World:
         self.seal_if_passed(agent)
 
     def give_up(self) -> None:
-        """What it has not read of a file is set apart; later the file is read on."""
+        """Sets apart what the agent has not read of a file; the next call reads it after all."""
         agent = self.one()
         if agent.given_up:
             agent.given_up.clear()
@@ -415,7 +418,7 @@ class World:
         self.say(*teller.deltas(now_ms, counted, ranges=ranges, losses=losses or []))
 
     def say(self, *said: Message) -> None:
-        """It lies in the log from now on."""
+        """Appends the messages to the audit topic."""
         for message in said:
             self.offsets[id(message)] = len(self.offsets)
             self.inbox.append(message)
@@ -440,7 +443,7 @@ class World:
     # Judgement and truth.
 
     def judge(self) -> set[int]:
-        """The buckets called complete; `wrong` says which of them is not, and why."""
+        """The buckets called complete; `wrong` says which of them is not complete, and why."""
         evidence = self.fold()
         self.faults.blind(evidence)
         found = verdicts(evidence, POLICY, max(self.now, self.now + self.skew) * SECOND)
@@ -453,7 +456,8 @@ class World:
         return complete
 
     def falsehood(self, bucket: int) -> str | None:
-        """Of agents that run at once only what was heard counts: a bucket opens again by it."""
+        """Why the bucket is not complete. With overlaps, only deliveries whose delta was heard
+        count: a later one opens the bucket again."""
         if self.faults.hours and not self.is_sealed(bucket):
             return f"bucket {bucket} was never sealed by the agent that began last"
         heard = {
@@ -471,7 +475,8 @@ class World:
         return None
 
     def is_sealed(self, bucket: int) -> bool:
-        """By the agent that began last of those that were heard of this topic."""
+        """Whether the bucket is sealed by the agent that began last among those heard of this
+        topic."""
         heard = [x for x in self.delivered if not isinstance(x, Heartbeat)]
         last = next(x for x in reversed(self.agents) if any(_is_of(y, [x]) for y in heard))
         seals = [x for x in self.delivered if isinstance(x, Seal) and _is_of(x, [last])]
@@ -527,8 +532,9 @@ class World:
     def expected_complete(self) -> set[int]:
         """The buckets that began after the newest agent had sealed all that others had read.
 
-        A seal is noted first and sent when all is read that lay there then: what is delivered in
-        between is in deltas in front of it, and so in doubt as well.
+        A seal is noted first, and sent once all lines are read that were there when it was noted.
+        Lines that are delivered in between are counted by deltas in front of it, and so are in
+        doubt as well.
         """
         last = self.agents[-1]
         others = [x for x in self.agents if x is not last]
@@ -538,9 +544,9 @@ class World:
         return {x.bucket for x in self.broker if x.bucket > over}
 
     def may_double(self, last: Agent, others: list[Agent], heard: int) -> Iterator[int]:
-        """When it announced content that others may have read: what they announced, and what it met
-        first in a file that they knew. Once it has met and read something there that lay there
-        behind their time, what comes into its place is newer."""
+        """When the agent announced content that others may have read: content that they announced,
+        and content that it first met in a file that they knew. Once it has met and read content
+        there after their time, whatever comes into its place is newer."""
         contents = {file for x in others for file in x.announced}
         files = {self.inodes[file] for file in contents}
         met: set[Inode] = set()
@@ -607,7 +613,8 @@ def _ids(faults: Faults) -> str:
 def test_no_complete_bucket_has_a_line_that_was_delivered_before(
     faults: Faults, seeds: Seeds
 ) -> None:
-    """Whatever agents of one host read again, the buckets that these lines went to are told."""
+    """Whatever agents of one host read again, no bucket with a line that was delivered before is
+    called complete."""
     _run_all(seeds(RUNS), faults)
 
 
@@ -626,7 +633,8 @@ def test_no_complete_bucket_has_a_line_that_was_delivered_before(
     ids=_ids,
 )
 def test_later_buckets_are_complete_again(faults: Faults, seeds: Seeds) -> None:
-    """Once the new agent has sealed behind the last word of the old one, nothing is in doubt."""
+    """Once the new agent has sealed behind the last message of the old one, later buckets are
+    complete again."""
     more, tried = 0, seeds(RUNS)
     for seed in tried:
         world, complete = _run(seed, faults)
@@ -641,7 +649,7 @@ def _blind_to_rereadings(evidence: Evidence) -> None:
 
 
 def _change(evidence: Evidence, **changes: object) -> None:
-    """Of every rereading."""
+    """Changes every rereading."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
         earlier, later = (
@@ -652,26 +660,26 @@ def _change(evidence: Evidence, **changes: object) -> None:
 
 
 def _blind_to_last_words(evidence: Evidence) -> None:
-    """As if the new agent's first seal were enough, whenever the old one was heard."""
+    """Judges as if the new agent's first seal were enough, whenever the old one was heard."""
     _change(evidence, until_ms=0)
 
 
 def _blind_to_later_agents(evidence: Evidence) -> None:
-    """As if only a new agent could read again what an old one had read."""
+    """Judges as if only a new agent could read again what an old one had read."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
         known[agent] = replace(part, of_later=None, group=agent)
 
 
 def _blind_to_groups(evidence: Evidence) -> None:
-    """As if the clock of the host could be believed."""
+    """Judges as if the host's clock could be trusted."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
         known[agent] = replace(part, group=agent)
 
 
 def _blind_to_order(evidence: Evidence) -> None:
-    """As if the clock of the host said who began last."""
+    """Judges as if the host's clock told which agent began last."""
     evidence.offsets.clear()
 
 
@@ -704,8 +712,8 @@ def _blind_to_order(evidence: Evidence) -> None:
     ],
 )
 def test_the_schedules_reach_what_each_part_of_the_rule_forbids(faults: Faults) -> None:
-    """With one part taken out the same schedules find a line twice, or an agent that nobody waited
-    for: the model can see it."""
+    """Without one part of the rule, the same schedules lead to a complete bucket with a line twice,
+    or not sealed by the newest agent: the model notices it."""
     with pytest.raises(AssertionError, match="seed"):
         _run_all(range(2_000), faults)
 
@@ -715,8 +723,9 @@ def test_the_schedules_reach_what_each_part_of_the_rule_forbids(faults: Faults) 
 def test_a_clock_set_back_while_two_agents_run_hides_no_line_that_has_a_time(
     is_blind: bool,
 ) -> None:
-    """Its bucket has counts of both; by the clock alone each would be before or behind the other's
-    time. (A schedule of its own: random ones do not come upon it.)"""
+    """If the clock is set back while two agents run, a bucket with lines of both is not called
+    complete. By the clock alone, each agent would be before or behind the other's time. (This
+    schedule is written out: random ones do not reach the case.)"""
     world = World(
         0, Faults(timed=True, overlaps=True, blind=_blind_to_groups if is_blind else _see)
     )
@@ -739,7 +748,7 @@ def test_a_clock_set_back_while_two_agents_run_hides_no_line_that_has_a_time(
 
 
 def _see(_: Evidence) -> None:
-    """As it is."""
+    """Leaves the evidence as it is."""
 
 
 def _write_and_seal(world: World, agents: list[Agent]) -> None:

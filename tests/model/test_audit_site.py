@@ -1,10 +1,11 @@
 """The audit's judgement over a whole site under random schedules: two agents, broker, mirror, hdfs.
 
-The mirror loses offsets; counters are killed and begin anew; the loader misplaces rows; topics are
-made again; records and audit messages expire; collectors read at their own speeds; rows are changed
-behind the manifests. After each step of a collector the real judgement is asked, and each word of
-"complete" is held against what the site knows line by line (support.site_truth). In the end
-everything is complete of which all tiers told the same.
+The mirror loses offsets; counters are killed and count anew; the loader misplaces rows; topics are
+created again; records and audit messages expire; collectors read at their own speeds; rows are
+changed behind the manifests. After each step of a collector the real judgement is asked, and each
+bucket that it calls complete is compared line by line with the site's knowledge
+(support.site_truth). In the end every bucket is complete for which all tiers counted the same
+lines.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def _run(seed: int, faults: Faults) -> World:
 
 
 def _collect(world: World) -> None:
-    """One of the collectors reads on in one partition."""
+    """Lets one of the collectors read on in one partition."""
     choose, collector = world.random, world.random.choice(world.collectors)
     unread = collector.unread(world.audit)
     if unread and choose.random() < 0.4:
@@ -54,7 +55,8 @@ def _collect(world: World) -> None:
 
 
 def _judge_the_end(world: World) -> None:
-    """All is heard: nothing stays incomplete without need, and all collectors say the same."""
+    """Lets all collectors hear everything: no bucket stays incomplete without need, and all
+    agree."""
     for collector in world.collectors:
         collector.take_all(world.audit)
     first, *others = [judged(world, collector) for collector in world.collectors]
@@ -68,7 +70,7 @@ def _judge_the_end(world: World) -> None:
 
 
 def _by_ledger(world: World, collector: Collector) -> list[BucketVerdict]:
-    """What follows from the tables that a collector keeps, from the same messages in its order."""
+    """The verdicts from the tables that a collector keeps, given the same messages in its order."""
     ledger = Ledger()
     ledger.take([encode(message) for message in collector.messages])
     found = verdicts(ledger.evidence(), POLICY, world.now_ms)
@@ -110,8 +112,9 @@ def _ids(faults: Faults) -> str:
     ids=_ids,
 )
 def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: Seeds) -> None:
-    """What a mirror loses, counters count anew, loaders misplace, topics made again, expiry: no
-    false word, and in the end the right one wherever all tiers told the same."""
+    """Through losses of a mirror, recounts, misplaced rows, topics created again and expiry, no
+    incomplete bucket is called complete; in the end every bucket that all tiers counted alike is
+    complete."""
     _run_all(seeds(RUNS), faults)
 
 
@@ -129,8 +132,8 @@ def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: S
 def test_collectors_at_different_speeds_say_the_same_in_the_end(
     faults: Faults, seeds: Seeds
 ) -> None:
-    """In whatever order the partitions are read, none says complete falsely, and all agree, also
-    by what the ledger keeps."""
+    """Collectors that read the partitions in different orders never call an incomplete bucket
+    complete, and agree in the end, also by the tables of the ledger."""
     _run_all(seeds(RUNS), faults)
 
 
@@ -148,14 +151,16 @@ def test_collectors_at_different_speeds_say_the_same_in_the_end(
 def test_a_collector_made_anew_from_what_is_left_is_never_falsely_complete(
     faults: Faults, seeds: Seeds
 ) -> None:
-    """The beginnings of the audit's partitions are gone, each up to another message."""
+    """A collector that starts from a topic whose partitions have lost their beginnings, each up to
+    another message, never calls an incomplete bucket complete."""
     for seed in seeds(RUNS):
         _rebuild(_run(seed, faults), seed)
 
 
 @promise("6 two ways")
 def test_rows_changed_behind_the_manifests_are_named_by_the_recount(seeds: Seeds) -> None:
-    """Gone, doubled, or one for another: the recount names these buckets, and no others."""
+    """If rows disappear, are doubled or replaced behind the manifests, the recount names their
+    buckets and no others."""
     found = 0
     for seed in seeds(RUNS):
         world = _run(seed, Faults(tampers=True))
@@ -190,16 +195,16 @@ def _rebuild_all(seeds: range, faults: Faults) -> None:
         _rebuild(world, seed)
 
 
-# Rules taken out.
+# Judgement without one of its rules.
 
 
 def _blind_to_the_mirror(evidence: Evidence) -> None:
-    """As if the mirror had what the broker has."""
+    """Judges as if the mirror had the records that the broker has."""
     _copy_sums(evidence, Tier.BROKER, Tier.MIRROR)
 
 
 def _blind_to_rows(evidence: Evidence) -> None:
-    """As if every row lay where its line belongs."""
+    """Judges as if every row lay in its line's bucket."""
     _copy_sums(evidence, Tier.BROKER, Tier.HDFS)
 
 
@@ -216,7 +221,7 @@ def _copy_sums(evidence: Evidence, of: Tier, to: Tier) -> None:
 
 
 def _blind_to_newer_epochs(evidence: Evidence) -> None:
-    """As if what a counter said held although it counts anew."""
+    """Judges as if a counter's old counts still held after it counts anew."""
     known = evidence.senders
     counters = [x for x in known if x.tier is not Tier.AGENT]
     newer = {x for x in counters if x.epoch > 1 and x._replace(epoch=x.epoch - 1) in known}
@@ -232,7 +237,7 @@ def _blind_to_newer_epochs(evidence: Evidence) -> None:
 
 
 def _blind_to_agents(evidence: Evidence) -> None:
-    """As if a bucket were summed over all agents."""
+    """Judges as if a bucket were summed over all agents."""
     for topic in evidence.topics.values():
         for by_agent in topic.tallies.values():
             for agent in sorted(by_agent)[1:]:
@@ -245,7 +250,7 @@ def _blind_to_agents(evidence: Evidence) -> None:
 
 
 def _blind_to_gaps(evidence: Evidence) -> None:
-    """As if nobody could have had what was gone before it was counted."""
+    """Judges as if no tier could have had records that expired before they were counted."""
     for topic in evidence.topics.values():
         topic.gaps.clear()
         for covered in topic.coverage.values():
@@ -253,7 +258,7 @@ def _blind_to_gaps(evidence: Evidence) -> None:
 
 
 def _blind_to_later_senders(evidence: Evidence) -> None:
-    """As if the agent that was heard first were the only one whose seals are waited for."""
+    """Judges as if only the agent that was heard first had to seal."""
     agents = [key for key in evidence.senders if key.tier is Tier.AGENT]
     for topic in evidence.topics.values():
         for key in agents[1:]:
@@ -289,13 +294,13 @@ def _blind_to_later_senders(evidence: Evidence) -> None:
     ],
 )
 def test_the_schedules_reach_what_each_rule_forbids(faults: Faults, words: str, first: int) -> None:
-    """With one rule taken out the same schedules find a false word: the model can see it. (It looks
-    from the seed on that was the first to do so.)"""
+    """Without one of the rules, the same schedules lead to a false "complete": the model notices
+    it. (The search begins at the first seed that did so.)"""
     assert any(_finds(seed, faults, words) for seed in range(first, first + 300))
 
 
 def _finds(seed: int, faults: Faults, words: str) -> bool:
-    """Whether a run with that seed ends with a false word of that kind."""
+    """Whether the run with that seed ends with a falsehood of that kind."""
     try:
         _run(seed, faults)
     except AssertionError as wrong:
@@ -305,6 +310,7 @@ def _finds(seed: int, faults: Faults, words: str) -> bool:
 
 @promise("6 complete")
 def test_without_numbers_and_chains_a_collector_made_anew_says_complete_falsely() -> None:
-    """With that rule taken out the same schedules do find a false word: the model can see it."""
+    """Without the rule of numbers and chains, the same schedules lead to a false "complete" by a
+    new collector: the model notices it."""
     with pytest.raises(AssertionError, match=r"seed \d+, from"):
         _rebuild_all(range(300), Faults(misplaces="bucket", blind=blind_to_holes))

@@ -1,13 +1,15 @@
 """The real consumer against a ZooKeeper and a cluster in memory, under random schedules.
 
-Real are streams, readers, membership, lease, registration and the transactions. Members come, leave
-in order, are killed, stopped for longer than their session, cut off from ZooKeeper; sessions expire
-unnoticed; answers are lost, and requests are asked again under another session; partitions are
-added, records produced; and all of that also while somebody waits for an answer of ZooKeeper.
+The code of streams, readers, membership, lease, registration and transactions is the real one.
+Members come, leave in order, are killed, stopped for longer than their session, cut off from
+ZooKeeper; sessions expire unnoticed; answers are lost, and requests are repeated under another
+session; partitions are added, records produced; and all of that also while a member waits for an
+answer of ZooKeeper.
 
-Whatever happens: nobody hands out a record, or may, unless the partition's owner node is its own;
-an offset is committed only behind records that somebody was done with; and without further faults
-every partition has one owner and every record was delivered. Without any fault each comes once.
+Whatever happens: no member hands out a record, or may, unless the partition's owner node is its
+own; an offset is committed only once the application is done with the records below it; and without
+further faults every partition has one owner and every record was delivered. Without any fault each
+record comes once.
 """
 
 from __future__ import annotations
@@ -79,7 +81,7 @@ class Member:
         self.stopped_until = 0.0
 
     def poll(self) -> None:
-        """The application is done with what it had, and asks for more."""
+        """The application is done with the records that it had, and polls again."""
         if self.is_busy or self.world.clock.monotonic() < self.stopped_until:
             return
         self.is_busy = True
@@ -102,7 +104,7 @@ class Member:
         return None if name is None else nodes.reader_name(name, 0)
 
     def may_hand_out(self) -> list[TopicPartition]:
-        """The partitions that it believes to own at this moment."""
+        """The partitions that the member believes to own at this moment."""
         if self.world.clock.monotonic() >= self.registration.until:
             return []
         return [tp for tp, reading in self.reader.readings.items() if reading.is_live]
@@ -117,7 +119,7 @@ class Member:
 
 
 class World:
-    """What a seed moves."""
+    """A group, its cluster and its ZooKeeper, moved by a seed."""
 
     def __init__(self, seed: int, *, faults: bool) -> None:
         self.random = random.Random(seed)
@@ -134,7 +136,7 @@ class World:
         self.deliveries: dict[tuple[TopicPartition, int], int] = {}
 
     def note_topic(self, topic: str) -> None:
-        """As our brokers do: the partitions stand in the topic's node."""
+        """Writes the number of partitions into the topic's node, as our brokers do."""
         path, count = f"{nodes.BROKER_TOPICS}/{topic}", len(self.cluster.topics[topic].logs)
         if path in self.zookeeper.nodes:
             self.zookeeper.write(path, b"%d" % count)
@@ -149,7 +151,7 @@ class World:
         node = self.zookeeper.nodes.get(nodes.owner_path(GROUP, tp))
         return None if node is None else node.data.decode()
 
-    # what may happen
+    # events
 
     def step(self) -> None:
         actions: list[tuple[int, Callable[[], None]]] = [
@@ -166,7 +168,7 @@ class World:
         self.check()
 
     def meanwhile(self) -> None:
-        """Somebody waits for an answer of ZooKeeper: sometimes others are faster."""
+        """Sometimes lets others act while a member waits for an answer of ZooKeeper."""
         if self.depth < 2 and self.random.random() < 0.1:
             self.depth += 1
             self.random.choice([self.poll, self.wait, self.poll, self.produce])()
@@ -187,7 +189,7 @@ class World:
         self.advance(self.random.choice([0.01, 0.1, 0.3, longest]))
 
     def advance(self, seconds: float) -> None:
-        """Time passes; kazoo's threads ping, where they run and have a connection."""
+        """Lets time pass; kazoo's threads ping if they run and have a connection."""
         self.clock.advance(seconds)
         for member in self.members:
             if self.clock.monotonic() >= member.stopped_until:
@@ -225,7 +227,7 @@ class World:
             member.kill()
 
     def stop(self) -> None:
-        """SIGSTOP, or an application that is busy for long; kazoo's threads stand still too."""
+        """Stops a member as SIGSTOP or a busy application does; its kazoo threads stop too."""
         member = self.any_idle()
         if member is not None:
             member.stopped_until = self.clock.monotonic() + self.random.choice([1.0, 8.0, 15.0])
@@ -240,7 +242,7 @@ class World:
             member.coordinator.connect_again()
 
     def expire_one(self) -> None:
-        """A session ends early (an operator, a failed-over ensemble): not before its time is up."""
+        """Ends a session a little early, as an operator or a failed-over ensemble does."""
         late = [
             session
             for session, heard_at in self.zookeeper.heard_at.items()
@@ -250,7 +252,7 @@ class World:
             self.zookeeper.end(self.random.choice(late))
 
     def unregister_one(self) -> None:
-        """An operator removes a registration by hand; its session lives on."""
+        """Removes a registration as an operator does by hand; its session lives on."""
         member = self.any_idle()
         if member is not None and member.registration.name is not None:
             path = f"{group_nodes.ids_path(GROUP)}/{member.registration.name}"
@@ -265,7 +267,7 @@ class World:
             self.cluster.topics[topic].logs[: len(logs)] = logs
             self.note_topic(topic)
 
-    # what must be true
+    # checks
 
     def check(self) -> None:
         for member in self.members:
@@ -286,7 +288,7 @@ class World:
         return 0 if offset is None else offset
 
     def settle(self) -> None:
-        """No more faults: everything has to come to its end."""
+        """Ends all faults: everything has to be delivered and owned in the end."""
         self.faults = False
         self.depth = 2
         if not any(member.topics == TOPICS for member in self.members):
@@ -328,7 +330,8 @@ def everything(world: World) -> list[tuple[TopicPartition, int]]:
 
 
 def test_no_partition_has_two_readers_and_no_record_is_skipped(seeds: Seeds) -> None:
-    """Whatever befalls members, sessions and answers: at least once, one reader at a time."""
+    """Through any faults of members, sessions and answers, every record is delivered at least once,
+    and no partition has two readers at a time."""
     repeats = fenced = 0
     for seed in seeds(range(SEEDS)):
         try:
@@ -348,7 +351,8 @@ def test_no_partition_has_two_readers_and_no_record_is_skipped(seeds: Seeds) -> 
 
 
 def test_without_faults_every_record_comes_once(seeds: Seeds) -> None:
-    """Members that come and leave in order, and partitions that are added, repeat nothing."""
+    """Without faults every record is delivered once, although members come and leave in order and
+    partitions are added."""
     for seed in seeds(range(SEEDS)):
         try:
             world = run(seed, faults=False)
@@ -360,7 +364,7 @@ def test_without_faults_every_record_comes_once(seeds: Seeds) -> None:
 
 
 def sees(mutation: AbstractContextManager[Any]) -> bool:
-    """Whether some seed finds fault with changed code."""
+    """Whether some seed fails with the changed code."""
     with mutation:
         for seed in range(SEEDS):
             try:
@@ -372,11 +376,13 @@ def sees(mutation: AbstractContextManager[Any]) -> bool:
 
 
 def test_the_model_sees_members_that_believe_too_long() -> None:
-    """Without the lease, who was stopped beyond the session hands out what is another's."""
+    """The model notices if the lease is missing: a member that was stopped for longer than its
+    session would hand out records of a partition that another member owns."""
     until = property(lambda self: float("inf") if self.name else float("-inf"))
     assert sees(patch.object(Registration, "until", until))
 
 
 def test_the_model_sees_claims_that_are_forgotten() -> None:
-    """An unanswered claim that nobody takes back leaves a partition without a reader."""
+    """The model notices if an unanswered claim is never taken back: its partition would have no
+    reader."""
     assert sees(patch.object(Registry, "disclaim", lambda *_: None))

@@ -2,13 +2,13 @@
 
 Members join, sync, heartbeat, commit, leave, die, come back with the same instance id, change what
 they subscribe to; answers are lost; storing takes its time or fails, also after it was done, or
-because others have taken the group; the broker crashes and begins again with what was stored.
+because others have taken the group; the broker crashes and restarts with what was stored.
 
-Whatever happens: one leader a generation, and only it is told of the members; a generation has one
-assignment, whatever crashes; nobody gets an assignment that was not stored; commits are taken of
-members of the current generation only, so no older generation's follows a newer one's; everybody
-who waits is answered once, and nobody waits forever. Without further faults all living members are
-in one generation, each with its own assignment.
+Whatever happens: a generation has one leader, and only the leader gets the members; a generation
+has one assignment, whatever crashes; nobody gets an assignment that was not stored; commits are
+accepted from members of the current generation only, so that an older generation's commit never
+follows a newer one's; everybody who waits is answered once, and nobody waits forever. Without
+further faults all living members are in one generation, each with its own assignment.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LIMITS = GroupLimits(
 
 @dataclass
 class Client:
-    """A member as a client plays it: what it believes, and what it waits for."""
+    """A member as its client sees it: what it believes, and what it waits for."""
 
     name: str
     instance_id: str | None
@@ -57,7 +57,7 @@ class Client:
 
 @dataclass
 class Request:
-    """Something a client waits for; `lost` when the client does not hear the answer."""
+    """Something that a client waits for; `lost` when the client will not hear the answer."""
 
     client: Client
     kind: str
@@ -91,7 +91,7 @@ class World:
             group.restore(self.now, decode("g", self.stored))
         return group
 
-    # what happens
+    # events
 
     def step(self) -> None:
         actions = [(30, self.act), (10, self.pass_time), (12, self.store)]
@@ -126,7 +126,7 @@ class World:
             client.synced = False if client.waits is None else client.synced
 
     def lose(self) -> None:
-        """A connection breaks: the client does not hear the answer, and will ask again."""
+        """Breaks a connection: its client does not hear the answer, and will ask again."""
         waiting = [each for each in self.open if not each.lost]
         if waiting:
             request = self.random.choice(waiting)
@@ -141,7 +141,7 @@ class World:
             client.alive = False
 
     def zombie(self) -> None:
-        """Somebody long gone speaks up with what it believed in."""
+        """Lets a client that is long gone commit with its old member id and generation."""
         gone = [each for each in self.clients if not each.alive and each.member_id]
         if gone:
             self.commit(self.random.choice(gone))
@@ -151,7 +151,7 @@ class World:
         step = self.random.choice([0.1, 0.5, 1.0, 3.0])
         if deadline is not None and self.random.random() < 0.5:
             step = max(0.0, deadline - self.now)
-        # Living clients send heartbeats in time; nobody sleeps over a session timeout.
+        # Living clients send heartbeats in time, also over long waits.
         for _ in range(max(1, round(step / 2))):
             self.now += min(step, 2.0)
             for client in self.living():
@@ -169,7 +169,7 @@ class World:
             self.group.stored(self.now, number, None)
 
     def store_fails(self) -> None:
-        """No answer from ZooKeeper: it was done, or not; or others have the group by now."""
+        """Fails to store, with or without effect; or others have taken the group by now."""
         if self.pending:
             number, content = self.pending.pop(0)
             is_free = self.stored is None or not decode("g", self.stored).members
@@ -181,7 +181,7 @@ class World:
             self.group.stored(self.now, number, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def crash(self) -> None:
-        """What was under way may be done; the connections are gone, and their answers."""
+        """Crashes the broker: what was being stored may be stored, and all connections break."""
         if self.pending and self.random.random() < 0.5:
             self.stored = self.pending[0][1]
         self.pending.clear()
@@ -190,7 +190,7 @@ class World:
         self.open.clear()
         self.group = self.begin()
 
-    # what clients do
+    # actions of clients
 
     def act(self) -> None:
         able = [each for each in self.living() if each.waits is None]
@@ -236,7 +236,8 @@ class World:
         )
 
     def commit(self, client: Client) -> None:
-        """Only of the current generation, and so never after a newer one's."""
+        """Commits; asserts that only members of the current generation may, never after a newer
+        one."""
         error = self.group.commit_refusal(
             self.now, client.member_id, client.instance_id, client.generation
         )
@@ -256,7 +257,7 @@ class World:
         if code not in (ErrorCode.NONE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS):
             client.generation, client.synced, client.leads = -1, False, ()
 
-    # what is said
+    # answers
 
     def settle(self) -> None:
         while self.group.outputs:
@@ -278,7 +279,7 @@ class World:
         assert request.answers == 0
         request.answers += 1
         if request not in self.open:
-            return  # from before a crash
+            return  # asked before a crash
         self.open.remove(request)
         client, content = request.client, answer.content
         if isinstance(content, Joined):
@@ -320,12 +321,12 @@ class World:
 
 @pytest.mark.parametrize("seed", range(SEEDS), indirect=True)
 def test_random_schedules(seed: int) -> None:
-    """The promises above, under a schedule of its own."""
+    """Under any schedule a group keeps what the module's text promises."""
     world = World(seed)
     for _ in range(STEPS):
         world.step()
         assert not world.waits_too_long()
-    # No more faults: everybody alive ends in one generation with an assignment.
+    # No more faults: all living members end in one generation with an assignment.
     world.faults = False
     for client in world.clients:
         client.alive = client.alive and not client.fenced
@@ -350,7 +351,7 @@ def test_random_schedules(seed: int) -> None:
 
 
 def test_the_schedules_reach_what_they_are_for() -> None:
-    """Among all schedules: generations after crashes, static members, several protocols."""
+    """The schedules reach many generations, crashes and commits."""
     generations, crashes, commits = 0, 0, 0
     for seed in range(20):
         world = World(seed)

@@ -1,9 +1,9 @@
-"""The real commit code, searched to exhaustion: two loaders, a crash between any two operations,
-and answers that get lost.
+"""The real commit code, searched exhaustively: two loaders, a crash between any two operations, and
+answers that get lost.
 
-A loader is the generator that production runs (`skidway.loader.state.commit`); the search performs
-one operation of one loader at a time on a store in memory, and goes on from every state once. A
-loader's own state is the answers it was sent, so that it can be rebuilt in any branch.
+A loader is the generator that production runs (`skidway.loader.state.commit`). The search performs
+one operation of one loader at a time on a store in memory, and goes on from each state once. A
+loader's own state is the list of answers that it got, so that it can be rebuilt in any branch.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ pytestmark = pytest.mark.model
 
 @dataclass(frozen=True)
 class Put:
-    """Tasks write staged files: the part of a load between begin and commit, where only the
-    staging directory of this load changes."""
+    """The write of staged files by tasks: the part of a load between begin and commit, in which
+    only the staging directory of this load changes."""
 
     files: tuple[tuple[str, bytes], ...]
 
@@ -44,7 +44,7 @@ def session(uuid: str, offsets: int) -> Generator[Any, Any, None]:
     newest = yield from commit.begin(TOPIC)
     number = newest.number + 1 if newest else 1
     offset = newest.partitions[0].end if newest else 0
-    end = min(offset + 1 + int(uuid, 16) % 2, offsets)  # watermarks differ between runs
+    end = min(offset + 1 + int(uuid, 16) % 2, offsets)  # so that watermarks differ between runs
     if offset >= end:
         return
     rows = [[(at, half) for at in range(offset, end)] for half in (0, 1)]
@@ -101,7 +101,7 @@ class World:
 
 
 class Search:
-    """All states that can be reached, each looked at once."""
+    """Visits every state that can be reached, once."""
 
     def __init__(
         self,
@@ -112,7 +112,8 @@ class Search:
         unclear: int = 0,
         local: bool = False,
     ) -> None:
-        """offsets: loads that there is data for. sessions: runs that are started, in all."""
+        """offsets: how many offsets there are to load. sessions: how many runs are started in
+        all."""
         self._offsets, self._sessions, self._local = offsets, sessions, local
         self._answers: list[tuple[Any, ...]] = [()]
         self._interned: dict[tuple[int, Any], int] = {}
@@ -121,7 +122,7 @@ class Search:
         self.start = World(frozenset(), (idle, idle), crashes, unclear, 0)
 
     def run(self, limit: int = 1_000_000) -> int:
-        """Number of states. AssertionError with the way to a state that breaks a promise."""
+        """The number of states. AssertionError with the way to a state that breaks a promise."""
         seen: dict[World, tuple[World, str] | None] = {self.start: None}
         queue = deque([self.start])
         while queue:
@@ -187,7 +188,8 @@ class Search:
     def _link(
         self, world: World, index: int, loader: Loader, move: operations.Rename, store: MemoryStore
     ) -> World:
-        """A local rename: link the target, then remove the source; anything may come between."""
+        """Renames locally in two steps, between which anything may happen: links the target, then
+        removes the source."""
         if not loader.linked:
             data = store.read(move.source)
             if data is None or store.length(move.target) is not None:
@@ -208,7 +210,7 @@ class Search:
         return replace(loader, history=self._interned[key])
 
     def _operation(self, loader: Loader) -> Any:
-        """What the loader wants done next; None at its end."""
+        """The next operation of the loader; None at its end."""
         key = (loader.uuid, loader.history)
         if key not in self._pending:
             steps = session(loader.uuid, self._offsets)
@@ -223,14 +225,15 @@ class Search:
 
     @staticmethod
     def _put(world: World, index: int, loader: Loader) -> World:
-        """The loaders are alike: which of them is where is no difference."""
+        """Replaces a loader. Both are sorted, since it makes no difference which of them is
+        where."""
         other = world.loaders[1 - index]
         first, second = sorted((loader, other), key=lambda each: (each.uuid, each.history))
         return replace(world, loaders=(first, second))
 
 
 def check(world: World) -> str:
-    """The promise that a state breaks, or nothing."""
+    """The promise that a state breaks, or an empty text."""
     files = dict(world.files)
     manifests = [
         Manifest.from_json(data, path)
@@ -262,7 +265,8 @@ def check(world: World) -> str:
 
 
 def _after_another_start(world: World, rows: list[tuple[Any, ...]]) -> str:
-    """Whatever was left behind, the next start brings every committed row into its place."""
+    """Checks that the next start brings every committed row into its place, whatever was left
+    behind."""
     store = MemoryStore(world.files)
     operations.run(commit.begin(TOPIC), store)
     visible = [
@@ -288,35 +292,36 @@ KINDS = pytest.mark.parametrize("local", [False, True], ids=["rename", "link-unl
 @promise("5 manifest")
 @KINDS
 def test_two_loaders_race_for_each_number(local: bool) -> None:
-    """Two loaders at once give every row once: one of them wins each number."""
+    """If two loaders run at once, one of them wins each number, and every row exists once."""
     assert Search(offsets=2, sessions=2, local=local).run() > 1000
 
 
 @promise("5 manifest")
 @KINDS
 def test_a_loader_killed_between_any_two_operations(local: bool) -> None:
-    """A loader killed anywhere, beside another one and begun again, gives every row once."""
+    """If a loader is killed between any two operations, beside another one, and started again,
+    every row exists once."""
     assert Search(offsets=1, sessions=3, crashes=1, local=local).run() > 1000
     assert Search(offsets=2, sessions=2, crashes=1, local=local).run() > 1000
 
 
 @promise("5 manifest")
 def test_answers_of_the_commit_lost() -> None:
-    """A commit whose answer was lost is found out by its uuid, whether it happened or not."""
+    """If the answer to a commit is lost, the loader finds out by the uuid whether it happened."""
     assert Search(offsets=2, sessions=2, unclear=1).run() > 1000
     assert Search(offsets=1, sessions=2, unclear=2, crashes=1).run() > 1000
 
 
 @pytest.mark.slow
 def test_three_runs_with_a_crash() -> None:
-    """Two loads in three runs, one of them killed anywhere, give every row once."""
+    """Two loads in three runs, one of which is killed anywhere, give every row once."""
     assert Search(offsets=2, sessions=3, crashes=1).run() > 100_000
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3), indirect=True)
 def test_long_random_schedules(seed: int) -> None:
-    """Long runs with crashes and lost answers keep the same promises."""
+    """Long random runs with crashes and lost answers also give every row once."""
     print(f"seed {seed}")
     choose = random.Random(seed)
     for _ in range(150):
@@ -332,7 +337,7 @@ def test_long_random_schedules(seed: int) -> None:
 
 
 def test_the_search_finds_faults(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The search is not blind: committing by overwriting is found out."""
+    """The search notices if a commit overwrites the manifest instead of creating it."""
 
     def overwrite(operation: operations.Operation, store: MemoryStore) -> Any:
         if isinstance(operation, operations.Create):

@@ -1,8 +1,8 @@
 """Slices and marks: however a partition is cut into slices and loads, and whatever is sent again,
-the rows are those of the sequential rule, and the marks are too.
+rows and marks are those of the sequential rule.
 
 The real code runs: slices on record batches in memory, the joiner, side files. The oracle is the
-rule itself (docs/delivery.md, 5), record by record.
+rule itself (docs/delivery.md, 5), applied record by record.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Kept = list[tuple[int, int, int, int]]
 
 
 def sequential(records: list[Record], marks: dict[FileKey, int]) -> tuple[Kept, Kept]:
-    """(rows, straddles) by the rule, one record after the other; changes the marks."""
+    """(rows, straddles) by the rule, record by record; changes the marks."""
     rows: Kept = []
     straddles: Kept = []
     for offset, record in enumerate(records):
@@ -39,8 +39,8 @@ def sequential(records: list[Record], marks: dict[FileKey, int]) -> tuple[Kept, 
 
 
 def some_log(choose: random.Random, files: int, count: int) -> list[Record]:
-    """Lines of several files; now and then an agent goes back and sends again, sometimes cut
-    differently, as no good agent would."""
+    """Lines of several files; now and then an agent goes back and sends again, sometimes with other
+    boundaries, as no correct agent would."""
     ends = dict.fromkeys(range(files), 0)
     history: dict[int, list[Record]] = {file: [] for file in range(files)}
     records: list[Record] = []
@@ -62,7 +62,8 @@ def some_log(choose: random.Random, files: int, count: int) -> list[Record]:
 @promise("5 slices")
 @pytest.mark.parametrize("seed", range(40), indirect=True)
 def test_slices_give_the_rows_of_the_sequential_rule(seed: int) -> None:
-    """Cut into any slices and any loads, a partition gives the sequential rule's rows and marks."""
+    """However a partition is cut into slices and loads, it gives the rows and marks of the
+    sequential rule."""
     choose = random.Random(seed)
     records = some_log(choose, choose.randint(1, 4), 120)
     marks: dict[FileKey, int] = {}
@@ -89,7 +90,7 @@ def test_slices_give_the_rows_of_the_sequential_rule(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(10), indirect=True)
 def test_counts_add_up_whatever_the_slices(seed: int) -> None:
-    """Counts, bytes and checksum of the used slices are those of one walk over everything."""
+    """Counts, bytes and checksums of all slices together are those of one slice over everything."""
     choose = random.Random(seed)
     records = some_log(choose, 3, 80)
     batches = log(records, batch_records=4)
@@ -106,8 +107,8 @@ def test_counts_add_up_whatever_the_slices(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20), indirect=True)
 def test_a_file_without_announcement_ends_the_partition_in_the_same_place(seed: int) -> None:
-    """Where a partition has to wait does not depend on how it is cut: before the first record
-    that counts and whose file is unknown. What is behind it is not used."""
+    """A partition stops before the first record that counts and whose file is unknown, however it
+    is cut; the records behind are not used."""
     choose = random.Random(seed)
     records = some_log(choose, 3, 60)
     at = choose.randrange(len(records))

@@ -1,14 +1,14 @@
 """The real mirror against a model of its source, under random schedules of everything that happens.
 
-Real are source, rounds, followers, the fetcher's positions, the logs and their recovery, and what
-is written down of gaps. The source appends, flushes, crashes and loses what was not flushed, lets
-records expire (also in the middle of a batch), has holes; connections end; answers are late; the
-disk here is full, ZooKeeper is away; the mirror is killed, or its machine loses power with what was
-not flushed.
+The code of source, rounds, followers, fetch positions, logs with their recovery, and named gaps is
+the real one. The source appends, flushes, crashes and loses what was not flushed, lets records
+expire (also in the middle of a batch), has holes; connections end; answers are late; the disk here
+is full, ZooKeeper is away; the mirror is killed, or its machine loses power with what was not
+flushed.
 
 Whatever happens: every batch of the mirror is the source's batch at that offset, byte for byte;
-every offset that the mirror does not have between two that it has is named in the topic's gaps; no
-named offset is there; and without further faults the mirror has all that the source still has.
+every offset that the mirror lacks between two that it has is named in the topic's gaps; no named
+offset is in the log; and without further faults the mirror has all that the source still has.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ STEPS = 120
 
 
 class Model:
-    """A world that a seed moves, and what was ever visible in the source."""
+    """A world that a seed moves, and every batch that was ever visible in the source."""
 
     def __init__(self, seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.random = random.Random(seed)
@@ -62,7 +62,7 @@ class Model:
     def log(self) -> SourceLog:
         return self.world.source.log("logs", self.random.randrange(PARTITIONS))
 
-    # what happens
+    # events
 
     def append(self) -> None:
         log = self.log()
@@ -71,7 +71,7 @@ class Model:
             log.flush()
 
     def proceed(self) -> None:
-        """Things move on for a while, each at its own pace."""
+        """Lets all parts go on for a while, each at its own pace."""
         world = self.world
         steps = [world.client.serve, world.client.deliver, world.local.work, world.turn, self.tick]
         for _ in range(self.random.randint(1, 12)):
@@ -112,10 +112,10 @@ class Model:
         self.world.local.zookeeper_is_away = not self.world.local.zookeeper_is_away
 
     def mirror_crashes(self) -> None:
-        """Killed; or without power, so that only a part of what was not flushed is there."""
+        """Kills the mirror, or cuts its power, so that only part of the unflushed bytes is left."""
         local = self.world.local
         if self.random.random() < 0.5:
-            local.work()  # ZooKeeper had it, and nobody heard
+            local.work()  # ZooKeeper stored it, and the answer is lost
         local.jobs.clear()
         local.posted.clear()
         for tp, replica in list(local.replicas.items()):
@@ -140,7 +140,7 @@ class Model:
         if size > least:
             os.truncate(path, self.random.randint(least, size))
 
-    # what must hold
+    # checks
 
     def remember(self) -> None:
         for number, known in enumerate(self.history):
@@ -169,7 +169,7 @@ class Model:
                     assert gap.end <= here[0] or gap.first >= here[1], f"{gap} named, {here} here"
 
     def heal(self) -> None:
-        """No more faults: the mirror gets all that is there."""
+        """Ends all faults: the mirror has to get everything that the source has."""
         self.world.disk.is_full = self.world.local.zookeeper_is_away = False
         for number in range(PARTITIONS):
             self.world.source.log("logs", number).flush()
@@ -193,7 +193,8 @@ class Model:
 def test_a_mirror_is_its_source_with_every_hole_named(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Random faults on every side; then none, and nothing is missing that is not named."""
+    """Under random faults on every side the mirror is a copy of its source with every hole named;
+    once they end, it gets the rest."""
     model = Model(seed, tmp_path, monkeypatch)
     for _ in range(STEPS):
         model.step()
@@ -204,7 +205,7 @@ def test_a_mirror_is_its_source_with_every_hole_named(
 def test_another_history_is_never_mixed_in(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A source that comes back with other records: ours are of the one history or of the other."""
+    """If the source comes back with other records, the mirror holds batches of one history only."""
     model = Model(seed, tmp_path, monkeypatch)
     world, chance = model.world, model.random
     for _ in range(chance.randint(20, STEPS)):

@@ -1,11 +1,11 @@
-"""A partition's log against a disk that keeps what was synced, and of the rest what it likes.
+"""A partition's log against a disk that keeps what was synced, and anything or nothing of the rest.
 
-The model is the list of batches that were written. A power loss leaves each file with what was
-synced of it and any part of what came behind, as it was or as zeros; a new name that its directory
-was not synced with may be gone. Segments lose in their order: behind one that lost something none
-kept what was not synced (that would be damage, which stops the partition by name). Whatever
-happened: what was flushed is there, what is there is a prefix of what was written, and a retry is
-stored once.
+The model is the list of batches that were written. A power loss leaves each file with its synced
+bytes and any part of the bytes behind them, as they were or as zeros; a new name may be gone if its
+directory was not synced since. Segments lose in their order: once a segment has lost something,
+later ones keep only synced bytes (otherwise it would be damage, which stops the partition by name).
+Whatever happened: flushed batches are in the log, the log is a prefix of what was written, and a
+retry is stored once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PRODUCER = 5
 
 
 class Disk:
-    """What of each file and directory has been synced."""
+    """Knows what of each file and directory was synced."""
 
     def __init__(self) -> None:
         self.sizes: dict[int, int] = {}
@@ -52,7 +52,7 @@ class Disk:
             self.sizes[status.st_ino] = status.st_size
 
     def lose_power(self, directory: Path, chance: random.Random) -> None:
-        """Leaves what a file system may leave."""
+        """Leaves files as a file system may leave them after a power loss."""
         lost_before = False
         for path in sorted(directory.iterdir()):
             status = path.stat()
@@ -115,7 +115,7 @@ class Logs(RuleBasedStateMachine):
         self.note_written()
 
     def note_written(self) -> None:
-        """Also a roll within a turn writes what came before it."""
+        """Notes what was written; a roll within a turn also writes the batches before it."""
         written = self.log.written.offset
         self.sent += [each for each in self.pending if each[0] < written]
         self.pending = [each for each in self.pending if each[0] >= written]
@@ -167,7 +167,7 @@ class Logs(RuleBasedStateMachine):
     @precondition(lambda self: self.sent and not self.pending)
     @rule(back=st.integers(0, 7))
     def retry(self, back: int) -> None:
-        """One of the last five is known again, an older one refused."""
+        """A retry of one of the last five batches is recognized, an older one refused."""
         at = len(self.sent) - 1 - back
         if at < 0:
             return
@@ -180,7 +180,7 @@ class Logs(RuleBasedStateMachine):
 
     @rule(power=st.booleans())
     def crash(self, power: bool) -> None:
-        """The process dies, or the machine; then the log is opened again."""
+        """Kills the process or cuts the power; then opens the log again."""
         self.pending, self.flush = [], None
         del self.log
         if power:
@@ -196,7 +196,7 @@ class Logs(RuleBasedStateMachine):
     @precondition(lambda self: self.flush is None and not self.pending)
     @rule()
     def stop_and_start(self) -> None:
-        """A clean stop: all is flushed, and the next start believes it."""
+        """Stops cleanly: everything is flushed, and the next start trusts that."""
         flush = self.log.begin_flush()
         if flush is not None:
             sync(flush)

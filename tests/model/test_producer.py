@@ -1,14 +1,14 @@
 """The real producer core against a model broker, under random schedules of faults.
 
-One partition's log, reached through two addresses of which one leads. The broker remembers the last
-five batches of a producer, accepts any first sequence of a producer that it does not know, forgets
+One partition's log is reached through two addresses, one of which leads. The broker remembers the
+last five batches of a producer, accepts any first sequence of an unknown producer, forgets
 producers by event time and after an idle hour, refuses for a while or for good, crashes and loses
-what was not flushed. Connections drop; what was on its way on them may still arrive, much later.
-The owner crashes, and begins again from an old checkpoint.
+what was not flushed. Connections drop; requests under way on them may still arrive, much later. The
+owner crashes, and restarts from an old checkpoint.
 
-Whatever happens: first occurrences of batches in the log are in order and without holes (which is
-what a loader's mark per file needs), what was acknowledged is durable, a retry is the same bytes,
-deliveries are in order, and without further faults everything is delivered in the end.
+Whatever happens: first occurrences of batches in the log are in order and without holes (a loader's
+mark per file needs this), acknowledged batches are durable, a retry is the same bytes, deliveries
+are in order, and without further faults everything is delivered in the end.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ AFTER_APPEND = (7, 20)
 
 
 class Violation(AssertionError):
-    """The invariant does not hold."""
+    """An invariant that does not hold."""
 
 
 @dataclass
 class Request:
-    """A Produce request on its way, and the connection it is on."""
+    """A Produce request under way, and its connection."""
 
     id: int
     connection: int
@@ -57,7 +57,7 @@ class Request:
 
 @dataclass
 class Known:
-    """What the broker remembers of a producer."""
+    """The broker's knowledge of a producer."""
 
     epoch: int
     last_sequence: int
@@ -76,7 +76,7 @@ class Broker:
     leader: Address = PLACES[0]
 
     def take(self, raw: bytes, wall_ms: int) -> tuple[int, int]:
-        """(error code, log position): appended, a duplicate, or out of order."""
+        """Appends a batch. Returns (error code, log position), the latter also of a duplicate."""
         header = read_header(raw)
         number = int.from_bytes(raw[61:65], "big")
         if raw[65:66] == b"!":
@@ -105,7 +105,7 @@ class Broker:
         )
 
     def crash(self, keep: int) -> None:
-        """Comes back with a prefix of the log, and knows what that says of producers."""
+        """Restarts with a prefix of the log, and with the producers that this prefix tells of."""
         del self.log[keep:]
         self.flushed = keep
         self.producers = {}
@@ -113,7 +113,7 @@ class Broker:
             self._remember(header, position, wall_ms)
 
     def forget(self, wall_ms: int) -> None:
-        """Forgets the producers that are too old, by event time as Kafka does, or idle."""
+        """Forgets producers that are too old by event time, as Kafka does, or idle."""
         for producer_id, known in list(self.producers.items()):
             if wall_ms - min(known.event_ms, known.appended_ms) > HOUR_MS:
                 del self.producers[producer_id]
@@ -148,7 +148,7 @@ class World:
         return EncodedBatch(body, Codec.NONE, self.random.randint(1, 3), event_ms, event_ms, 5)
 
     def _begin(self) -> None:
-        """The owner (re)starts: another core, another producer id, from the checkpoint on."""
+        """Starts the owner, or restarts it: with another core, from the checkpoint on."""
         self.core = Dispatch(
             idempotent=True, max_in_flight=5, max_buffered_bytes=1 << 20, random=self.random.random
         )
@@ -158,7 +158,7 @@ class World:
         self.to_send = deque(range(self.checkpoint + 1, len(self.batches) + 1))
         self.expected = deque(self.to_send)
 
-    # what may happen
+    # events
 
     def step(self) -> None:
         weighted = [
@@ -175,7 +175,7 @@ class World:
         self.check()
 
     def heal(self) -> None:
-        """No more faults: everything is delivered within bounded steps."""
+        """Ends all faults: everything has to be delivered within a limited number of steps."""
         self.old.clear()
         for _ in range(2_000):
             if len(self.done) == len(self.batches):
@@ -271,7 +271,7 @@ class World:
                 self._durable(number)
 
     def _again(self, number: int) -> None:
-        """Drained batches come in order, behind the refused one; the owner sends them again."""
+        """Sends a drained batch again; these come back in order, behind the refused one."""
         self._taken_back.append(number)
         taken = self._taken_back
         if taken != list(itertools.islice(self.expected, len(taken))):
@@ -293,7 +293,7 @@ class World:
         self._drop(self.random.choice(PLACES), tell=True)
 
     def _drop(self, place: Address, *, tell: bool) -> None:
-        """What is on the wire may arrive later; what is answered will not be heard."""
+        """Drops a connection: its requests may arrive later, its answers will not be heard."""
         lost = [*self.wire[place], *(r for r, _ in self.parked if r.address == place)]
         answers = self.responses.get(place, deque())
         lost += [
@@ -334,12 +334,12 @@ class World:
         self._begin()
 
     def save(self) -> None:
-        """The checkpoint moves to where everything below is acknowledged or set apart."""
+        """Moves the checkpoint up to the first batch that is neither acknowledged nor set apart."""
         while self.checkpoint + 1 in self.done:
             self.checkpoint += 1
 
     def idle_hour(self) -> None:
-        """Nothing stays on a wire for an hour."""
+        """Lets an hour pass, if no request is under way: none stays on a wire for that long."""
         if not (self.core.pending_count or self.parked or any(self.wire.values())):
             self.old.clear()
             self.now += 4_000
@@ -366,7 +366,8 @@ def run(seed: int, steps: int = 250) -> World:
 @promise("3 order", "clocks producer")
 @pytest.mark.parametrize("part", range(8))
 def test_order_holds_under_any_schedule(part: int, seeds: Seeds) -> None:
-    """Thousands of schedules: no hole in the log, no acknowledged loss, all is delivered."""
+    """Under thousands of schedules the log has no hole, no acknowledged batch is lost, and every
+    batch is delivered."""
     for seed in seeds(range(part * 500, part * 500 + 500)):
         try:
             run(seed)
@@ -375,7 +376,7 @@ def test_order_holds_under_any_schedule(part: int, seeds: Seeds) -> None:
 
 
 def test_the_schedules_reach_every_rule() -> None:
-    """The runs above see repeats in the log, new identities, checkpoints and refused batches."""
+    """The schedules reach repeats in the log, new producer ids, checkpoints and refused batches."""
     repeats = identities = refused = crashes = 0
     for seed in range(120):
         world = run(seed)
@@ -388,7 +389,7 @@ def test_the_schedules_reach_every_rule() -> None:
 
 
 def broken(seeds: int = 1_500) -> bool:
-    """Whether some schedule shows the fault that was put in."""
+    """Whether some schedule shows the fault that was introduced."""
     for seed in range(seeds):
         try:
             run(seed)
@@ -399,20 +400,22 @@ def broken(seeds: int = 1_500) -> bool:
 
 @promise("3 order")
 def test_the_model_sees_five_in_flight_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without one in flight until the first acknowledgement, a hole appears."""
+    """The model notices a hole if more than one batch is in flight before the first
+    acknowledgement."""
     monkeypatch.setattr(Outbox, "_window", lambda *_: 5)
     assert broken()
 
 
 @promise("3 order")
 def test_the_model_sees_old_event_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without one in flight while event times are old, a hole appears."""
+    """The model notices a hole if more than one batch is in flight while event times are old."""
     monkeypatch.setattr(outbox, "_is_old", lambda *_: False)
     assert broken()
 
 
 def test_the_model_sees_a_new_identity_before_the_drain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Taking another identity while batches of the old one are in flight breaks the order."""
+    """The model notices a broken order if a new producer id is taken while batches of the old one
+    are in flight."""
     end_drain = Outbox._end_drain
 
     def hasty(self: Outbox) -> list[object]:
@@ -426,7 +429,8 @@ def test_the_model_sees_a_new_identity_before_the_drain(monkeypatch: pytest.Monk
 
 
 def test_the_model_sees_a_sequence_used_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sequences that do not count records, so that two batches have the same one, are noticed."""
+    """The model notices sequences that do not count records, so that two batches have the same
+    one."""
     monkeypatch.setattr(outbox, "next_sequence", lambda sequence, _: sequence)
     assert broken()
 
@@ -434,7 +438,8 @@ def test_the_model_sees_a_sequence_used_twice(monkeypatch: pytest.MonkeyPatch) -
 def test_the_model_sees_a_late_batch_under_the_new_identity(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Going on behind the batch that lost its identity, instead of from it, leaves a hole."""
+    """The model notices a hole if the producer goes on behind the batch that lost its identity,
+    instead of from it."""
     end_drain = Outbox._end_drain
 
     def skipping(self: Outbox) -> None:

@@ -1,6 +1,6 @@
-"""Any order of requests to two registries, with lost answers, races and restarts.
+"""Requests to two registries in any order, with lost answers, races and restarts.
 
-Held equal to a model at every step: answers and refusals, versions, ids, modes. And whatever
+At every step the registries equal a model: answers and refusals, versions, ids, modes. And whatever
 happens, an id means one schema, ids that the registry gives have no gaps, and the log leads every
 registry to the same state.
 """
@@ -128,7 +128,7 @@ class Registries(RuleBasedStateMachine):
 
     @rule(node=NODES, subjects=st.tuples(SUBJECTS, SUBJECTS), numbers=st.tuples(NUMBERS, NUMBERS))
     def race(self, node: int, subjects: tuple[str, str], numbers: tuple[int, int]) -> None:
-        """The other registry writes between this one's decision and its entry."""
+        """Lets the other registry write between this one's decision and its entry."""
         (mine, theirs), (number, other) = subjects, numbers
         entries, _ = self.nodes[node]
         entries.meanwhile.append(
@@ -145,7 +145,7 @@ class Registries(RuleBasedStateMachine):
 
     @rule(node=NODES, behind=st.integers(1, 3))
     def lag(self, node: int, behind: int) -> None:
-        """Its server of the ensemble knows less than the leader for a while."""
+        """Lets the registry's ZooKeeper server lag behind the leader for a while."""
         entries, store = self.nodes[node]
         entries.visible = max(store.entries, len(self.shared.contents) - behind)
 
@@ -168,7 +168,7 @@ class Registries(RuleBasedStateMachine):
     def teardown(self) -> None:
         for entries, store in self.nodes:
             entries.lose = []
-            store.write(lambda _state: Decision(None, None))  # it catches up
+            store.write(lambda _state: Decision(None, None))  # the store catches up
             assert store.read(summary) == self.model.summary()
 
     def uses(self, target: str) -> Uses | None:
@@ -192,7 +192,8 @@ class Registries(RuleBasedStateMachine):
 
 
 def answered(store: Store, decide: Decide) -> Any:
-    """The id, or what was deleted; a refusal's code; None for what repeats the request."""
+    """The store's answer: the id, or what was deleted; a refusal's code; None if the answer repeats
+    the request."""
     try:
         answer = store.write(decide)
     except Refusal as refusal:
@@ -201,7 +202,7 @@ def answered(store: Store, decide: Decide) -> Any:
 
 
 def predicted(expected: Expected, model: Model) -> Any:
-    """The same from the model."""
+    """The same answer from the model."""
     try:
         return expected(model)
     except Refused as refused:
@@ -211,7 +212,7 @@ def predicted(expected: Expected, model: Model) -> Any:
 def asked(
     schema: Schema, model: Model | None = None, **more: Any
 ) -> Callable[[State], submission.Submitted]:
-    """How a request with that schema is read."""
+    """Reads a request with that schema as the registry does."""
     body: dict[str, Any] = {"schema": text_of(schema, model), **more}
     if isinstance(schema, Uses):
         reference = {"name": "Part", "subject": schema.subject, "version": schema.version}
@@ -262,7 +263,8 @@ TestRegistries.settings = settings(stateful_step_count=40)
 
 
 def test_of_two_ids_of_a_schema_the_one_written_last_is_answered() -> None:
-    """As in Confluent's registry, whose index by hash remembers the last one."""
+    """If a schema has two ids, registering it again answers the id that was written last, as in
+    Confluent's registry."""
     for first, second in (((2, 3), (3, 2)), ((3, 2), (2, 3))):
         registries = Registries()
         registries.register(0, "a", 0, "")
@@ -278,7 +280,8 @@ def test_of_two_ids_of_a_schema_the_one_written_last_is_answered() -> None:
 
 
 def test_a_deleted_version_that_is_referenced_stays_when_its_schema_returns() -> None:
-    """Readers look it up by subject and version; unreferenced it goes."""
+    """If a deleted version is referenced, it stays when its schema is registered again: readers
+    look it up by subject and version. An unreferenced one goes."""
     registries = Registries()
     registries.register(0, "a", 0, "")
     registries.delete_subject(0, "a", permanent=False, fault="")
@@ -291,7 +294,8 @@ def test_a_deleted_version_that_is_referenced_stays_when_its_schema_returns() ->
 
 
 def test_an_imported_schema_that_references_its_own_version_is_not_deleted() -> None:
-    """42206, as in Confluent's registry: a reference names a version, whatever it meant."""
+    """Deleting an imported schema that references its own version gets 42206, as in Confluent's
+    registry: a reference names a version, whatever it meant."""
     registries = Registries()
     registries.register(0, "a", 0, "")
     registries.delete_subject(0, "a", permanent=False, fault="")
@@ -304,7 +308,7 @@ def test_an_imported_schema_that_references_its_own_version_is_not_deleted() -> 
 
 
 def holds(registries: Registries) -> None:
-    """What the random schedules are asked after every step and at their end."""
+    """Checks what the random schedules check after every step and at their end."""
     registries.the_log_gives_what_the_model_says()
     registries.ids_have_one_schema_and_no_gaps()
     registries.teardown()

@@ -1,8 +1,8 @@
 """The gate under random schedules: a host is never proven wrongly, and is proven in the end.
 
-The world of test_audit, asked after each message that comes whether the host is proven since some
-moment. Where it is, no line that lay in a file when the newest seal was noted may be missing from
-the rows of that moment's bucket, nor of a due one since.
+The world is that of test_audit. After each message the gate is asked whether the host is proven
+since some moment. If it is, no line that lay in a file when the newest seal was noted may be
+missing from the rows of that moment's bucket, nor from those of a later bucket that is due.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RUNS = range(60)
 
 
 class Gate(World):
-    """Counts how often the host was proven, and for which bucket."""
+    """A world that counts how often the host was proven, and checks each proof."""
 
     def __init__(self, seed: int, faults: Faults) -> None:
         self.proven = 0
@@ -39,7 +39,7 @@ class Gate(World):
         return complete
 
     def ask(self, messages: list[Message], since_ms: int) -> bool:
-        """Whether the host is proven; before it is heard nobody can ask."""
+        """Whether the host is proven; nobody can ask before the host is heard of."""
         evidence = self.fold(messages)
         self.faults.blind(evidence)
         if not evidence.hosts:
@@ -78,7 +78,8 @@ class Gate(World):
     ),
 )
 def test_a_host_is_never_proven_wrongly(faults: Faults, seeds: Seeds) -> None:
-    """Late lines, clocks that step, lost rows and messages, vanished files, restored states."""
+    """With late lines, stepping clocks, lost rows and messages, vanished files and restored states,
+    a host is never proven while a row is missing."""
     proven = 0
     for seed in seeds(RUNS):
         world = Gate(seed, faults)
@@ -90,7 +91,7 @@ def test_a_host_is_never_proven_wrongly(faults: Faults, seeds: Seeds) -> None:
 
 
 def test_a_host_is_proven_in_the_end(seeds: Seeds) -> None:
-    """Once all is read, counted and loaded, and time has gone on."""
+    """Once everything is read, counted and loaded, and time has gone on, the host is proven."""
     for seed in seeds(RUNS):
         world = Gate(seed, Faults())
         for _ in range(world.faults.steps):

@@ -1,6 +1,6 @@
-"""EIO from the kernel, system call by system call: what goes offline, and what a client is told.
+"""EIO from the kernel, system call by system call: what goes offline, and what a client gets.
 
-tests/crash/broker/test_device_errors.py has the same with a real file system under a real broker.
+tests/crash/broker/test_device_errors.py tests the same with a real file system under a real broker.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LOGS = TopicPartition("logs", 0)
 
 @pytest.fixture
 def core(tmp_path: Path) -> Iterator[BrokerCore]:
-    """A topic with three records."""
+    """A broker with a topic of three records."""
     with broker_core(tmp_path) as made:
         wanted = CreateTopicsRequest(topics=(CreatableTopic(name="logs", num_partitions=1),))
         assert made.connect().ask(request_frame(wanted.API, 5, 1, "test", encode(wanted, 5)))
@@ -41,7 +41,7 @@ def core(tmp_path: Path) -> Iterator[BrokerCore]:
 
 
 def produced(core: BrokerCore, acks: int = -1) -> int:
-    """The code with which a batch is answered."""
+    """The error code that a batch gets."""
     buffers = [produce.TopicBuffers("logs", 0, (bytes(batch(b"x")),))]
     request = produce.write_request(1, "t", 7, acks, 1000, buffers)
     answer = core.connect().ask(b"".join(bytes(each) for each in request))
@@ -51,7 +51,7 @@ def produced(core: BrokerCore, acks: int = -1) -> int:
 
 
 def fetched(core: BrokerCore, offset: int) -> int | None:
-    """The code of an answer; None if the connection ended instead."""
+    """The error code of a fetch; None if the connection was closed instead."""
     wanted = [fetch_request.FetchTarget("logs", 0, offset, 1)]
     request = fetch_request.Fetch(wanted, 0, 1, 1 << 20)
     answer = core.connect().ask(fetch_request.write_request(1, "t", 11, request))
@@ -62,7 +62,7 @@ def fetched(core: BrokerCore, offset: int) -> int | None:
 
 
 def fail(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
-    """From now on the system call fails as on a device with an error."""
+    """Makes the system call fail with EIO from now on."""
 
     def failing(*_: object) -> Any:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
@@ -71,7 +71,8 @@ def fail(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
 
 
 def is_offline(core: BrokerCore) -> bool:
-    """Also once the device is well again, and for whoever reads or writes."""
+    """Whether the directory is offline and all its partitions refuse reads and writes, also once
+    the device works again."""
     codes = {produced(core), produced(core, acks=1), fetched(core, 0)}
     assert codes in ({0}, {ErrorCode.KAFKA_STORAGE_ERROR})
     assert (LOGS in core.broker.logs.stopped) == (0 not in codes)
@@ -82,7 +83,8 @@ def is_offline(core: BrokerCore) -> bool:
 def test_a_write_error_takes_the_directory_offline(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, acks: int
 ) -> None:
-    """What could not be written is refused and is not there."""
+    """After an EIO on a write, the batch is refused and not in the file, and the directory goes
+    offline."""
     path = tmp_path / "logs-0" / names.segment_file(0, names.LOG)
     before = path.read_bytes()
     fail(monkeypatch, "pwritev")
@@ -95,7 +97,8 @@ def test_a_write_error_takes_the_directory_offline(
 def test_a_read_error_before_an_answer_takes_the_directory_offline(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The batch cannot even be found: KAFKA_STORAGE_ERROR at once."""
+    """After an EIO while a batch is searched for, the fetch gets KAFKA_STORAGE_ERROR and the
+    directory goes offline."""
     fail(monkeypatch, "pread")
     assert fetched(core, 1) == ErrorCode.KAFKA_STORAGE_ERROR
     monkeypatch.undo()
@@ -105,7 +108,8 @@ def test_a_read_error_before_an_answer_takes_the_directory_offline(
 def test_a_read_error_while_an_answer_is_sent_takes_the_directory_offline(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Behind the answer's head: that connection ends, the next is told why."""
+    """After an EIO while records are sent, behind the head of the answer, the connection is closed
+    and the directory goes offline."""
     fail(monkeypatch, "sendfile")
     assert fetched(core, 0) is None
     assert core.closed_for("unreadable") == 1
@@ -116,7 +120,8 @@ def test_a_read_error_while_an_answer_is_sent_takes_the_directory_offline(
 def test_a_client_that_is_gone_is_no_error_of_the_device(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """sendfile says that, too."""
+    """An EPIPE from sendfile means that the client has gone, and does not take the directory
+    offline."""
 
     def gone(*_: object) -> Any:
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
@@ -130,7 +135,7 @@ def test_a_client_that_is_gone_is_no_error_of_the_device(
 def test_a_read_error_in_recovery_takes_the_directory_offline(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A log that cannot be read is not cut: its directory is offline until it can."""
+    """After an EIO in recovery, the log is not cut, and its directory is offline."""
     path = tmp_path / "logs-0" / names.segment_file(0, names.LOG)
     before = path.read_bytes()
     core.broker.logs.release()

@@ -1,4 +1,4 @@
-"""docs/broker.md lists the settings that there are, with the defaults that they have."""
+"""docs/broker.md lists all settings with their defaults, and all API versions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def rows(table: str) -> list[list[str]]:
 
 
 def test_every_setting_of_the_broker_is_there() -> None:
-    """In the order of the settings, with its default and words that say why."""
+    """docs/broker.md lists all broker settings in order, with default and description."""
     defaults = {each.name: each.value or "" for each in describe_broker(BrokerSettings())}
     assert [(key.strip("`"), default.strip("`")) for key, default, _ in rows("settings")] == list(
         defaults.items()
@@ -33,7 +33,8 @@ def test_every_setting_of_the_broker_is_there() -> None:
 
 
 def test_every_setting_of_a_topic_is_there() -> None:
-    """With its default, and the broker's setting that gives it."""
+    """docs/broker.md lists all topic settings with default, description, and the broker's setting
+    that the default comes from."""
     defaults = inherited(BrokerSettings())
     expected = [
         (name, defaults[name], ", ".join(f"`{key}`" for key in each.broker_keys))
@@ -45,7 +46,8 @@ def test_every_setting_of_a_topic_is_there() -> None:
 
 
 def test_a_setting_that_is_shown_in_parts_says_so() -> None:
-    """Whoever meets `mirror.gaps.2` in an answer finds it in the row of the whole setting."""
+    """The row of a setting that is shown in parts also names the second part, such as
+    `mirror.gaps.2`."""
     second = list(gaps.shown("0:1-2:expired,0:3-4:expired", size_max=20))[1]
     (words,) = (words for name, *_, words in rows("topic settings") if name == f"`{gaps.CONFIG}`")
     assert f"`{second}`" in words
@@ -53,7 +55,7 @@ def test_a_setting_that_is_shown_in_parts_says_so() -> None:
 
 @pytest.mark.parametrize("key", registry.SERVED, ids=lambda key: key.name)
 def test_every_api_is_there_with_its_versions(key: ApiKey) -> None:
-    """What is said to be spoken is what is offered."""
+    """docs/broker.md gives for each API the versions that the broker serves."""
     name = key.name.title().replace("_", "")
     lowest, highest = registry.SERVED[key].versions
     lowest = max(lowest, PRODUCE_SERVED_SINCE) if key is ApiKey.PRODUCE else lowest

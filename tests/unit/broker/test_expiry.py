@@ -39,7 +39,7 @@ class FakeSession:
 
 
 class World:
-    """A log of five segments with one record each, all but the last expired."""
+    """A log of five segments with one record each; all but the last are old enough to expire."""
 
     def __init__(self, directory: Path, config: LogConfig) -> None:
         (directory / "logs-0").mkdir()
@@ -65,7 +65,7 @@ class World:
         )
 
     def look(self, offsets: dict[str, int] | Unreachable) -> int:
-        """One look with these offsets committed; the log start offset behind it."""
+        """Looks once, with these offsets committed; returns the log start offset afterwards."""
         self.session.offsets = (
             offsets
             if isinstance(offsets, Unreachable)
@@ -76,7 +76,7 @@ class World:
 
 
 def test_the_slowest_group_holds(tmp_path: Path) -> None:
-    """Segments go as far as the last of the named groups has read."""
+    """Segments expire only up to the lowest offset of the groups that retention.hold names."""
     world = World(tmp_path, HELD)
     assert world.look({"mirror": 3, "load": 1, "other": 0}) == 1
     assert world.counts.partitions_held == 1
@@ -86,17 +86,20 @@ def test_the_slowest_group_holds(tmp_path: Path) -> None:
 
 
 def test_a_group_that_has_committed_nothing_holds_everything(tmp_path: Path) -> None:
-    """It may have read nothing yet."""
+    """A group that has committed nothing holds every segment, since it may have read nothing
+    yet."""
     assert World(tmp_path, HELD).look({"mirror": 4}) == 0
 
 
 def test_an_offset_behind_the_end_is_another_topics(tmp_path: Path) -> None:
-    """What was committed to a topic that had this name before says nothing of this one."""
+    """An offset beyond the log's end was committed to an earlier topic of that name, and counts as
+    none."""
     assert World(tmp_path, HELD).look({"mirror": 4, "load": 6}) == 0
 
 
 def test_an_offset_that_is_gone_is_not_believed_any_more(tmp_path: Path) -> None:
-    """The topic was made again under its name, or the group deleted: it has committed nothing."""
+    """A group whose offset has vanished (the topic was created again, or the group deleted) counts
+    as one that has committed nothing."""
     world = World(tmp_path, HELD)
     assert world.look({"mirror": 1, "load": 3}) == 1
     assert world.look({"mirror": 3}) == 1
@@ -104,7 +107,8 @@ def test_an_offset_that_is_gone_is_not_believed_any_more(tmp_path: Path) -> None
 
 
 def test_a_group_named_while_others_were_asked_for_holds_at_once(tmp_path: Path) -> None:
-    """Nothing goes before it was asked how far it has read."""
+    """A group that retention.hold names while offsets are being read holds everything until its own
+    offset is read."""
     world = World(tmp_path, replace(HELD, held_by=("mirror",)))
     answers: list[Callable[[], None]] = []
     world.session.submit = (  # type: ignore[method-assign]
@@ -118,7 +122,7 @@ def test_a_group_named_while_others_were_asked_for_holds_at_once(tmp_path: Path)
 
 @promise("4 readers")
 def test_without_zookeeper_what_was_read_last_counts(tmp_path: Path) -> None:
-    """Nothing goes that somebody may need."""
+    """While ZooKeeper is away, segments expire only up to the offsets that were read last."""
     world = World(tmp_path, HELD)
     away = Unreachable("ZooKeeper is away")
     assert world.look(away) == 0
@@ -132,7 +136,8 @@ def test_without_zookeeper_what_was_read_last_counts(tmp_path: Path) -> None:
 
 @promise("4 readers")
 def test_beyond_the_limit_what_is_lost_is_counted(tmp_path: Path) -> None:
-    """A group that is too slow loses records, and that is known."""
+    """Beyond the limit of the hold, records that a slow group has not read expire, and are counted
+    as lost to it."""
     world = World(tmp_path, LogConfig(
         segment_bytes=100, retention_ms=HOUR, held_by=("mirror", "load"), hold_ms_max=HOUR,
     ))  # fmt: skip
@@ -141,14 +146,15 @@ def test_beyond_the_limit_what_is_lost_is_counted(tmp_path: Path) -> None:
 
 
 def test_zookeeper_is_asked_only_where_something_would_go(tmp_path: Path) -> None:
-    """Thousands of partitions cost nothing while nothing of them expires."""
+    """ZooKeeper is not asked for offsets while no segment would expire."""
     world = World(tmp_path, LogConfig(segment_bytes=100, held_by=("mirror",)))
     world.look({})
     assert world.session.asked == 0
 
 
 def test_files_go_after_the_delay_of_their_topic(tmp_path: Path) -> None:
-    """file.delete.delay.ms is a topic's own."""
+    """Expired segments are renamed, and their files deleted after the topic's
+    file.delete.delay.ms."""
     world = World(
         tmp_path, LogConfig(segment_bytes=100, retention_ms=HOUR, file_delete_delay_ms=77)
     )

@@ -12,7 +12,7 @@ WORDS = memoryview(b"words")
 
 
 class World:
-    """Two pictures, which the test replaces."""
+    """Two objects that answers are made from; the test replaces them."""
 
     def __init__(self) -> None:
         self.topics: object = {"a": 1}
@@ -25,7 +25,8 @@ class World:
 
 
 def test_the_same_words_get_the_same_answer() -> None:
-    """In the same version: another has other bytes, and so have other words."""
+    """The same request in the same version gets the same answer; another version or other bytes get
+    none."""
     world = World()
     answer = b"answer"
     world.keep(5, b"words", answer)
@@ -35,7 +36,8 @@ def test_the_same_words_get_the_same_answer() -> None:
 
 
 def test_a_picture_that_was_replaced_ends_all_answers() -> None:
-    """Whichever it is, and however alike: only the same object says that nothing changed."""
+    """When one of the objects that answers are made from is replaced, all answers are dropped, even
+    if the new object equals the old one."""
     for which in ("topics", "stopped"):
         world = World()
         world.keep(5, b"words", b"answer")
@@ -45,7 +47,8 @@ def test_a_picture_that_was_replaced_ends_all_answers() -> None:
 
 
 def test_an_answer_made_while_a_picture_was_replaced_is_not_kept() -> None:
-    """Nobody knows from which of both it was made."""
+    """An answer is not cached if an object was replaced while it was made: nobody knows from which
+    it was made."""
     world = World()
     assert world.answers.get(5, WORDS) is None
     world.topics = {}
@@ -54,7 +57,7 @@ def test_an_answer_made_while_a_picture_was_replaced_is_not_kept() -> None:
 
 
 def test_the_number_of_answers_is_bounded() -> None:
-    """Those asked for longest ago go first."""
+    """The number of cached answers has a limit; those asked for longest ago are dropped first."""
     world = World()
     for number in range(ENTRIES_MAX):
         world.keep(5, b"%d" % number, b"answer")
@@ -66,7 +69,8 @@ def test_the_number_of_answers_is_bounded() -> None:
 
 
 def test_the_bytes_of_answers_are_bounded() -> None:
-    """However large they are, requests and what an entry takes by itself included."""
+    """The bytes of cached answers have a limit, which counts requests and each entry's own size
+    too."""
     world = World()
     large = bytes(BYTES_MAX // 4)
     for number in range(10):
@@ -78,7 +82,8 @@ def test_the_bytes_of_answers_are_bounded() -> None:
 
 
 def test_what_is_too_large_is_not_kept_and_costs_the_others_nothing() -> None:
-    """Neither an answer that fills all the room nor a request that hardly comes twice."""
+    """An answer as large as the cache, or to a request so long that it hardly comes twice, is not
+    cached and displaces no other."""
     world = World()
     world.keep(5, b"words", b"answer")
     world.keep(5, b"all", bytes(BYTES_MAX))
@@ -88,7 +93,7 @@ def test_what_is_too_large_is_not_kept_and_costs_the_others_nothing() -> None:
 
 
 def test_an_answer_kept_again_counts_once() -> None:
-    """The newer one holds."""
+    """An answer that is cached again replaces the old one and counts once."""
     world = World()
     world.keep(5, b"words", b"answer")
     world.answers.keep(5, WORDS, b"newer")

@@ -22,7 +22,8 @@ class Operation:
 
 
 def test_an_operation_completes_once() -> None:
-    """Ready on one partition, it is asked no more on any, and does not expire."""
+    """An operation that completes on one partition is not checked again on any, and does not
+    expire."""
     timers = Timers()
     purgatory, operation = Purgatory(timers), Operation()
     purgatory.watch(operation, [A, B], 10.0)
@@ -40,7 +41,7 @@ def test_an_operation_completes_once() -> None:
 
 
 def test_an_operation_expires_at_its_deadline() -> None:
-    """Not before, once, and then it is forgotten."""
+    """An operation expires once, at its deadline and not before, and is forgotten."""
     timers = Timers()
     purgatory, operation = Purgatory(timers), Operation()
     purgatory.watch(operation, [A], 10.0)
@@ -53,7 +54,7 @@ def test_an_operation_expires_at_its_deadline() -> None:
 
 
 def test_an_operation_may_come_back_while_it_is_asked() -> None:
-    """An operation that watches another one from within its completion does no harm."""
+    """An operation may park another one while it completes."""
     timers = Timers()
     purgatory = Purgatory(timers)
     later = Operation()
@@ -70,7 +71,7 @@ def test_an_operation_may_come_back_while_it_is_asked() -> None:
 
 
 def test_a_stop_completes_everything() -> None:
-    """Whoever waits when the broker stops is answered."""
+    """When the broker stops, every parked operation expires, so that its client is answered."""
     purgatory = Purgatory(Timers())
     operations = [Operation() for _ in range(3)]
     for operation in operations:
@@ -81,7 +82,8 @@ def test_a_stop_completes_everything() -> None:
 
 
 def test_what_waits_is_bounded() -> None:
-    """Operations outlive their connections: the room that they take is counted, and given back."""
+    """The number of watched partitions has a limit, since operations outlive their connections; a
+    forgotten operation gives its room back."""
     timers = Timers()
     purgatory, operation = Purgatory(timers), Operation()
     assert purgatory.has_room(WATCHED_MAX)

@@ -16,7 +16,7 @@ def load(*sets: str) -> BrokerSettings:
 
 
 def test_the_example_is_the_defaults(tmp_path: Path) -> None:
-    """The example file with everything active loads to the defaults."""
+    """The example file with all settings active loads to the defaults."""
     path = tmp_path / "broker.yml"
     path.write_text(settings.example(BrokerSettings, active=True))
     assert settings.load(BrokerSettings, path) == BrokerSettings()
@@ -38,13 +38,14 @@ def test_the_example_is_the_defaults(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_work_is_refused(setting: str, word: str) -> None:
-    """Each refusal names the key."""
+    """A value that cannot work is refused with the name of its setting."""
     with pytest.raises(ConfigurationRefused, match=word):
         load(setting)
 
 
 def test_clients_are_never_told_localhost() -> None:
-    """A client that is told `localhost` tries ::1 first; so it is 127.0.0.1."""
+    """A broker on localhost tells clients 127.0.0.1, since a client that is told `localhost` tries
+    ::1 first."""
     assert load("listeners=PLAINTEXT://localhost:1").advertised(1).host == "127.0.0.1"
     assert load().advertised(9092).host == "127.0.0.1"
     found = load("listeners=PLAINTEXT://:9092", "advertised.listeners=PLAINTEXT://kafka1:19092")
@@ -52,7 +53,7 @@ def test_clients_are_never_told_localhost() -> None:
 
 
 def test_hours_and_milliseconds() -> None:
-    """As in Kafka, ms go before hours, and -1 is no limit."""
+    """As in Kafka, a setting in ms comes before the one in hours, and -1 means no limit."""
     assert load("log.retention.hours=2").log_defaults().retention_ms == 2 * HOUR
     assert load("log.retention.hours=2", "log.retention.ms=7").log_defaults().retention_ms == 7
     assert load("log.retention.hours=-1").log_defaults().retention_ms == -1
@@ -61,6 +62,6 @@ def test_hours_and_milliseconds() -> None:
 
 
 def test_addresses() -> None:
-    """IPv6 in brackets, port 0 for any."""
+    """An endpoint may have an IPv6 address in brackets, and port 0 for any free port."""
     assert parse_endpoint("PLAINTEXT://[::1]:9092", "listeners").host == "::1"
     assert parse_endpoint("PLAINTEXT://127.0.0.1:0", "listeners").port == 0

@@ -1,4 +1,4 @@
-"""ApiVersions with answers that are kept: nobody can tell, but by the time that they take."""
+"""ApiVersions with cached answers: a client sees no difference except a faster answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNKNOWN = st.integers(-(1 << 15), -1) | st.integers(4, (1 << 15) - 1)
 
 
 class World:
-    """What the handler wants of a broker, and of the loop."""
+    """What the handler needs from a broker and from the loop."""
 
     def __init__(self) -> None:
         ranges = registry.ranges()
@@ -59,7 +59,7 @@ def said(version: int, name: str = "librdkafka") -> bytes:
 
 @given(st.lists(st.tuples(KNOWN | UNKNOWN, st.sampled_from(CLIENTS)), max_size=12))
 def test_each_gets_what_it_would_get_alone(asked: list[tuple[int, str]]) -> None:
-    """Whoever asked before, in whichever version, under whichever name."""
+    """A client gets the answer that it would get alone, whatever other clients asked before."""
     together = World()
     for version, name in asked:
         body = said(version, name) if version in api_versions.VERSIONS else name.encode()
@@ -70,7 +70,7 @@ def test_each_gets_what_it_would_get_alone(asked: list[tuple[int, str]]) -> None
 def test_the_second_who_asks_alike_gets_the_bytes_of_the_first(
     version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The answer is encoded once, however many connections begin."""
+    """The broker encodes the answer once for each version, however many connections open."""
     world = World()
     first = world.ask(version, said(version))
     response = decode(ApiVersionsResponse, memoryview(first), version)
@@ -81,7 +81,8 @@ def test_the_second_who_asks_alike_gets_the_bytes_of_the_first(
 
 @given(st.lists(st.tuples(UNKNOWN, st.binary(max_size=8)), min_size=2, max_size=8))
 def test_one_answer_to_all_versions_that_are_not_known(asked: list[tuple[int, bytes]]) -> None:
-    """Whatever their bodies, which nobody looks at (KIP-511): so they fill no memory."""
+    """All unknown versions share one cached answer, so that they fill no memory. Nobody looks at
+    their bodies (KIP-511)."""
     world = World()
     for version, body in asked:
         response = decode(ApiVersionsResponse, memoryview(world.ask(version, body)), 0)
@@ -90,7 +91,7 @@ def test_one_answer_to_all_versions_that_are_not_known(asked: list[tuple[int, by
 
 
 def test_what_is_no_request_is_refused_each_time() -> None:
-    """Nothing is kept of it."""
+    """A request that cannot be parsed is refused each time, and no answer to it is cached."""
     world = World()
     for _ in range(2):
         with pytest.raises(ProtocolError):

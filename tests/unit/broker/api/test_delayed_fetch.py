@@ -36,7 +36,7 @@ class Exchange:
 
 
 class Broker:
-    """What a fetch wants of the broker, around two partitions."""
+    """What a fetch needs from the broker, around two partitions."""
 
     def __init__(self, directory: Path) -> None:
         self.world = World(directory)
@@ -63,7 +63,7 @@ class Broker:
         return delayed
 
     def grow(self, replica: Replica) -> None:
-        """A batch, flushed: the watermark moves, and whoever waits is asked."""
+        """Appends and flushes a batch: the watermark moves, and the parked requests are checked."""
         put(replica.log, batch())
         self.partitions.touch(replica)
         self.partitions.write()
@@ -78,7 +78,7 @@ def broker(tmp_path: Path) -> Broker:
 
 
 def test_what_comes_to_several_partitions_adds_up(broker: Broker) -> None:
-    """Answered once there is min_bytes of all of them together, and only once."""
+    """A parked fetch is answered once, as soon as its partitions have min_bytes together."""
     broker.parked(3 * BATCH_BYTES, PARTITION, OTHER)
     broker.grow(broker.world.replica)
     broker.grow(broker.other)
@@ -91,7 +91,7 @@ def test_what_comes_to_several_partitions_adds_up(broker: Broker) -> None:
 
 @promise("4 watermark")
 def test_what_is_not_flushed_is_not_given(broker: Broker) -> None:
-    """Written is not enough: a fetch gives what lies below the watermark, also when it expires."""
+    """A fetch returns only records below the high watermark, also when the fetch expires."""
     delayed = broker.parked(BATCH_BYTES, PARTITION)
     broker.world.produce(b"a")
     delayed.expire()
@@ -102,7 +102,7 @@ def test_what_is_not_flushed_is_not_given(broker: Broker) -> None:
 
 
 def test_what_was_there_before_counts(broker: Broker) -> None:
-    """A request is parked with what it has found."""
+    """Records that were there before a fetch was parked count towards its min_bytes."""
     broker.grow(broker.world.replica)
     broker.parked(2 * BATCH_BYTES, PARTITION, OTHER)
     broker.grow(broker.other)
@@ -110,7 +110,7 @@ def test_what_was_there_before_counts(broker: Broker) -> None:
 
 
 def test_what_was_found_counts_once(broker: Broker) -> None:
-    """What a partition had when the request was parked is part of what it has later."""
+    """Records that a partition had when the fetch was parked are not counted again later."""
     broker.grow(broker.world.replica)
     broker.parked(4 * BATCH_BYTES, PARTITION)
     broker.grow(broker.world.replica)
@@ -123,7 +123,7 @@ def test_what_was_found_counts_once(broker: Broker) -> None:
 def test_only_the_partition_that_changed_is_looked_at(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A request for thousands of partitions costs no walk through them whenever one moves."""
+    """When one partition grows, a parked fetch does not look at its other partitions."""
     broker.grow(broker.other)
     broker.parked(10 * BATCH_BYTES, PARTITION, OTHER)
     with monkeypatch.context() as patched:
@@ -133,21 +133,22 @@ def test_only_the_partition_that_changed_is_looked_at(
 
 
 def test_a_partition_asked_for_twice_counts_twice(broker: Broker) -> None:
-    """As often as it will be in the answer."""
+    """A partition that a fetch names twice counts twice, as it will be in the answer twice."""
     broker.parked(2 * BATCH_BYTES, PARTITION, PARTITION)
     broker.grow(broker.world.replica)
     assert broker.exchange.answers == 1
 
 
 def test_a_partition_that_is_dropped_is_told_at_once(broker: Broker) -> None:
-    """An error is worth more than any number of bytes."""
+    """A parked fetch is answered at once when one of its partitions is dropped: the client needs
+    the error more than further bytes."""
     broker.parked(1 << 20, PARTITION, OTHER)
     broker.partitions.drop(OTHER)
     assert broker.exchange.answers == 1
 
 
 def test_a_client_that_has_gone_is_forgotten(broker: Broker) -> None:
-    """Nobody is answered, and nothing is kept."""
+    """When a client disconnects, its parked fetch is forgotten and never answered."""
     broker.parked(1 << 20, PARTITION)
     broker.exchange.closed = True
     broker.grow(broker.world.replica)

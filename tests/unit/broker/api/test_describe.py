@@ -36,7 +36,8 @@ def row(rows: list[DescribeConfigsResourceResult], name: str) -> DescribeConfigs
 
 
 def test_every_setting_that_kafka_has_is_shown() -> None:
-    """Clients and tools look for all of Apache Kafka 4.1's, and find a value and words for each."""
+    """DescribeConfigs shows every topic setting of Apache Kafka 4.1, with a value and a
+    description."""
     rows = describe_topic(BrokerSettings(), {})
     assert set(KAFKAS.split()) <= {each.name for each in rows}
     assert all(each.documentation and each.value is not None for each in rows)
@@ -44,7 +45,7 @@ def test_every_setting_that_kafka_has_is_shown() -> None:
 
 
 def test_synonyms_say_what_would_count_without_the_first() -> None:
-    """The topic's value, then the broker's configuration, then the default."""
+    """Synonyms list the topic's value first, then the broker's configuration, then the default."""
     settings = BrokerSettings(retention_hours=5)
     shown = row(describe_topic(settings, {"retention.ms": "77"}), "retention.ms")
     assert (shown.value, shown.config_source) == ("77", ConfigSource.TOPIC_CONFIG)
@@ -58,14 +59,15 @@ def test_synonyms_say_what_would_count_without_the_first() -> None:
 
 
 def test_what_a_mirror_writes_is_read_only() -> None:
-    """Settings that nobody may change say so."""
+    """Settings that only a mirror writes are shown as read-only."""
     rows = describe_topic(BrokerSettings(), {"mirror.source.topic": "logs"})
     assert row(rows, "mirror.source.topic").read_only
     assert not row(rows, "retention.ms").read_only
 
 
 def test_every_setting_of_the_broker_is_shown() -> None:
-    """With its type; what is not the default comes from its configuration."""
+    """Every broker setting is shown with its type; a value that is not the default is shown as
+    coming from the broker's configuration."""
     rows = describe_broker(BrokerSettings(segment_bytes=4096))
     assert [each.name for each in rows] == list(specs(BrokerSettings))
     assert all(each.read_only for each in rows)
@@ -84,14 +86,15 @@ def test_every_setting_of_the_broker_is_shown() -> None:
 
 @pytest.mark.parametrize("name", TOPIC_CONFIGS)
 def test_inherited_values_are_legal(name: str) -> None:
-    """What a list is appended to is a value that the setting takes."""
+    """The value that a topic inherits, to which a list is appended, is legal for its setting."""
     value = inherited(BrokerSettings())[name]
     assert TOPIC_CONFIGS[name].check(value) is None or value == ""
 
 
 def test_many_gaps_are_shown_in_parts_that_every_client_can_read() -> None:
-    """As many as a topic may have, each as long as it can be: no value above an int16, and whoever
-    puts the parts together has all of them; few are one value, as ever."""
+    """The most gaps that a topic may have, each as long as possible, are shown in several values.
+    No value is longer than an int16 can say, and the parts together hold all gaps. Few gaps are one
+    value."""
     named = [Gap(9_999, (1 << 62) + 2 * n, (1 << 62) + 2 * n + 1, "expired") for n in range(1000)]
     rows = describe_topic(BrokerSettings(), {gaps.CONFIG: gaps.encode(named)})
     found = {each.name: each.value or "" for each in rows if each.name.startswith(gaps.CONFIG)}

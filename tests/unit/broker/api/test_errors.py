@@ -11,10 +11,10 @@ from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.errors import RETRIABLE, ErrorCode
 
 INTERNAL = {
-    store.TooManyGaps,  # told to the mirror, which stops the partition by name
-    producer_state.SnapshotDamaged,  # never leaves the log: the snapshot is made again
-    producer_state.SequenceRefused,  # only its kinds are raised
-    validation.BatchRefused,  # only its kinds are raised
+    store.TooManyGaps,  # only the mirror gets it, and stops the partition with this reason
+    producer_state.SnapshotDamaged,  # never leaves the log, which makes the snapshot again
+    producer_state.SequenceRefused,  # only its subclasses are raised
+    validation.BatchRefused,  # only its subclasses are raised
 }
 
 
@@ -36,7 +36,7 @@ def test_every_refusal_has_a_code(kind: type[Exception]) -> None:
 
 
 def test_what_passes_is_retriable() -> None:
-    """A client is told to try again exactly where trying again can help."""
+    """A client gets a retriable error exactly where trying again can help."""
     assert code_of(Unreachable("x")) in RETRIABLE
     assert CODES[files.StorageFailed] in RETRIABLE
     assert CODES[validation.BatchTooLarge] not in RETRIABLE

@@ -1,4 +1,4 @@
-"""Metadata with answers that are kept: nobody can tell, but by the time that they take."""
+"""Metadata with cached answers: a client sees no difference except a faster answer."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Answers:
 
 
 class World:
-    """What the handler wants of a broker; the test replaces catalog and stopped partitions."""
+    """What the handler needs from a broker; the test replaces catalog and stopped partitions."""
 
     def __init__(self, catalog: Catalog, stopped: Mapping[TopicPartition, str]) -> None:
         self.created: list[str] = []
@@ -72,7 +72,7 @@ class World:
         self.forget()
 
     def forget(self) -> None:
-        """Keeps no answer."""
+        """Drops the cached answers."""
         broker = self.broker
         broker.metadata_answers = KeptAnswers(lambda: (broker.topics.catalog, broker.logs.stopped))
 
@@ -129,8 +129,8 @@ def requests(draw: st.DrawFn) -> tuple[bytes, int]:
 def test_a_kept_answer_is_the_fresh_one(
     pictures: list[tuple[Catalog, dict[TopicPartition, str]]], asked: list[tuple[bytes, int]]
 ) -> None:
-    """Byte for byte, in every version, for any topics, whatever changed before and between; and a
-    topic that is not there is made as often as without."""
+    """A cached answer equals a fresh one byte for byte, in every version, for any topics, whatever
+    changed before and in between. A missing topic is created as often as without the cache."""
     kept, fresh = World(*pictures[0]), World(*pictures[0])
     for catalog, stopped in pictures:
         for world in (kept, fresh):
@@ -144,7 +144,7 @@ def test_a_kept_answer_is_the_fresh_one(
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_answer_is_made_once(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second client that asks for the same gets the bytes of the first, not a copy of them."""
+    """The second client that asks for the same topics gets the same bytes, not a copy of them."""
     infos = {number: TopicPartitionInfo((1,), PartitionState(1, 0, (1,))) for number in range(300)}
     topic = Topic("a", uuid.uuid4(), infos)
     own = BrokerAddress(1, "host", 9092)
@@ -158,8 +158,9 @@ def test_an_answer_is_made_once(version: int, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_topic_that_is_not_there_is_asked_for_anew() -> None:
-    """Each request for it may make it: one that came while ZooKeeper was away is no answer to the
-    next, although nothing has changed that the answer is made from."""
+    """An answer about a missing topic is not cached, since each request may create the topic: the
+    first one may have come while ZooKeeper was away, and nothing that goes into the answer has
+    changed since."""
     world = World(Catalog("cluster", {1: BrokerAddress(1, "host", 9092)}), {})
     request = encode(MetadataRequest(topics=(MetadataRequestTopic(name="wanted"),)), 5)
     world.broker.topics.session.is_connected = False
@@ -192,12 +193,12 @@ class Asking:
         return decode(MetadataResponse, response_body(memoryview(frame), ApiKey.METADATA, 7), 7)
 
     def both(self) -> tuple[MetadataResponseTopic, MetadataResponseTopic | None]:
-        """`logs` when it is asked for, and as one of all."""
+        """The topic `logs` as the answers show it when asked for by name and when asked for all."""
         (named,) = self.ask("logs").topics
         return named, next((each for each in self.ask().topics if each.name == "logs"), None)
 
     def do(self, action: Callable[..., object], *arguments: Any) -> None:
-        """Something that tells when it is done; by then clients may know."""
+        """Runs an action until it reports its end; from then on clients may see its effect."""
         outcomes: list[SkidwayError | None] = []
         action(*arguments, outcomes.append)
         while not outcomes:
@@ -221,7 +222,8 @@ def leaders(topic: MetadataResponseTopic | None) -> list[int]:
 
 
 def test_a_topic_is_seen_as_soon_as_it_is_there(asking: Asking) -> None:
-    """Made, deleted, and made again under its name: each answer says what is then."""
+    """After a topic is created, deleted, and created again, each answer shows the state of that
+    moment."""
     for _ in range(2):
         named, listed = asking.both()
         assert (named.error_code, listed) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
@@ -231,7 +233,7 @@ def test_a_topic_is_seen_as_soon_as_it_is_there(asking: Asking) -> None:
 
 
 def test_more_partitions_are_seen_as_soon_as_they_are_there(asking: Asking) -> None:
-    """With their leader."""
+    """New partitions are in the answers with their leader as soon as they exist."""
     asking.make()
     assert [leaders(each) for each in asking.both()] == [[1], [1]]
     topic = asking.topics.catalog.topics["logs"]
@@ -240,7 +242,7 @@ def test_more_partitions_are_seen_as_soon_as_they_are_there(asking: Asking) -> N
 
 
 def test_brokers_are_seen_as_they_come_and_go(asking: Asking) -> None:
-    """With a picture of ZooKeeper that says so; so is who leads."""
+    """Brokers and leaders in the answers follow each new catalog that is read from ZooKeeper."""
     asking.make()
     asking.both()
     catalog = asking.topics.catalog
@@ -261,7 +263,7 @@ def test_brokers_are_seen_as_they_come_and_go(asking: Asking) -> None:
 
 
 def test_a_partition_that_stops_is_seen(asking: Asking) -> None:
-    """As offline, whether its log is damaged or its directory fails, and no more when it goes."""
+    """A stopped partition is shown as offline until it is deleted."""
     asking.make()
     partition, logs = TopicPartition("logs", 0), asking.core.broker.logs
 

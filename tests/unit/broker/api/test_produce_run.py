@@ -32,7 +32,7 @@ class Socket:
 
 
 class Answers:
-    """The loop as handlers see it: keeps what it is given."""
+    """The loop as handlers see it: keeps the answers that it is given."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -49,7 +49,7 @@ class Answers:
 
 
 class Broker:
-    """What a run wants of the broker, around one partition."""
+    """What a run needs from the broker, around one partition."""
 
     def __init__(self, directory: Path) -> None:
         self.world = World(directory)
@@ -110,7 +110,8 @@ def broker(tmp_path: Path) -> Broker:
 
 
 def test_a_turns_requests_are_answered_in_one_piece(broker: Broker) -> None:
-    """Each with its own correlation id and offset, in their order, once the files have them."""
+    """Requests of one turn are answered in one piece, in order, each with its own correlation id
+    and offset, once their batches are in the file."""
     broker.learn(1)
     for number in range(3):
         assert broker.handle(number, batch(b"a", b"b"), 1)
@@ -122,7 +123,7 @@ def test_a_turns_requests_are_answered_in_one_piece(broker: Broker) -> None:
 
 
 def test_a_request_that_differs_ends_the_run(broker: Broker) -> None:
-    """Its answer comes between those of the runs around it."""
+    """The answer to a request that differs comes between the answers of the runs around it."""
     broker.learn(1)
     assert broker.handle(0, batch(), 1)
     assert not broker.handle(1, batch(), 1, timeout_ms=7)
@@ -136,7 +137,7 @@ def test_a_request_that_differs_ends_the_run(broker: Broker) -> None:
 
 
 def test_a_bad_batch_is_left_to_the_general_way(broker: Broker) -> None:
-    """Nothing of it is in the log, the run or the counts, and those around it are good."""
+    """A bad batch enters neither log, run nor counts; the good batches around it are stored."""
     broker.learn(1)
     bad = batch()
     bad[-1] ^= 1
@@ -149,7 +150,8 @@ def test_a_bad_batch_is_left_to_the_general_way(broker: Broker) -> None:
 
 
 def test_a_duplicate_is_left_to_the_general_way(broker: Broker) -> None:
-    """It is answered with its first offset, which a run does not know."""
+    """A run does not take a duplicate: its answer needs the first offset, which a run does not
+    know."""
     broker.learn(-1)
     sent = batch(producer_id=1, epoch=0, sequence=0)
     assert broker.handle(0, sent, -1)
@@ -158,7 +160,8 @@ def test_a_duplicate_is_left_to_the_general_way(broker: Broker) -> None:
 
 
 def test_with_acks_all_a_run_waits_for_the_flush(broker: Broker) -> None:
-    """The watermark answers all of it at once; a second turn's run waits for its own flush."""
+    """With acks=all one flush answers a whole run; the run of the next turn waits for its own
+    flush."""
     broker.learn(-1)
     broker.handle(0, batch(), -1)
     broker.handle(1, batch(), -1)
@@ -173,7 +176,8 @@ def test_with_acks_all_a_run_waits_for_the_flush(broker: Broker) -> None:
 
 
 def test_a_flush_of_its_first_batches_answers_no_run(broker: Broker) -> None:
-    """A turn may write in between (a segment is rolled): the run waits for its last batch."""
+    """A run with acks=all waits until its last batch is flushed. A rolled segment may be written in
+    mid-turn, so a flush may cover only its first batches."""
     broker.learn(-1)
     broker.handle(0, batch(), -1)
     broker.world.replica.log.write()
@@ -188,7 +192,8 @@ def test_a_flush_of_its_first_batches_answers_no_run(broker: Broker) -> None:
 
 
 def test_acks_all_times_out(broker: Broker) -> None:
-    """A flush that does not come within the request's timeout: REQUEST_TIMED_OUT for each."""
+    """Each request of a run gets REQUEST_TIMED_OUT if the flush does not come within its
+    timeout."""
     broker.learn(-1, timeout_ms=500)
     broker.handle(0, batch(), -1, timeout_ms=500)
     broker.handle(1, batch(), -1, timeout_ms=500)
@@ -201,7 +206,7 @@ def test_acks_all_times_out(broker: Broker) -> None:
 
 
 def test_a_partition_dropped_answers_who_waits(broker: Broker) -> None:
-    """Nobody waits for a watermark that cannot come."""
+    """When a partition is dropped, requests that wait for its watermark are answered at once."""
     broker.learn(-1)
     broker.handle(0, batch(), -1)
     broker.end_turn()
@@ -210,7 +215,8 @@ def test_a_partition_dropped_answers_who_waits(broker: Broker) -> None:
 
 
 def test_acks_0_is_answered_by_nothing(broker: Broker) -> None:
-    """Its places in the queue are free again when it is written."""
+    """With acks=0 no answer is sent, and each request's place in the queue is free after the
+    write."""
     broker.learn(0)
     for number in range(3):
         broker.handle(number, batch(), 0)
@@ -224,7 +230,8 @@ def test_acks_0_is_answered_by_nothing(broker: Broker) -> None:
 def test_a_write_that_failed_is_no_success(
     broker: Broker, acks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """KAFKA_STORAGE_ERROR for each; whoever wants no answer loses the connection."""
+    """After a failed write each request gets KAFKA_STORAGE_ERROR; with acks=0 the connection is
+    closed."""
     broker.learn(acks)
     broker.handle(0, batch(), acks)
     broker.handle(1, batch(), acks)
@@ -244,7 +251,7 @@ def test_a_write_that_failed_is_no_success(
 
 
 def test_a_client_that_has_gone_is_not_answered(broker: Broker) -> None:
-    """Its records stay; whoever waits for it is asked no more."""
+    """When a client disconnects, its records stay, and nothing waits for them any more."""
     broker.learn(-1)
     broker.handle(0, batch(), -1)
     broker.connection.close()

@@ -51,7 +51,8 @@ def known(view: memoryview, version: int, replica: Replica) -> Shapes:
 def test_a_request_of_the_same_shape_is_parsed_alike(
     replica: Replica, version: int, first: bytes, second: bytes, number: int, client: str | None
 ) -> None:
-    """Correlation id and records are what the general parser finds, whatever their sizes."""
+    """A request of a known shape gives the correlation id and records that the general parser
+    finds, whatever their sizes."""
     shapes = known(frame(first, version, client=client), version, replica)
     view = frame(second, version, number=number, client=client)
     found = shapes.match(view)
@@ -66,7 +67,8 @@ def test_a_request_of_the_same_shape_is_parsed_alike(
 
 @pytest.mark.parametrize("version", range(3, 10))
 def test_anything_else_is_no_request_of_the_shape(replica: Replica, version: int) -> None:
-    """Another topic, partition, acks, timeout, client or version takes the general way."""
+    """A request with another topic, partition, acks, timeout, client or version goes to the general
+    parser."""
     shapes = known(frame(b"records", version), version, replica)
     for view in (
         frame(b"records", version, topic="logz"),
@@ -84,7 +86,7 @@ def test_anything_else_is_no_request_of_the_shape(replica: Replica, version: int
 
 @pytest.mark.parametrize("version", range(3, 10))
 def test_a_damaged_request_is_no_request_of_the_shape(replica: Replica, version: int) -> None:
-    """A request that is cut or has bytes too many is left to the parser that refuses it."""
+    """A request that is cut, or has extra bytes, goes to the general parser, which refuses it."""
     good = frame(b"records", version)
     shapes = known(good, version, replica)
     for size in range(len(good)):
@@ -94,7 +96,7 @@ def test_a_damaged_request_is_no_request_of_the_shape(replica: Replica, version:
 
 @pytest.mark.parametrize("version", range(3, 10))
 def test_requests_with_more_than_one_batch_have_no_shape(replica: Replica, version: int) -> None:
-    """Only what has one batch is learned."""
+    """A shape is learned only from a request with exactly one batch."""
     data = [TopicBuffers("logs", n, (b"x",)) for n in range(2)]
     pieces = produce.write_request(1, "c", version, 1, 10, data)
     view = memoryview(b"".join(bytes(each) for each in pieces))[4:]
@@ -103,7 +105,7 @@ def test_requests_with_more_than_one_batch_have_no_shape(replica: Replica, versi
 
 @pytest.mark.parametrize("version", range(3, 10))
 def test_the_answer_is_the_general_one(replica: Replica, version: int) -> None:
-    """Written once and filled in, it is byte for byte what is written otherwise."""
+    """The answer made from a shape equals the general one byte for byte."""
     shape = learned(frame(b"x", version), version, replica)
     assert shape is not None
     result = ProduceResult("logs", 0, 0, 1 << 40, -1, replica.log.log_start_offset)
@@ -113,7 +115,8 @@ def test_the_answer_is_the_general_one(replica: Replica, version: int) -> None:
 
 
 def test_each_partition_of_a_connection_has_its_shape(replica: Replica) -> None:
-    """A producer that goes round its partitions is known in all of them; the number is bounded."""
+    """A connection keeps a shape for each partition that its producer writes to, up to
+    SHAPES_MAX."""
     shapes = Shapes()
     for number in range(SHAPES_MAX):
         shape = learned(frame(b"x", 7, partition=number), 7, replica)
@@ -130,6 +133,7 @@ def test_each_partition_of_a_connection_has_its_shape(replica: Replica) -> None:
 
 @pytest.mark.parametrize("version", [7, 9])
 def test_a_client_with_a_very_long_name_is_not_remembered(replica: Replica, version: int) -> None:
-    """What each of many connections keeps is bounded, whatever stands in its requests."""
+    """No shape is learned from a request with a very long client name, so that each connection's
+    memory has a limit."""
     assert learned(frame(b"x", version, client="c" * 900), version, replica) is not None
     assert learned(frame(b"x", version, client="c" * 1024), version, replica) is None

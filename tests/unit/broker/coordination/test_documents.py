@@ -10,7 +10,7 @@ from skidway.broker.coordination.documents import DocumentRefused, Registration
 
 
 def test_documents_come_back() -> None:
-    """What is written is read."""
+    """Every kind of document is read as it was written."""
     topic_id = uuid.uuid4()
     assert documents.read_topic("/t", documents.topic(topic_id, {1: (2,), 0: (1,)})) == (
         topic_id,
@@ -28,7 +28,7 @@ def test_documents_come_back() -> None:
 
 
 def test_kafkas_own_documents_are_read() -> None:
-    """Nodes as Apache Kafka 3 writes them."""
+    """Documents that Apache Kafka 3 wrote are read."""
     data = (
         b'{"removing_replicas":{},"partitions":{"0":[1,2]},"topic_id":"EjRWeJq83vASNFZ4mrze8A",'
         b'"adding_replicas":{},"version":3}'
@@ -46,6 +46,6 @@ def test_kafkas_own_documents_are_read() -> None:
     [b"", b"null", b"[]", b"{}", b"\xff", b'{"partitions":{"x":[1]}}', b'{"partitions":{"0":7}}'],
 )
 def test_damaged_documents_are_refused_by_path(data: bytes) -> None:
-    """What is no topic is refused with its path, whatever it is."""
+    """Whatever a topic's node holds instead of a topic is refused with the node's path."""
     with pytest.raises(DocumentRefused, match="/brokers/topics/t"):
         documents.read_topic("/brokers/topics/t", data)

@@ -19,7 +19,8 @@ class Blocks:
 
 @promise("3 producer ids")
 def test_ids_come_from_the_block_in_order_and_once() -> None:
-    """One block serves until it is used up, then the next; no id twice."""
+    """Producer ids come from one block until it is used up, then from the next; none comes
+    twice."""
     blocks, given = Blocks(), []
     ids = ProducerIds(blocks)
     for _ in range(5):
@@ -36,7 +37,7 @@ def test_ids_come_from_the_block_in_order_and_once() -> None:
 
 
 def test_without_a_block_everybody_is_told() -> None:
-    """Who waits gets the error; the next request asks again."""
+    """When no block can be had, everybody who waits gets the error; the next request asks again."""
     blocks, given = Blocks(), []
     ids = ProducerIds(blocks)
     ids.give(given.append)

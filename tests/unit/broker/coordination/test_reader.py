@@ -19,7 +19,7 @@ Watch = Callable[[Any], None]
 
 
 class Nodes:
-    """kazoo's client over a dictionary: reads, and watches that tell once."""
+    """kazoo's client over a dictionary: reads, and watches that fire once."""
 
     def __init__(self) -> None:
         self.content: dict[str, bytes] = {}
@@ -84,7 +84,7 @@ STATE = documents.state_path("logs", 0)
 
 
 def test_only_what_changed_is_read_again() -> None:
-    """A topic whose watches said nothing is taken as it was."""
+    """A topic whose watches did not fire is not read again."""
     world = World()
     first = world.catalog().topics["logs"]
     world.nodes.read.clear()
@@ -99,7 +99,7 @@ def test_only_what_changed_is_read_again() -> None:
 
 @pytest.mark.parametrize("error", [ConnectionLoss(), RetryFailedError("too many attempts")])
 def test_a_change_outlives_a_reading_that_failed(error: Exception) -> None:
-    """A watch tells once: what it told is read again, however often ZooKeeper goes away."""
+    """A watch fires once; the node that changed is read again even if the first attempt failed."""
     world = World()
     world.catalog()
     world.nodes.put(STATE, documents.state(PartitionState(1, 4, (1,))))
@@ -115,7 +115,7 @@ def test_a_change_outlives_a_reading_that_failed(error: Exception) -> None:
     ("name", "data"), [("x", b"{}"), ("7", b"{}"), ("7", b"\xff"), ("-1", b'{"host":"a","port":1}')]
 )
 def test_a_broken_registration_hides_nobody_else(name: str, data: bytes) -> None:
-    """One node that is no broker's is named in the log; the catalog goes on."""
+    """A broken broker registration is skipped, and the other brokers stay in the catalog."""
     world = World()
     address = documents.BrokerAddress(1, "127.0.0.1", 9092)
     good = documents.registration(documents.Registration(address, "id"), 0)
@@ -125,7 +125,8 @@ def test_a_broken_registration_hides_nobody_else(name: str, data: bytes) -> None
 
 
 def test_a_topic_that_becomes_unreadable_stays_as_it_was() -> None:
-    """A broken node does not drop partitions that are being served; a new one is not believed."""
+    """A topic whose node becomes unreadable stays as it was, and its partitions are served; a new
+    topic with an unreadable node is ignored."""
     world = World()
     first = world.catalog().topics["logs"]
     world.nodes.put(documents.topic_path("logs"), b"not JSON")
@@ -134,8 +135,9 @@ def test_a_topic_that_becomes_unreadable_stays_as_it_was() -> None:
 
 
 def test_a_controller_that_goes_while_it_is_read_is_followed_by_somebody() -> None:
-    """The session of a killed broker may end just then: nobody would be told of it any more, and
-    clients that ask for the controller would wait until something else changes."""
+    """If the controller's session ends just as its node is read, this broker takes its place.
+    Otherwise nobody would hear of the end, and clients that ask for the controller would wait until
+    something else changes."""
     world = World()
     there = [documents.controller(7, 0)]
 
@@ -146,7 +148,7 @@ def test_a_controller_that_goes_while_it_is_read_is_followed_by_somebody() -> No
 
     def get(_path: str) -> Versioned | None:
         if there == [documents.controller(7, 0)]:
-            there.clear()  # its session ends here
+            there.clear()  # the controller's session ends here
         return Versioned(there[0], 0) if there else None
 
     world.coordinator.create_if_absent, world.coordinator.get = create_if_absent, get

@@ -20,7 +20,8 @@ from support.promises import promise
 
 
 def test_a_mistake_in_a_job_is_told_and_ends_nothing() -> None:
-    """Whatever a job raises, its caller hears of it, and the thread is there for the next."""
+    """When a job raises an unexpected exception, its caller gets an error and the thread goes
+    on."""
     told: list[object] = []
 
     def mistaken(_coordinator: object) -> object:
@@ -33,7 +34,7 @@ def test_a_mistake_in_a_job_is_told_and_ends_nothing() -> None:
 
 
 class Alive:
-    """A session on a ZooKeeper that answers as the test says; its jobs are done by hand."""
+    """A session on a ZooKeeper that answers as the test says; the test runs its jobs."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.coordinator: Any = SimpleNamespace(
@@ -63,7 +64,8 @@ class Alive:
 def test_what_zookeeper_refuses_is_tried_again(
     monkeypatch: pytest.MonkeyPatch, error: KazooException
 ) -> None:
-    """After a lost session the broker registers and reads the catalog, until both succeed."""
+    """After a lost session the broker tries to register and to read the catalog until both
+    succeed."""
     alive = Alive(monkeypatch)
     answers: list[Exception | Catalog] = [error, error, Catalog("cluster")]
 
@@ -122,7 +124,8 @@ MARK, TOPIC = documents.deletion_path("logs"), documents.topic_path("logs")
 
 
 def test_a_deletion_that_is_late_removes_no_other_topic() -> None:
-    """The mark is gone, so somebody finished it: the topic that has the name now stays."""
+    """A late deletion finds its mark gone, since somebody else finished it, and leaves alone the
+    topic that has the name now."""
     topic_id = uuid.uuid4()
     tree: Any = Tree(**{TOPIC: documents.topic(topic_id, {0: (1,)})})
     store.remove_topic(tree, "logs")
@@ -133,7 +136,8 @@ def test_a_deletion_that_is_late_removes_no_other_topic() -> None:
 
 
 def test_a_topic_made_again_is_neither_marked_nor_led_for_its_predecessor() -> None:
-    """Whoever means the one that was deleted is told that it is gone."""
+    """A caller that means the deleted topic gets TopicGone, and the new topic of that name is
+    unchanged."""
     tree: Any = Tree(**{TOPIC: documents.topic(uuid.uuid4(), {0: (1,)})})
     before = dict(tree.nodes)
     with pytest.raises(store.TopicGone):
@@ -145,8 +149,8 @@ def test_a_topic_made_again_is_neither_marked_nor_led_for_its_predecessor() -> N
 
 @promise("3 producer ids")
 def test_a_block_of_producer_ids_is_above_all_that_were_given() -> None:
-    """No id is given out twice: neither one of an earlier block, nor one that stands in our logs
-    though ZooKeeper, restored from an older state, knows nothing of it."""
+    """No producer id is given out twice. A new block is above all earlier blocks and above every id
+    in our logs, also where ZooKeeper was restored from an older state."""
     path = documents.PRODUCER_ID_BLOCK
     tree: Any = Tree(**{path: documents.producer_id_block(1, 0, 999)})
     assert store.producer_id_block(tree, 1, 500) == (1000, 1999)
@@ -155,7 +159,7 @@ def test_a_block_of_producer_ids_is_above_all_that_were_given() -> None:
 
 
 def test_producer_ids_end_where_their_type_ends() -> None:
-    """When all are used up a producer is told so; no id is made that cannot be said."""
+    """When all producer ids are used up, the producer gets an error; no id exceeds an int64."""
     path = documents.PRODUCER_ID_BLOCK
     last = (1 << 63) - 1
     tree: Any = Tree(**{path: documents.producer_id_block(1, 0, last - 1000)})

@@ -28,7 +28,7 @@ AWAY = Unreachable("away")
 
 
 class FakeJobQueue:
-    """A queue whose jobs the test carries out."""
+    """A job queue whose jobs the test carries out."""
 
     def __init__(self) -> None:
         self.loads: list[Callable[[Any], None]] = []
@@ -74,7 +74,7 @@ class World:
         self.jobs.loads.pop()(None if record is None else encode(record))
 
     def stable(self) -> str:
-        """A group with one member; the member's id."""
+        """Makes a group with one member, and returns the member's id."""
         self.loaded()
         self.join()
         self.timers.run_due(self.clock.monotonic())
@@ -100,7 +100,8 @@ class World:
 
 
 def test_a_group_is_read_once_for_all_who_wait() -> None:
-    """And not again while it is in memory."""
+    """ZooKeeper is read once for all requests that wait for a group, and not again while the group
+    is in memory."""
     world = World()
     for _ in range(3):
         world.groups.heartbeat("g", "m", None, 1, world.said.append)
@@ -112,7 +113,8 @@ def test_a_group_is_read_once_for_all_who_wait() -> None:
 
 
 def test_who_waited_behind_a_deletion_gets_the_group_that_is_there_then() -> None:
-    """Two delete it, one joins, all while it is read: nobody is left with a group that is gone."""
+    """When a group is deleted while requests wait for it, those behind the deletion get the group
+    that is there afterwards: nobody is left with a deleted group."""
     world = World()
     world.groups.use("g", lambda _group: world.groups.drop("g"))
     world.join()
@@ -126,7 +128,8 @@ def test_who_waited_behind_a_deletion_gets_the_group_that_is_there_then() -> Non
 
 
 def test_a_long_client_id_makes_no_long_member_id() -> None:
-    """A member id longer than a string of the protocol could never be answered with."""
+    """A long client id is shortened in the member id, which has to fit into a string of the
+    protocol."""
     world = World()
     world.loaded()
     world.join("c" * 32_767)
@@ -138,7 +141,8 @@ def test_a_long_client_id_makes_no_long_member_id() -> None:
 
 
 def test_zookeeper_away_is_an_error_that_clients_try_again() -> None:
-    """For a group that has to be read; the next request tries to."""
+    """While ZooKeeper is away, a request for a group that is not in memory gets a retriable error;
+    the next request tries to read the group again."""
     world = World()
     world.groups.offsets.fetch("g", world.said.append)
     world.jobs.loads.pop()(AWAY)
@@ -149,7 +153,7 @@ def test_zookeeper_away_is_an_error_that_clients_try_again() -> None:
 
 @pytest.mark.parametrize("group", ["", "g" * (GROUP_ID_BYTES_MAX + 1), "ä" * GROUP_ID_BYTES_MAX])
 def test_names_that_no_group_can_have(group: str) -> None:
-    """INVALID_GROUP_ID, and ZooKeeper is not asked."""
+    """An illegal group id gets INVALID_GROUP_ID, and ZooKeeper is not asked."""
     world = World()
     world.groups.offsets.fetch(group, world.said.append)
     assert world.said == [ErrorCode.INVALID_GROUP_ID]
@@ -157,7 +161,8 @@ def test_names_that_no_group_can_have(group: str) -> None:
 
 
 def test_who_waits_for_a_group_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """More are told to try again."""
+    """Only a limited number of requests may wait for groups to be read; more get a retriable
+    error."""
     monkeypatch.setattr(hosting, "WAITING_MAX", 2)
     world = World()
     for group in "abc":
@@ -166,7 +171,8 @@ def test_who_waits_for_a_group_is_bounded(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_an_unreadable_group_is_not_begun_anew() -> None:
-    """Its generation is not known, so nobody may commit."""
+    """Commits to a group whose node cannot be read are refused, since its generation is not
+    known."""
     world = World()
     world.commit()
     world.jobs.loads.pop()(b"nonsense")
@@ -175,7 +181,8 @@ def test_an_unreadable_group_is_not_begun_anew() -> None:
 
 
 def test_a_commit_is_answered_when_it_is_stored() -> None:
-    """Or refused so that the client tries again."""
+    """A commit is answered once it is stored, or gets a retriable error when it could not be
+    stored."""
     world = World()
     member = world.stable()
     world.commit(member, 1)
@@ -190,7 +197,8 @@ def test_a_commit_is_answered_when_it_is_stored() -> None:
 
 
 def test_what_a_commit_without_answer_came_to_is_read() -> None:
-    """It may have been stored or not: what was known of the group's offsets counts no more."""
+    """A commit that ZooKeeper did not answer may have been stored or not, so the group's offsets
+    are read again."""
     world = World()
     member = world.stable()
     world.groups.offsets.fetch("g", world.said.append)
@@ -202,7 +210,8 @@ def test_what_a_commit_without_answer_came_to_is_read() -> None:
 
 
 def test_offsets_of_a_group_without_members_are_read_each_time() -> None:
-    """Others may write them: an administrator, consumers that coordinate through ZooKeeper."""
+    """Offsets of a group without members are read each time. Others may write them: an
+    administrator, or consumers that coordinate through ZooKeeper."""
     world = World()
     world.loaded()
     for _ in range(2):
@@ -211,7 +220,8 @@ def test_offsets_of_a_group_without_members_are_read_each_time() -> None:
 
 
 def test_a_generation_of_a_group_that_is_not_there() -> None:
-    """ILLEGAL_GENERATION: its offsets may have expired long ago."""
+    """A commit with a generation of a group that does not exist gets ILLEGAL_GENERATION: the
+    group's offsets may have expired long ago."""
     world = World()
     world.loaded()
     world.commit("m", 3)
@@ -219,7 +229,8 @@ def test_a_generation_of_a_group_that_is_not_there() -> None:
 
 
 def test_offsets_of_a_group_with_members_are_read_once() -> None:
-    """What it commits is known; when the last member has left, others may write: nothing is."""
+    """Offsets of a group with members are read once, and its commits update them. Once the last
+    member has left, they are read again, since others may write them."""
     world = World()
     member = world.stable()
     world.groups.offsets.fetch("g", world.said.append)
@@ -234,7 +245,8 @@ def test_offsets_of_a_group_with_members_are_read_once() -> None:
 
 
 def test_a_group_without_members_is_forgotten_when_it_is_stored() -> None:
-    """Not before: what ZooKeeper has may be a generation with members."""
+    """An empty group is forgotten only once it is stored as empty: ZooKeeper may still have a
+    generation with members."""
     world = World()
     member = world.stable()
     world.groups.leave("g", [(member, None)], world.said.append)
@@ -248,7 +260,7 @@ def test_a_group_without_members_is_forgotten_when_it_is_stored() -> None:
 
 
 def test_a_silent_member_is_out_by_the_timer() -> None:
-    """Heartbeats move its deadline; the timer looks again when it is due."""
+    """A timer removes a member whose heartbeats stop; each heartbeat moves its deadline."""
     world = World()
     member = world.stable()
     group = world.groups.hosted["g"].group
@@ -264,7 +276,8 @@ def test_a_silent_member_is_out_by_the_timer() -> None:
 
 
 def test_a_stop_answers_everybody() -> None:
-    """Who waits for a group to be read, too; afterwards nothing is taken."""
+    """When the broker stops, every request is answered, also those that wait for a group to be
+    read; later requests are refused."""
     world = World()
     world.stable()
     joining = Joining(
@@ -282,7 +295,8 @@ def test_a_stop_answers_everybody() -> None:
 
 
 def test_a_group_of_our_own_consumers_is_not_joined(caplog: pytest.LogCaptureFixture) -> None:
-    """INCONSISTENT_GROUP_PROTOCOL, one line in the log; when they have gone the next may join."""
+    """A join to a group that our own consumers use in ZooKeeper gets INCONSISTENT_GROUP_PROTOCOL,
+    with one line in the log. Once they have left, it succeeds."""
     world = World()
     world.loaded()
     world.jobs.native = 2
@@ -303,7 +317,8 @@ def test_a_group_of_our_own_consumers_is_not_joined(caplog: pytest.LogCaptureFix
 
 
 def test_a_generation_that_our_own_consumers_forestall_is_disbanded() -> None:
-    """They registered after we had looked: nobody gets an assignment, and all may ask again."""
+    """If our own consumers register after the broker looked for them, no member of the new
+    generation gets an assignment, and all may join again."""
     world = World()
     world.loaded()
     world.join()
@@ -318,7 +333,8 @@ def test_a_generation_that_our_own_consumers_forestall_is_disbanded() -> None:
 
 
 def test_a_commit_is_of_the_topic_that_had_the_name_when_it_came() -> None:
-    """Also where it waited for its group, and in what is remembered of the group's offsets."""
+    """A commit belongs to the topic that had the name when the commit came, also if it waited for
+    its group, and also in the cached offsets."""
     world = World()
     world.commit()
     world.topics["logs"] = uuid.UUID(int=2)
@@ -340,7 +356,8 @@ def test_a_commit_is_of_the_topic_that_had_the_name_when_it_came() -> None:
 
 
 def test_a_group_stored_without_its_members_is_stored_again() -> None:
-    """Too many to be kept: nobody may take them for active for ever."""
+    """A group whose members were too many to be stored is stored again as empty, so that nobody
+    takes them for active for ever."""
     world = World()
     world.groups.use("g", lambda _group: None)
     world.jobs.loads.pop()(b'{"generation":3,"members":[],"omitted":2}')

@@ -13,7 +13,7 @@ from skidway.kafka.errors import ErrorCode
 
 
 class World:
-    """A group, and what it has said to whom."""
+    """A group, and the answers that it has given."""
 
     def __init__(self, **limits: Any) -> None:
         self.limits = GroupLimits(**{"initial_rebalance_delay_s": 0.0, **limits})
@@ -43,7 +43,7 @@ class World:
         return self.said()
 
     def joined(self, token: str, member_id: str = "", **more: Any) -> Joined:
-        """The answer of a join that is answered at once or at the next deadline."""
+        """The answer to a join that is answered at once or at the next deadline."""
         said = self.join(token, member_id, **more)
         if token not in said:
             self.group.tick(self.now)
@@ -71,7 +71,7 @@ class World:
         return self.said()
 
     def stable(self) -> str:
-        """One member with its assignment; its id."""
+        """Makes a group with one member that has its assignment, and returns the member's id."""
         joined = self.joined("first")
         self.sync(joined.member_id, joined.generation, **{joined.member_id: b"all"})
         self.stored()
@@ -84,7 +84,8 @@ class World:
 
 
 def test_a_new_member_comes_back_with_the_id_that_it_is_given() -> None:
-    """KIP-394: MEMBER_ID_REQUIRED first; the id is good for a session timeout, not longer."""
+    """A new member first gets MEMBER_ID_REQUIRED with an id, which is good for one session timeout
+    (KIP-394)."""
     world = World()
     given = world.joined("a", known_id_needed=True)
     assert given.error is ErrorCode.MEMBER_ID_REQUIRED
@@ -95,7 +96,8 @@ def test_a_new_member_comes_back_with_the_id_that_it_is_given() -> None:
 
 
 def test_a_new_group_waits_for_more_members() -> None:
-    """group.initial.rebalance.delay.ms: each newcomer prolongs it, up to the rebalance timeout."""
+    """A new group waits group.initial.rebalance.delay.ms for more members; each newcomer prolongs
+    the wait, up to the rebalance timeout."""
     world = World(initial_rebalance_delay_s=3.0)
     assert world.join("a", rebalance_timeout_s=5) == {}
     world.wait(2)
@@ -104,11 +106,12 @@ def test_a_new_group_waits_for_more_members() -> None:
     said = world.wait(2)
     assert set(said) == {"a", "b"}
     members = [len(each.members) for each in said.values() if isinstance(each, Joined)]
-    assert sorted(members) == [0, 2]  # only the leader is told
+    assert sorted(members) == [0, 2]  # only the leader gets the members
 
 
 def test_an_assignment_is_told_when_it_is_stored() -> None:
-    """Nobody hears of an assignment that a crash could take back."""
+    """A member gets its assignment only once it is stored: nobody hears of one that a crash could
+    take back."""
     world = World()
     joined = world.joined("a")
     world.sync(joined.member_id, 1, **{joined.member_id: b"all"})
@@ -119,8 +122,9 @@ def test_an_assignment_is_told_when_it_is_stored() -> None:
 
 
 def test_a_generation_that_was_never_assigned_commits_nothing() -> None:
-    """Not while its assignment is awaited, nor when the next one is prepared instead: after a crash
-    the group would go on with a lower number, and an older commit would follow this one."""
+    """No commit is taken for a generation that has no assignment yet, nor once the next one is
+    being prepared instead. After a crash the group would go on with a lower number, and an older
+    commit would follow this one."""
     world = World()
     member = world.stable()
     world.join("second")
@@ -134,7 +138,8 @@ def test_a_generation_that_was_never_assigned_commits_nothing() -> None:
 
 
 def test_an_assignment_that_cannot_be_stored_begins_a_new_rebalance() -> None:
-    """The members are told to try again, and the next generation is another one."""
+    """If an assignment cannot be stored, the members get a retriable error and join a new
+    generation."""
     world = World()
     joined = world.joined("a")
     world.sync(joined.member_id, 1, **{joined.member_id: b"all"})
@@ -145,7 +150,8 @@ def test_an_assignment_that_cannot_be_stored_begins_a_new_rebalance() -> None:
 
 
 def test_who_does_not_join_again_in_time_is_out() -> None:
-    """The longest rebalance timeout among the members decides, though heartbeats go on."""
+    """A member that does not join again within the longest rebalance timeout among the members is
+    removed, even if it sends heartbeats."""
     world = World()
     slow = world.stable()
     assert world.join("new", rebalance_timeout_s=20) == {}
@@ -161,7 +167,8 @@ def test_who_does_not_join_again_in_time_is_out() -> None:
 
 
 def test_who_waits_to_join_is_not_silent() -> None:
-    """A client that waits for the next generation sends no heartbeats, however long that takes."""
+    """A member that waits for the next generation is not removed for missing heartbeats, however
+    long it waits."""
     world = World()
     first = world.stable()
     world.join("second")
@@ -177,7 +184,8 @@ def test_who_waits_to_join_is_not_silent() -> None:
 
 
 def test_who_was_given_an_id_is_waited_for() -> None:
-    """A generation that began without it would be over when it comes back."""
+    """A rebalance waits for a client that was given a member id. Otherwise its return would end the
+    new generation at once."""
     world = World()
     member = world.stable()
     given = world.joined("new", known_id_needed=True)
@@ -187,7 +195,8 @@ def test_who_was_given_an_id_is_waited_for() -> None:
 
 
 def test_the_timer_is_set_for_whatever_ends_first() -> None:
-    """An id that was given out, and a generation that is not completed, end without a request."""
+    """The group's timer is set for the earliest deadline: of an id that was given out, or of a
+    generation that is not completed."""
     world = World()
     given = world.joined("a", known_id_needed=True, session_timeout_s=7)
     assert world.group.deadline() == 7
@@ -196,7 +205,8 @@ def test_the_timer_is_set_for_whatever_ends_first() -> None:
 
 
 def test_who_joins_and_never_syncs_is_out() -> None:
-    """Heartbeats alone do not keep a generation from being completed."""
+    """A member that joins but never syncs is removed after its rebalance timeout, even if it sends
+    heartbeats."""
     world = World()
     leader = world.joined("a", rebalance_timeout_s=15).member_id
     for _ in range(2):
@@ -208,7 +218,7 @@ def test_who_joins_and_never_syncs_is_out() -> None:
 
 
 def test_a_silent_member_is_out_after_its_session_timeout() -> None:
-    """And not before."""
+    """A member without heartbeats is removed after its session timeout, and not before."""
     world = World()
     member = world.stable()
     world.wait(9)
@@ -220,7 +230,8 @@ def test_a_silent_member_is_out_after_its_session_timeout() -> None:
 
 
 def test_zombies_are_refused() -> None:
-    """UNKNOWN_MEMBER_ID without a member, ILLEGAL_GENERATION with an old generation."""
+    """Commits of unknown members get UNKNOWN_MEMBER_ID, those of an old generation
+    ILLEGAL_GENERATION."""
     world = World()
     member = world.stable()
     refusal = world.group.commit_refusal
@@ -234,7 +245,8 @@ def test_zombies_are_refused() -> None:
 
 
 def test_commits_around_a_rebalance() -> None:
-    """While others are awaited commits are taken; once the next generation began, no more."""
+    """Commits are taken while a rebalance waits for members, and refused once the next generation
+    began."""
     world = World()
     member = world.stable()
     world.join("new", "", rebalance_timeout_s=60)
@@ -246,7 +258,8 @@ def test_commits_around_a_rebalance() -> None:
 
 
 def test_a_static_member_comes_back_into_its_place() -> None:
-    """KIP-345: same generation, same assignment, told when it is stored; the elder is fenced."""
+    """A static member that returns keeps its generation and its assignment, and is answered once
+    its new id is stored; its old id is fenced (KIP-345)."""
     world = World()
     old = world.joined("a", instance_id="i").member_id
     world.sync(old, 1, instance="i", **{old: b"mine"})
@@ -263,7 +276,7 @@ def test_a_static_member_comes_back_into_its_place() -> None:
 
 
 def test_a_static_member_away_keeps_its_place_in_a_rebalance() -> None:
-    """Until its session is over."""
+    """A static member that is away keeps its place in a rebalance until its session times out."""
     world = World()
     leader = world.joined("a", instance_id="i", session_timeout_s=100).member_id
     world.sync(leader, 1, instance="i")
@@ -283,7 +296,7 @@ def test_a_static_member_away_keeps_its_place_in_a_rebalance() -> None:
 
 
 def test_an_administrator_takes_a_static_member_out() -> None:
-    """By its instance id alone."""
+    """An administrator removes a static member by its instance id alone."""
     world = World()
     world.joined("a", instance_id="i")
     assert world.group.leave(world.now, "", "nobody") is ErrorCode.UNKNOWN_MEMBER_ID
@@ -308,7 +321,7 @@ def test_an_administrator_takes_a_static_member_out() -> None:
     ],
 )
 def test_who_may_not_join(more: dict[str, Any], error: ErrorCode) -> None:
-    """Each refusal has Kafka's code, and the group goes on."""
+    """A join that is not allowed gets Kafka's error code, and the group goes on."""
     world = World()
     world.stable()
     said = world.join("b", **more)["b"]
@@ -317,7 +330,8 @@ def test_who_may_not_join(more: dict[str, Any], error: ErrorCode) -> None:
 
 
 def test_a_full_group_takes_nobody_more() -> None:
-    """group.max.size counts ids that were given out, too."""
+    """A full group takes no further member; group.max.size also counts member ids that were given
+    out."""
     world = World(members_max=2)
     member = world.stable()
     assert world.joined("b", known_id_needed=True).error is ErrorCode.MEMBER_ID_REQUIRED
@@ -326,7 +340,8 @@ def test_a_full_group_takes_nobody_more() -> None:
 
 
 def test_the_protocol_is_what_most_like_best_of_what_all_can() -> None:
-    """Each votes for the first of its own list that all have."""
+    """The group uses the protocol with most votes. Each member votes for the first protocol of its
+    own list that all members support."""
     world = World(initial_rebalance_delay_s=1.0)
     lists = (("x", "range", "sticky"), ("sticky", "range"), ("sticky", "range"))
     for number, names in enumerate(lists):
@@ -337,7 +352,8 @@ def test_the_protocol_is_what_most_like_best_of_what_all_can() -> None:
 
 
 def test_a_restored_group_goes_on() -> None:
-    """Same members, generation and assignments; each has its session timeout to be heard of."""
+    """A restored group keeps members, generation and assignments; each member has a session timeout
+    to send a heartbeat."""
     world = World()
     member = world.stable()
     content = encode(world.group.record())
@@ -354,7 +370,8 @@ def test_a_restored_group_goes_on() -> None:
 
 
 def test_a_member_replaced_before_a_crash_is_not_taken_for_a_zombie() -> None:
-    """The restored id may be the elder: until it is heard, its rival is told to join again."""
+    """After a crash, a static member that had just replaced another is told to join again, and is
+    not fenced, until the restored id is heard: that id may be the replaced one."""
     world = World()
     old = world.joined("a", instance_id="i").member_id
     world.sync(old, 1, instance="i")
@@ -369,7 +386,7 @@ def test_a_member_replaced_before_a_crash_is_not_taken_for_a_zombie() -> None:
 
 
 def test_everybody_is_answered_when_the_broker_stops() -> None:
-    """Joins and syncs that wait get an error that clients try again."""
+    """When the broker stops, joins and syncs that wait get a retriable error."""
     world = World()
     member = world.stable()
     world.join("new")
@@ -387,5 +404,6 @@ def test_everybody_is_answered_when_the_broker_stops() -> None:
     ],
 )
 def test_names_too_long_for_an_answer_are_refused(long: dict[str, Any]) -> None:
-    """They would stand in the answers of all members, whose connections that would cost."""
+    """Names that are too long are refused. They would be in the answers to all members, and an
+    answer that cannot be encoded closes its connection."""
     assert World().joined("a", **long).error is ErrorCode.INVALID_REQUEST

@@ -36,7 +36,7 @@ class World:
         self.told: list[SkidwayError | None] = []
 
     def submit(self, work: Callable[[Any], Report], done: Callable[[Any], None]) -> None:
-        """Looks into the job that the work would carry out."""
+        """Notes the job that the work would carry out."""
         seen: list[Job] = []
 
         class Spy:
@@ -67,7 +67,8 @@ class World:
 
 
 def test_commits_of_many_groups_are_one_job() -> None:
-    """A thousand groups in one turn go together, and each is told when it is done."""
+    """Commits of a thousand groups in one turn are one job, and each is answered when the job is
+    done."""
     world = World()
     for number in range(1000):
         world.commit(f"g{number}", number)
@@ -81,7 +82,8 @@ def test_commits_of_many_groups_are_one_job() -> None:
 
 
 def test_the_newest_offset_of_a_partition_wins() -> None:
-    """While one job is under way the next ones gather, one at a time."""
+    """Only one job runs at a time; of the commits that gather meanwhile, the newest of each
+    partition is written."""
     world = World()
     world.commit("g", 1)
     world.run_timers()
@@ -97,7 +99,8 @@ def test_the_newest_offset_of_a_partition_wins() -> None:
 
 
 def test_jobs_keep_a_pace() -> None:
-    """The first goes at once, the next not sooner than PACE_S after it began."""
+    """The first job starts at once, the next not sooner than PACE_S after the start of the one
+    before."""
     world = World()
     world.commit("g", 1)
     assert world.run_timers() == [0.0]
@@ -110,9 +113,9 @@ def test_jobs_keep_a_pace() -> None:
 
 @pytest.mark.parametrize("answer_s", [0.001, 0.02, 0.25])
 def test_a_thousand_groups_a_second_are_few_writes(answer_s: float) -> None:
-    """Each commits once a second, whenever it likes; ZooKeeper has 1 / PACE_S jobs a second at
-    most, and fewer the slower it answers. Nobody is told before it has answered, nobody waits for
-    more than two jobs, and no more offsets wait than were committed in that time."""
+    """A thousand groups that commit once a second make at most 1 / PACE_S jobs a second, and fewer
+    the slower ZooKeeper answers. No commit is answered before ZooKeeper has answered, none waits
+    for more than two jobs, and no more offsets wait than were committed in that time."""
     world, seconds, groups, partitions = World(), 3, 1000, 4
     random = Random(1)
     beginnings = [random.random() for _ in range(groups)]
@@ -124,7 +127,7 @@ def test_a_thousand_groups_a_second_are_few_writes(answer_s: float) -> None:
     waited_most = 0
 
     def happen(until: float) -> None:
-        """Timers and answers, in their order."""
+        """Runs timers and answers in the order of their times."""
         while True:
             while world.timers:
                 delay_ms, action = world.timers.pop()
@@ -166,7 +169,8 @@ def test_a_thousand_groups_a_second_are_few_writes(answer_s: float) -> None:
 
 
 def test_silence_is_told_to_everybody() -> None:
-    """Commits, stores, loads, reads and counts alike; and what comes afterwards is tried again."""
+    """When ZooKeeper does not answer, commits, stores, loads, reads and counts of the job all get
+    the error; the next job is tried again."""
     world = World()
     outcomes: list[object] = []
     world.commit("g", 1)
@@ -185,7 +189,8 @@ def test_silence_is_told_to_everybody() -> None:
 
 @pytest.mark.parametrize("outcome", [Report(), Unreachable("away")], ids=["good", "away"])
 def test_an_answer_that_goes_wrong_is_nobody_elses(outcome: Report | SkidwayError) -> None:
-    """Who asked in the same job is answered, what waits goes on, and the mistake is told."""
+    """If one caller's callback raises, the others of the same job are still answered, waiting
+    commits go on, and the exception is raised afterwards."""
     world = World()
     mistake = RuntimeError("a mistake of ours")
 
@@ -205,7 +210,8 @@ def test_an_answer_that_goes_wrong_is_nobody_elses(outcome: Report | SkidwayErro
 
 
 def test_offsets_of_a_topic_that_is_gone_are_dropped() -> None:
-    """Else a topic made again under the name would begin with them."""
+    """Offsets of a deleted topic are dropped. Otherwise a new topic of that name would begin with
+    them."""
     world = World()
     world.commit("g", 1)
     world.topics.clear()
@@ -215,7 +221,8 @@ def test_offsets_of_a_topic_that_is_gone_are_dropped() -> None:
 
 
 def test_offsets_of_a_topic_made_again_meanwhile_are_dropped() -> None:
-    """The new topic of the name has never been read: it does not begin at the old one's offset."""
+    """Offsets committed to a deleted topic are dropped when a new topic has its name: the new one
+    is not read from the old one's offset."""
     world = World()
     world.commit("g", 1)
     world.topics["logs"] = SECOND
@@ -226,7 +233,8 @@ def test_offsets_of_a_topic_made_again_meanwhile_are_dropped() -> None:
 
 
 def test_a_closed_queue_answers_and_does_nothing_more() -> None:
-    """Also for what is under way: its answer comes too late."""
+    """A closed queue answers all commits with an error, also those under way, and starts no further
+    job."""
     world = World()
     world.commit("g", 1)
     world.run_timers()
@@ -240,7 +248,8 @@ def test_a_closed_queue_answers_and_does_nothing_more() -> None:
 
 
 def test_a_group_is_busy_until_its_job_is_done() -> None:
-    """Waiting or under way: so nobody deletes or forgets it meanwhile."""
+    """A group counts as busy while a job of it waits or runs, so that nobody deletes or forgets it
+    meanwhile."""
     world = World()
     world.commit("g", 1)
     assert world.queue.is_busy_with("g")
@@ -252,8 +261,9 @@ def test_a_group_is_busy_until_its_job_is_done() -> None:
 
 
 def test_offsets_that_wait_are_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The words of their clients included; a newer offset takes the place of an older one. Who is
-    refused is told at once, and the next job is an empty one."""
+    """The bytes of waiting offsets have a limit, their metadata included. A newer offset replaces
+    an older one. A commit beyond the limit is refused at once, and the room is free again after the
+    next job starts."""
     words = "w" * 4096
     monkeypatch.setattr(job_queue, "WAITING_BYTES_MAX", 10 * 5000)
     world = World()

@@ -4,7 +4,8 @@ from skidway.broker.groups.join_window import JoinWindow
 
 
 def test_a_group_that_was_empty_waits_as_long_as_members_come() -> None:
-    """Each delay with a newcomer is followed by another, up to the longest rebalance timeout."""
+    """An empty group waits another delay for each delay in which a member came, up to the longest
+    rebalance timeout."""
     window = JoinWindow(3.0)
     window.open(100.0, 8.0, was_empty=True)
     assert window.is_delaying
@@ -18,7 +19,7 @@ def test_a_group_that_was_empty_waits_as_long_as_members_come() -> None:
 
 
 def test_nobody_new_is_the_end_of_the_delay() -> None:
-    """The members that opened it are no newcomers."""
+    """The delay ends when no new member came; the members that opened it do not count as new."""
     window = JoinWindow(3.0)
     window.arrived()
     window.open(100.0, 8.0, was_empty=True)
@@ -26,7 +27,8 @@ def test_nobody_new_is_the_end_of_the_delay() -> None:
 
 
 def test_who_came_prolongs_the_delay_once() -> None:
-    """As long again as some came, and no longer: nobody new in the second delay is its end."""
+    """Members that come in one delay prolong it by one more; a second delay without newcomers is
+    the last."""
     window = JoinWindow(3.0)
     window.open(100.0, 60.0, was_empty=True)
     window.arrived()
@@ -36,7 +38,8 @@ def test_who_came_prolongs_the_delay_once() -> None:
 
 
 def test_members_are_waited_for_as_long_as_the_most_patient_asks() -> None:
-    """And not longer, whoever comes."""
+    """A group that had members waits the longest rebalance timeout for them, and not longer,
+    whoever comes."""
     window = JoinWindow(3.0)
     window.open(100.0, 8.0, was_empty=False)
     window.arrived()
@@ -46,7 +49,8 @@ def test_members_are_waited_for_as_long_as_the_most_patient_asks() -> None:
 
 
 def test_a_timeout_shorter_than_the_delay_does_not_prolong() -> None:
-    """The delay is waited for once."""
+    """If all rebalance timeouts are shorter than the delay, the group waits for one delay and no
+    more."""
     window = JoinWindow(3.0)
     window.open(100.0, 1.0, was_empty=True)
     window.arrived()

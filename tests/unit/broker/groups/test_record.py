@@ -34,12 +34,13 @@ def record(*members: Member) -> GroupRecord:
 
 
 def test_there_and_back() -> None:
-    """What is stored is what comes back."""
+    """A group is read as it was stored."""
     assert decode("path", encode(record(member()))) == record(member())
 
 
 def test_a_large_group_is_stored_without_its_members() -> None:
-    """The generation survives; the members join again, and until then it is known how many."""
+    """A group too large for a node is stored with its generation and the number of its members, but
+    without the members, who join again."""
     content = encode(record(member(BYTES_MAX)))
     assert len(content) < BYTES_MAX
     assert decode("path", content) == replace(record(), omitted=1)
@@ -54,6 +55,6 @@ def test_a_large_group_is_stored_without_its_members() -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_group_is_refused(content: bytes) -> None:
-    """With the node's path in the sentence."""
+    """A node that holds no group is refused, and the error names its path."""
     with pytest.raises(RecordRefused, match="/consumers/g/group"):
         decode("/consumers/g/group", content)

@@ -31,7 +31,8 @@ def fate(
 
 
 def test_time_runs_from_the_last_member_and_the_last_commit() -> None:
-    """Whichever is later."""
+    """An offset expires a retention time after the last member left or after its last commit,
+    whichever is later."""
     assert fate(EMPTY, 1199).fate is Fate.KEPT
     assert fate(EMPTY, 1200) == Verdict(Fate.DELETED, expired=(LOGS,))
     young = {**OLD, MORE: Committed(2, time_ms=900)}
@@ -41,8 +42,8 @@ def test_time_runs_from_the_last_member_and_the_last_commit() -> None:
 
 @promise("4 readers")
 def test_what_holds_a_topic_back_is_kept_as_long_as_it_may() -> None:
-    """A group of retention.hold that has not committed for a while still holds, up to the cap:
-    its offset of that topic outlives offsets.retention.minutes; without a cap it never goes."""
+    """Offsets of a group that retention.hold names outlive offsets.retention.minutes for topics
+    that it holds, up to the hold's limit; without a limit they never expire."""
     more = {**OLD, TopicPartition("other", 0): Committed(2, time_ms=100)}
     for now_ms in (1200, 5099):
         kept = fate(EMPTY, now_ms, {"logs": 5000}, offsets=more)
@@ -53,7 +54,8 @@ def test_what_holds_a_topic_back_is_kept_as_long_as_it_may() -> None:
 
 
 def test_a_group_with_members_is_kept() -> None:
-    """Registered in ZooKeeper, or of ours: these have to be heard of first."""
+    """Offsets of a group with members are kept. If the members are in ZooKeeper, nothing more is
+    needed; if they are ours, the group is loaded first, to see whether they are still alive."""
     assert fate(EMPTY, 9999, native=1).fate is Fate.KEPT
     member = Member(
         member_id="m", instance_id=None, client_id="", client_host="",
@@ -64,7 +66,8 @@ def test_a_group_with_members_is_kept() -> None:
 
 
 def test_a_group_that_was_never_seen_empty_is_marked_first() -> None:
-    """So is one whose consumers registered and left in ZooKeeper since the last look."""
+    """A group that was never seen empty is first marked as empty, and its offsets expire later. The
+    same goes for a group whose consumers registered and left in ZooKeeper since the last look."""
     marked = fate(None, 9999, ids_version=4)
     assert marked.fate is Fate.MARKED
     assert marked.record == GroupRecord(generation=0, empty_since_ms=9999, ids_version=4)
@@ -74,7 +77,7 @@ def test_a_group_that_was_never_seen_empty_is_marked_first() -> None:
 
 
 class FakeGroups:
-    """Groups of which none is in memory."""
+    """A coordinator that has no group in memory."""
 
     def __init__(self) -> None:
         self.counts, self.hosted = GroupCounts(), dict[str, object]()
@@ -88,7 +91,7 @@ class FakeGroups:
 
 
 class FakeSession:
-    """Answers what it was given, in this order."""
+    """Gives the test's answers, in their order."""
 
     def __init__(self, *outcomes: Any) -> None:
         self.outcomes = list(outcomes)
@@ -101,7 +104,8 @@ class FakeSession:
     ("trouble", "looked"), [(SkidwayError("refused"), 3), (Unreachable("away"), 1)]
 )
 def test_one_group_that_fails_does_not_keep_the_others(trouble: SkidwayError, looked: int) -> None:
-    """Only ZooKeeper's silence ends a look: it would be as silent for the next group."""
+    """A group that cannot be looked at does not keep the others from it. Only if ZooKeeper is away
+    does the look end, since the next group would fail alike."""
     groups: Any = FakeGroups()
     kept = Verdict(Fate.KEPT)
     session: Any = FakeSession(["a", "b", "c"], trouble, kept, kept)
@@ -110,7 +114,7 @@ def test_one_group_that_fails_does_not_keep_the_others(trouble: SkidwayError, lo
 
 
 def test_a_mistake_ends_one_look_and_not_the_next() -> None:
-    """Offsets are looked at again when it is time, as if nothing had been."""
+    """An unexpected exception ends one look at the offsets; the next look works as usual."""
     groups: Any = FakeGroups()
     session: Any = FakeSession(["a"], ["a"], Verdict(Fate.KEPT))
     mistakes = [ZeroDivisionError()]

@@ -8,14 +8,14 @@ GOOD = b"\x00\x01\x00\x00\x00\x02\x00\x01a\x00\x04logs\xff\xff\xff\xff"
 
 
 def test_the_topics_of_a_consumer() -> None:
-    """Whatever follows them."""
+    """The topics of a consumer's subscription are read, whatever follows them."""
     assert subscription.topics(GOOD) == {"a", "logs"}
     assert subscription.topics(b"\x00\x00\x00\x00\x00\x00") == frozenset()
 
 
 @pytest.mark.parametrize("end", range(15))
 def test_what_is_cut_short_is_no_subscription(end: int) -> None:
-    """Nothing is guessed."""
+    """A subscription that is cut short is refused, and no topics are guessed."""
     assert subscription.topics(GOOD[:end]) is None
 
 
@@ -29,5 +29,6 @@ def test_what_is_cut_short_is_no_subscription(end: int) -> None:
     ],
 )
 def test_nonsense_is_no_subscription(metadata: bytes) -> None:
-    """Counts and lengths that cannot be, and text that is none."""
+    """A subscription with impossible counts or lengths, or with bytes that are not text, is
+    refused."""
     assert subscription.topics(metadata) is None

@@ -15,7 +15,7 @@ STAMPED = LogConfig(append_time=True)
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
 def test_records_get_the_time_of_appending(tmp_path: Path, codec: Codec) -> None:
-    """Type and time are in the header, the CRC is right, nothing else has changed."""
+    """With LogAppendTime the header gets type, time and a right CRC; the records stay unchanged."""
     log = open_in(tmp_path, STAMPED)
     sent = batch(b"a", b"b", timestamps=[5, 9], codec=codec)
     body = bytes(sent[61:])
@@ -30,7 +30,8 @@ def test_records_get_the_time_of_appending(tmp_path: Path, codec: Codec) -> None
 
 
 def test_times_are_looked_up_by_the_time_of_appending(tmp_path: Path) -> None:
-    """The event times inside say nothing."""
+    """With LogAppendTime, offsets are looked up by append time; event times in records do not
+    count."""
     log = open_in(tmp_path, STAMPED)
     append(log, batch(b"a", timestamps=[NOW_MS * 2]), NOW_MS)
     append(log, batch(b"b", b"c", timestamps=[5, 6]), NOW_MS + 10)
@@ -42,7 +43,8 @@ def test_times_are_looked_up_by_the_time_of_appending(tmp_path: Path) -> None:
 
 
 def test_a_duplicate_is_known_by_what_was_sent(tmp_path: Path) -> None:
-    """The producer's bytes count, not those that were stored; after a crash its sequences do."""
+    """A duplicate is recognized by the producer's bytes, not by the stored ones, and after a crash
+    by its sequences."""
     log = open_in(tmp_path, STAMPED)
 
     def sent(value: bytes) -> bytearray:
@@ -59,6 +61,7 @@ def test_a_duplicate_is_known_by_what_was_sent(tmp_path: Path) -> None:
 
 
 def test_event_times_are_not_bounded_where_they_do_not_count() -> None:
-    """The limits of message.timestamp.*.max.ms are for CreateTime, as in Kafka."""
+    """With LogAppendTime message.timestamp.*.max.ms is ignored; its limits are for CreateTime, as
+    in Kafka."""
     assert LogConfig(timestamp_after_max_ms=1).bounds_timestamps
     assert not LogConfig(timestamp_after_max_ms=1, append_time=True).bounds_timestamps

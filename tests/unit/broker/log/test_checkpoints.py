@@ -12,7 +12,8 @@ from skidway.kafka.types import TopicPartition
 
 
 def test_checkpoints_are_in_kafkas_format(tmp_path: Path) -> None:
-    """Version, count, then topic, partition and offset, so that Kafka reads them."""
+    """Checkpoint files have Kafka's format, so that Kafka reads them: version, count, then topic,
+    partition and offset."""
     path = tmp_path / "recovery-point-offset-checkpoint"
     offsets = {TopicPartition("b", 10): 7, TopicPartition("a.b", 2): 1 << 40}
     checkpoints.write_offsets(path, offsets)
@@ -25,7 +26,8 @@ def test_checkpoints_are_in_kafkas_format(tmp_path: Path) -> None:
     ["", "0\n", "1\n0\n", "0\n2\na 0 1\n", "0\n1\na 0\n", "0\n1\na 0 x\n", "\xff", "nonsense"],
 )
 def test_a_damaged_checkpoint_is_empty(tmp_path: Path, text: str) -> None:
-    """It only saves work, so without it more is read and nothing is lost."""
+    """A damaged or missing checkpoint counts as empty. It only saves work: without it more of the
+    log is read, and nothing is lost."""
     path = tmp_path / "checkpoint"
     path.write_bytes(text.encode("latin-1"))
     assert checkpoints.read_offsets(path) == {}
@@ -33,7 +35,8 @@ def test_a_damaged_checkpoint_is_empty(tmp_path: Path, text: str) -> None:
 
 
 def test_a_directory_says_whose_it_is(tmp_path: Path) -> None:
-    """meta.properties comes back as written; Kafka's own is read; a damaged one is refused."""
+    """meta.properties is read as it was written, and as Kafka writes it; a damaged one is
+    refused."""
     assert checkpoints.read_meta(tmp_path) is None
     meta = MetaProperties(3, "cluster", "directory")
     checkpoints.write_meta(tmp_path, meta)
@@ -49,7 +52,7 @@ def test_a_directory_says_whose_it_is(tmp_path: Path) -> None:
 
 
 def test_topic_ids_are_spelled_as_kafka_does(tmp_path: Path) -> None:
-    """22 characters of base64 for URLs, in partition.metadata too."""
+    """Topic ids are 22 characters of URL-safe base64, as in Kafka, also in partition.metadata."""
     topic_id = uuid.UUID("12345678-9abc-def0-1234-56789abcdef0")
     assert checkpoints.encode_id(topic_id) == "EjRWeJq83vASNFZ4mrze8A"
     checkpoints.write_partition_metadata(tmp_path, topic_id)
@@ -64,7 +67,8 @@ def test_topic_ids_are_spelled_as_kafka_does(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("at", range(22))
 def test_a_damaged_byte_is_refused_or_another_name(tmp_path: Path, at: int) -> None:
-    """What is no text, or no id, is refused by name; nothing else is ever raised."""
+    """A damaged metadata file is refused with StateRefused, or read as other values; no other
+    exception is raised."""
     topic_id = uuid.UUID("12345678-9abc-def0-1234-56789abcdef0")
     checkpoints.write_partition_metadata(tmp_path, topic_id)
     checkpoints.write_meta(tmp_path, MetaProperties(3, "cluster", "directory"))

@@ -22,7 +22,8 @@ class Holder:
 
 
 def test_the_oldest_lets_go() -> None:
-    """No more are open than may be; who is forgotten or gone counts no longer."""
+    """When too many segments are open, the one opened first closes its file; closed and deleted
+    segments no longer count."""
     opened = OpenSegments(2)
     holders = [Holder() for _ in range(4)]
     for holder in holders[:3]:
@@ -37,7 +38,8 @@ def test_the_oldest_lets_go() -> None:
 
 
 def test_a_log_works_with_one_descriptor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Segments open and close as they are used, and nothing is missing."""
+    """With one descriptor for all segments, each opens when it is used, and every batch is
+    found."""
     monkeypatch.setattr(descriptors, "OPEN", OpenSegments(1))
     log = open_in(tmp_path, LogConfig(segment_bytes=150))
     for number in range(6):
@@ -50,7 +52,7 @@ def test_a_log_works_with_one_descriptor(tmp_path: Path, monkeypatch: pytest.Mon
 def test_no_descriptor_left_refuses_and_passes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A write that could not even open its file changes nothing, and the next one is good."""
+    """A write that gets no descriptor is refused and changes nothing; the next one succeeds."""
     log = open_in(tmp_path)
     append(log, batch(b"a"))
     put(log, batch(b"b"))
@@ -68,7 +70,8 @@ def test_no_descriptor_left_refuses_and_passes(
 
 
 def test_the_limit_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As far as the machine allows; the rest of the descriptors are for clients."""
+    """The process raises its descriptor limit as far as the machine allows; segments may use half,
+    clients the rest."""
     limits = [(1024, 4096)]
     monkeypatch.setattr(descriptors, "OPEN", OpenSegments(1))
     monkeypatch.setattr(descriptors.resource, "getrlimit", lambda _: limits[-1])

@@ -28,13 +28,14 @@ KNOWN = [EpochStart(1, 0), EpochStart(4, 30), EpochStart(5, 70)]
     ],
 )
 def test_where_an_epoch_ends(asked: int, end: EpochEnd) -> None:
-    """The largest epoch that is not above the one asked for, and where the next one begins."""
+    """The answer for an epoch is the largest known epoch that is not above it, and where the next
+    one begins."""
     epochs = LeaderEpochs([*KNOWN, EpochStart(7, 90)])
     assert epochs.end_of(asked, current=7, log_end_offset=100) == end
 
 
 def test_the_leaders_own_epoch_begins_at_the_end() -> None:
-    """A leader that has appended nothing yet knows its epoch all the same."""
+    """A leader that has appended nothing yet knows its own epoch, which begins at the log's end."""
     epochs = LeaderEpochs(KNOWN)
     assert epochs.end_of(9, current=9, log_end_offset=100) == EpochEnd(9, 100)
     assert epochs.end_of(5, current=9, log_end_offset=100) == EpochEnd(5, 100)
@@ -42,7 +43,8 @@ def test_the_leaders_own_epoch_begins_at_the_end() -> None:
 
 
 def test_both_ends_are_cut() -> None:
-    """What is not in the log any more has no entry; the epoch of the log start keeps its own."""
+    """Epochs that lie outside of the log are dropped at both ends; the epoch of the log start keeps
+    its own start offset."""
     epochs = LeaderEpochs(KNOWN)
     epochs.cut_tail(70)
     assert (epochs.latest, epochs.entries) == (4, tuple(KNOWN[:2]))
@@ -59,14 +61,15 @@ def test_both_ends_are_cut() -> None:
     [b"", b"1\n0\n", b"0\n2\n0 0\n", b"0\n1\nx 0\n", b"0\n2\n3 0\n2 9\n", b"0\n1\n\xff\n"],
 )
 def test_a_damaged_file_counts_as_none(tmp_path: Path, content: bytes) -> None:
-    """It is derived from the log, so it is never a reason to stop."""
+    """A damaged epoch file counts as missing: it is derived from the log, so the broker never stops
+    for it."""
     assert read(tmp_path) is None
     (tmp_path / names.LEADER_EPOCHS).write_bytes(content)
     assert read(tmp_path) is None
 
 
 def with_epochs(directory: Path) -> None:
-    """Epochs 0, 2 and 3 at the offsets 0, 2 and 5, in several segments, flushed and closed."""
+    """Writes epochs 0, 2 and 3 at offsets 0, 2 and 5, in several segments, flushed and closed."""
     log = open_in(directory, LogConfig(segment_bytes=200))
     for epoch, count in ((0, 2), (2, 3), (3, 1)):
         for _ in range(count):
@@ -81,7 +84,7 @@ EXPECTED = (EpochStart(0, 0), EpochStart(2, 2), EpochStart(3, 5))
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("content", [None, b"nonsense", b"0\n1\n0 0\n"])
 def test_epochs_are_found_again(tmp_path: Path, clean: bool, content: bytes | None) -> None:
-    """After any stop, also where the file is missing, damaged or of an earlier moment."""
+    """Epochs are recovered after any stop, also if their file is missing, damaged or old."""
     with_epochs(tmp_path)
     path = tmp_path / names.LEADER_EPOCHS
     assert read(tmp_path) == list(EXPECTED)
@@ -90,12 +93,12 @@ def test_epochs_are_found_again(tmp_path: Path, clean: bool, content: bytes | No
     else:
         path.write_bytes(content)
     if clean and content == b"0\n1\n0 0\n":
-        return  # only what is behind the recovery point can be missing
+        return  # only epochs behind the recovery point can be missing
     assert open_in(tmp_path, clean=clean).epochs.entries == EXPECTED
 
 
 def test_the_file_is_durable_before_its_records_are(tmp_path: Path) -> None:
-    """A flush writes the epochs that begin in what it flushes."""
+    """A flush writes the epochs of its records to their file before the records are durable."""
     log = open_in(tmp_path)
     append(log, batch(), epoch=4)
     assert read(tmp_path) is None
@@ -104,7 +107,7 @@ def test_the_file_is_durable_before_its_records_are(tmp_path: Path) -> None:
 
 
 def test_an_epoch_that_was_not_written_is_forgotten(tmp_path: Path) -> None:
-    """A write that fails takes the first records of an epoch back, and the epoch with them."""
+    """When the first write of an epoch fails, the epoch is forgotten with its records."""
     log = open_in(tmp_path)
     append(log, batch(), epoch=1)
     put(log, batch(), epoch=2)
@@ -117,7 +120,7 @@ def test_an_epoch_that_was_not_written_is_forgotten(tmp_path: Path) -> None:
 
 
 def test_the_epochs_of_expired_segments_go(tmp_path: Path) -> None:
-    """Raising the log start forgets epochs in front of it."""
+    """When the log start rises, the epochs in front of it are forgotten."""
     with_epochs(tmp_path)
     log = open_in(tmp_path, clean=True)
     log.start_at(5)
@@ -125,7 +128,8 @@ def test_the_epochs_of_expired_segments_go(tmp_path: Path) -> None:
 
 
 def test_a_mirror_keeps_its_sources_epochs(tmp_path: Path) -> None:
-    """They are in the bytes, and so in what consumers of the mirror ask with."""
+    """A mirror keeps the leader epochs of its source: they are in the copied bytes, and consumers
+    of the mirror ask with them."""
     log = open_in(tmp_path, LogConfig(contiguous=False))
     for epoch, base in ((3, 10), (3, 11), (7, 20)):
         data = batch(b"x")

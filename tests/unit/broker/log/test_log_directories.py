@@ -21,7 +21,7 @@ from support.clock import ManualClock
 
 
 class Later:
-    """A disk worker that works when it is told to."""
+    """A disk worker that works when the test says so."""
 
     def __init__(self) -> None:
         self.jobs: list[tuple[Callable[[], None], Callable[[Outcome], None]]] = []
@@ -30,7 +30,7 @@ class Later:
         self.jobs.append((work, done))
 
     def run(self) -> None:
-        """Everything, also what comes of it."""
+        """Runs all jobs, also those that follow from them."""
         while self.jobs:
             work, done = self.jobs.pop(0)
             done(timed(work))
@@ -56,7 +56,7 @@ class World:
 
 
 def test_partitions_go_to_the_directory_with_the_fewest(tmp_path: Path) -> None:
-    """Of one topic and of the next, whatever was there before."""
+    """New partitions go to the directory with the fewest partitions, counted over all topics."""
     (tmp_path / "a").mkdir()
     world = World(tmp_path / "a", tmp_path / "b", tmp_path / "c")
     world.create("first", 2)
@@ -68,7 +68,7 @@ def test_partitions_go_to_the_directory_with_the_fewest(tmp_path: Path) -> None:
 
 
 def test_each_has_a_lock_and_marks_of_its_own(tmp_path: Path) -> None:
-    """No directory can be another broker's, and each has an id of its own."""
+    """Each directory has its own lock and its own id; a directory of another broker is refused."""
     paths = (tmp_path / "a", tmp_path / "b")
     world = World(*paths)
     world.logs.claim(1, "cluster")
@@ -82,7 +82,8 @@ def test_each_has_a_lock_and_marks_of_its_own(tmp_path: Path) -> None:
 
 
 def test_one_that_cannot_be_used_is_offline_from_the_start(tmp_path: Path) -> None:
-    """The others work; without any other there is no start."""
+    """A directory that cannot be used is offline from the start and the others work; without any
+    other the broker does not start."""
     (tmp_path / "file").touch()
     with pytest.raises(SkidwayError, match="file"):
         World(tmp_path / "file")
@@ -94,7 +95,8 @@ def test_one_that_cannot_be_used_is_offline_from_the_start(tmp_path: Path) -> No
 
 
 def test_one_fails_and_the_others_go_on(tmp_path: Path) -> None:
-    """Its partitions stop, by reason; new ones go elsewhere, and a stop is clean elsewhere only."""
+    """When a directory fails, its partitions stop with the reason, and new ones go to the others. A
+    stop marks only the others as cleanly shut down."""
     world = World(tmp_path / "a", tmp_path / "b")
     world.create("logs", 4)
     failure = StorageFailed("read", tmp_path / "a" / "logs-0", OSError(errno.EIO, "broken"))
@@ -109,7 +111,8 @@ def test_one_fails_and_the_others_go_on(tmp_path: Path) -> None:
 
 
 def test_nothing_can_be_created_when_all_are_offline(tmp_path: Path) -> None:
-    """It is said, and not tried."""
+    """When all directories are offline, creating a partition fails with the error, without a
+    try."""
     world = World(tmp_path / "a")
     world.logs.fail(StorageFailed("read", tmp_path / "a", OSError(errno.EIO, "broken")))
     world.create("logs", 1)
@@ -121,7 +124,8 @@ def test_nothing_can_be_created_when_all_are_offline(tmp_path: Path) -> None:
 def test_a_full_disk_keeps_nobody_elses_checkpoint_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each directory's checkpoint is its own; the one that is full stays in use."""
+    """A full disk holds back only its own directory's checkpoint, and the directory stays
+    online."""
     world = World(tmp_path / "a", tmp_path / "b")
     world.create("logs", 2)
     write = log_directory.write_checkpoints
@@ -141,7 +145,8 @@ def test_a_full_disk_keeps_nobody_elses_checkpoint_back(
 
 
 def test_a_checkpoint_that_was_asked_for_is_newer_than_the_question(tmp_path: Path) -> None:
-    """Who asks while one is being written is told after the next."""
+    """A checkpoint is written after it was asked for: who asks while one is being written waits for
+    the next."""
     world = World(tmp_path / "a")
     world.create("logs", 1)
     log = world.logs.logs[TopicPartition("logs", 0)]
@@ -158,7 +163,8 @@ def test_a_checkpoint_that_was_asked_for_is_newer_than_the_question(tmp_path: Pa
 
 
 def test_a_topic_made_again_meets_no_old_offsets(tmp_path: Path) -> None:
-    """Its name is out of the checkpoint files before its directory is there."""
+    """A topic created again begins at offset 0: its name leaves the checkpoint files before its new
+    directory exists."""
     world = World(tmp_path / "a")
     world.create("logs", 1)
     partition = TopicPartition("logs", 0)
@@ -175,7 +181,8 @@ def test_a_topic_made_again_meets_no_old_offsets(tmp_path: Path) -> None:
 
 
 def test_a_log_start_offset_survives(tmp_path: Path) -> None:
-    """Records that were deleted stay so after a kill behind the answer."""
+    """Deleted records stay deleted after a kill, once the checkpoint of the log start is
+    written."""
     world = World(tmp_path / "a")
     world.create("logs", 1)
     partition = TopicPartition("logs", 0)

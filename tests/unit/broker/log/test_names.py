@@ -8,7 +8,7 @@ from skidway.kafka.types import TopicPartition
 
 @pytest.mark.parametrize("name", ["a", "logs.2030_x-Y", "x" * 249, "...", "-"])
 def test_legal_topics(name: str) -> None:
-    """What Kafka takes is taken."""
+    """A topic name that Kafka allows is legal."""
     assert names.illegal_topic(name) is None
 
 
@@ -16,7 +16,8 @@ def test_legal_topics(name: str) -> None:
     "name", ["", ".", "..", "a/b", "../x", "a b", "ü", "x" * 250, "a\0b", "a\n"]
 )
 def test_illegal_topics(name: str) -> None:
-    """What could leave the directory, or what Kafka refuses, is refused in words."""
+    """A topic name that could lead out of the directory, or that Kafka refuses, is refused with a
+    reason."""
     assert names.illegal_topic(name)
 
 
@@ -33,7 +34,8 @@ def test_illegal_topics(name: str) -> None:
     ],
 )
 def test_directories_and_partitions(directory: str, partition: TopicPartition | None) -> None:
-    """A directory is a partition's only if writing the partition gives that directory."""
+    """A directory belongs to a partition only if it has exactly the name that this partition is
+    given."""
     found = names.partition_of(directory)
     assert found == partition
     if found is not None:
@@ -41,7 +43,8 @@ def test_directories_and_partitions(directory: str, partition: TopicPartition | 
 
 
 def test_leaving_directories_are_told_apart_and_fit() -> None:
-    """The new name of a deleted or stray directory says which, for the longest topic too."""
+    """The new name of a deleted or stray directory tells which of both it is, and fits even for the
+    longest topic name."""
     partition = TopicPartition("x" * 249, 99999)
     deleted = names.leaving_directory(partition, names.DELETED_DIRECTORY)
     stray = names.leaving_directory(partition, names.STRAY_DIRECTORY)
@@ -52,7 +55,8 @@ def test_leaving_directories_are_told_apart_and_fit() -> None:
 
 
 def test_segment_names_sort_as_their_offsets() -> None:
-    """Twenty digits; anything else is no segment."""
+    """A segment file's name has its base offset in twenty digits, so that names sort by offset;
+    other names are ignored."""
     assert names.segment_file(42, ".log") == "00000000000000000042.log"
     assert names.base_offset_of("00000000000000000042.log", ".log") == 42
     for other in ("42.log", "00000000000000000042.index", "0000000000000000004x.log", "x.log"):

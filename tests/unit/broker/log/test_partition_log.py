@@ -18,7 +18,8 @@ from support.promises import promise
 
 
 def test_offsets_go_on_from_batch_to_batch(tmp_path: Path) -> None:
-    """Each batch gets the offsets behind the last, and keeps its bytes but for offset and epoch."""
+    """Each batch gets the offsets behind the last one; apart from offset and epoch its bytes
+    stay."""
     log = open_in(tmp_path)
     sent = batch(b"a", b"b", b"c")
     assert append(log, bytearray(sent), epoch=7) == 0
@@ -32,9 +33,9 @@ def test_offsets_go_on_from_batch_to_batch(tmp_path: Path) -> None:
 
 
 def test_a_turn_is_written_at_once(tmp_path: Path) -> None:
-    """Batches of one turn are in the file only after write, then all of them."""
+    """Batches of one turn come into the file together, when the turn is written."""
     log = open_in(tmp_path)
-    for _ in range(2000):  # more than one pwritev takes
+    for _ in range(2000):  # more than one pwritev can take
         put(log, batch(b"x"))
     assert stored(tmp_path) == []
     log.write()
@@ -42,7 +43,7 @@ def test_a_turn_is_written_at_once(tmp_path: Path) -> None:
 
 
 def test_nothing_unflushed_is_read(tmp_path: Path) -> None:
-    """Reading ends at the flushed offset, though the log goes on."""
+    """A read ends at the flushed offset, although the log has more."""
     log = open_in(tmp_path)
     append(log, batch(b"a"))
     flush(log)
@@ -54,7 +55,7 @@ def test_nothing_unflushed_is_read(tmp_path: Path) -> None:
 
 
 def test_a_flush_counts_what_was_there_before_it(tmp_path: Path) -> None:
-    """What is appended while a flush runs waits for the next one."""
+    """A flush covers what was appended before it began; later batches wait for the next one."""
     log = open_in(tmp_path)
     append(log, batch(b"a"))
     running = log.begin_flush()
@@ -67,7 +68,7 @@ def test_a_flush_counts_what_was_there_before_it(tmp_path: Path) -> None:
 
 
 def test_a_flush_after_a_roll_has_the_old_segment_and_the_directory(tmp_path: Path) -> None:
-    """After a roll the old file, the new one and the names are all made durable."""
+    """The flush after a roll makes the old file, the new file and the directory's names durable."""
     log = open_in(tmp_path, LogConfig(segment_bytes=200))
     append(log, sized(150))
     append(log, sized(150))
@@ -81,7 +82,8 @@ def test_a_flush_after_a_roll_has_the_old_segment_and_the_directory(tmp_path: Pa
 
 
 def test_a_roll_while_a_flush_runs_keeps_the_old_segment_for_the_next(tmp_path: Path) -> None:
-    """The part of the old segment that a running flush did not see is in the next flush."""
+    """If a segment rolls while a flush runs, the next flush covers what that one left of the old
+    segment."""
     log = open_in(tmp_path, LogConfig(segment_bytes=400))
     append(log, sized(150))
     running = log.begin_flush()
@@ -95,7 +97,7 @@ def test_a_roll_while_a_flush_runs_keeps_the_old_segment_for_the_next(tmp_path: 
 
 
 def test_segments_roll_by_size(tmp_path: Path) -> None:
-    """No segment grows beyond segment.bytes by a further batch."""
+    """A segment rolls before a batch would take it beyond segment.bytes."""
     log = open_in(tmp_path, LogConfig(segment_bytes=1000))
     for _ in range(10):
         append(log, sized(400))
@@ -103,7 +105,7 @@ def test_segments_roll_by_size(tmp_path: Path) -> None:
 
 
 def test_segments_roll_by_append_time(tmp_path: Path) -> None:
-    """Event times of any age roll nothing; time since the first append does."""
+    """A segment rolls segment.ms after its first append, whatever the event times."""
     log = open_in(tmp_path, LogConfig(segment_ms=1000))
     append(log, batch(b"old", timestamps=[5]), NOW_MS)
     append(log, batch(b"far", timestamps=[NOW_MS * 2]), NOW_MS + 999)
@@ -113,7 +115,7 @@ def test_segments_roll_by_append_time(tmp_path: Path) -> None:
 
 
 def test_the_first_append_time_survives_a_restart(tmp_path: Path) -> None:
-    """A segment that was started long ago rolls after a restart as it would have without."""
+    """After a restart a segment still rolls by the time of its first append."""
     log = open_in(tmp_path, LogConfig(segment_ms=1000))
     append(log, batch(b"a"), NOW_MS)
     log = open_in(tmp_path, LogConfig(segment_ms=1000))
@@ -124,7 +126,8 @@ def test_the_first_append_time_survives_a_restart(tmp_path: Path) -> None:
 
 
 def test_segments_roll_when_an_index_is_full(tmp_path: Path) -> None:
-    """segment.index.bytes bounds the index, so that its positions can be searched in memory."""
+    """A segment rolls when its index has segment.index.bytes, so that indexes stay small enough to
+    be searched in memory."""
     log = open_in(tmp_path, LogConfig(index_interval_bytes=0, segment_index_bytes=80))
     for _ in range(60):
         append(log, batch(b"x"))
@@ -134,7 +137,8 @@ def test_segments_roll_when_an_index_is_full(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("interval", [0, 300, 100_000])
 def test_every_offset_is_found(tmp_path: Path, interval: int) -> None:
-    """Reading at any offset begins with the batch that holds it, whatever the index knows."""
+    """A read at any offset begins with the batch that holds the offset, however sparse the
+    index."""
     log = open_in(tmp_path, LogConfig(index_interval_bytes=interval, segment_bytes=3000))
     for count in (1, 7, 2, 3) * 20:
         append(log, batch(*[b"v" * 20] * count))
@@ -150,7 +154,8 @@ def test_every_offset_is_found(tmp_path: Path, interval: int) -> None:
 
 
 def test_reads_are_whole_batches_within_the_limit(tmp_path: Path) -> None:
-    """No read is larger than asked, except one batch that alone is larger."""
+    """A read returns whole batches, and no more bytes than asked for, except one batch that alone
+    is larger."""
     log = open_in(tmp_path, LogConfig(index_interval_bytes=500))
     for _ in range(50):
         append(log, sized(200))
@@ -165,7 +170,8 @@ def test_reads_are_whole_batches_within_the_limit(tmp_path: Path) -> None:
 
 
 def test_reads_outside_are_refused(tmp_path: Path) -> None:
-    """Below the log start and above the log end is OffsetOutside; at the end is nothing yet."""
+    """A read below the log start or above the log end raises OffsetOutside; at the log end it
+    returns nothing."""
     log = open_in(tmp_path)
     append(log, batch(b"a", b"b"))
     flush(log)
@@ -176,7 +182,8 @@ def test_reads_outside_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_duplicate_is_not_stored_again(tmp_path: Path) -> None:
-    """The same batch of an idempotent producer is answered with its first offset."""
+    """A duplicate from an idempotent producer is not stored again, and is answered with its first
+    offset."""
     log = open_in(tmp_path)
     first = batch(b"a", b"b", producer_id=5, epoch=0, sequence=0)
     assert append(log, bytearray(first)) == 0
@@ -187,7 +194,7 @@ def test_a_duplicate_is_not_stored_again(tmp_path: Path) -> None:
 
 @promise("4 duplicate")
 def test_other_bytes_under_a_used_sequence_are_refused(tmp_path: Path) -> None:
-    """A sequence that was used is a duplicate only with the same CRC."""
+    """Another batch under a sequence that was used is refused: a duplicate has the same CRC."""
     log = open_in(tmp_path)
     append(log, batch(b"a", producer_id=5, epoch=0, sequence=0))
     with pytest.raises(OutOfOrderSequence):
@@ -195,7 +202,7 @@ def test_other_bytes_under_a_used_sequence_are_refused(tmp_path: Path) -> None:
 
 
 class FullDisk:
-    """Stands for pwritev: takes `room` bytes, then says that the disk is full."""
+    """Replaces pwritev: takes `room` bytes, then fails as on a full disk."""
 
     def __init__(self, room: int, number: int = errno.ENOSPC) -> None:
         self.room, self.number = room, number
@@ -212,7 +219,8 @@ class FullDisk:
 def test_a_full_disk_takes_nothing_by_half(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
-    """After a failed write file, offsets, indexes and producers are as before, and it goes on."""
+    """After a failed write, file, offsets, indexes and producers are as before, and the next write
+    succeeds."""
     log = open_in(tmp_path, LogConfig(index_interval_bytes=0))
     append(log, batch(b"a", producer_id=1, epoch=0, sequence=0))
     before = stored(tmp_path)
@@ -236,7 +244,8 @@ def test_a_full_disk_takes_nothing_by_half(
 def test_a_roll_that_fails_refuses_the_rest_of_the_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was written before the failed roll stays, what comes behind it in the turn does not."""
+    """When a roll fails, the batches before it in the turn are stored, and those behind it are
+    refused."""
     log = open_in(tmp_path, LogConfig(segment_bytes=200))
     put(log, sized(150))
 
@@ -257,7 +266,8 @@ def test_a_roll_that_fails_refuses_the_rest_of_the_turn(
 
 
 def test_a_deleted_segment_can_be_read_to_its_end(tmp_path: Path) -> None:
-    """Whoever holds a range keeps its file, also when retention has removed it."""
+    """A reader that holds a range of a segment can read it to its end, also after retention has
+    deleted the segment."""
     log = open_in(tmp_path, LogConfig(segment_bytes=200))
     append(log, sized(150))
     append(log, sized(150))
@@ -276,7 +286,7 @@ def test_a_deleted_segment_can_be_read_to_its_end(tmp_path: Path) -> None:
 
 
 def test_bytes_between_counts_across_segments(tmp_path: Path) -> None:
-    """What a fetch waits for is counted to the watermark, over every segment."""
+    """The bytes that a fetch waits for are counted up to the watermark, over all segments."""
     log = open_in(tmp_path, LogConfig(segment_bytes=200))
     for _ in range(3):
         append(log, sized(150))
@@ -290,7 +300,8 @@ def test_bytes_between_counts_across_segments(tmp_path: Path) -> None:
 def test_what_was_not_touched_is_not_written_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A clean stop of thousands of quiet partitions waits for no disk; one append, and it does."""
+    """A clean stop writes nothing for a partition that was not touched since its start, and syncs
+    one that was appended to or rolled."""
     log = open_in(tmp_path)
     append(log, batch(b"a"))
     flush(log)
@@ -313,7 +324,8 @@ def test_what_was_not_touched_is_not_written_again(
 
 
 def test_an_unclean_start_is_closed_in_full(tmp_path: Path) -> None:
-    """What was found by reading everything is written by the next clean stop."""
+    """After an unclean start, a clean stop writes what recovery found, although nothing was
+    appended."""
     log = open_in(tmp_path)
     append(log, batch(b"a"))
     flush(log)
@@ -323,7 +335,7 @@ def test_an_unclean_start_is_closed_in_full(tmp_path: Path) -> None:
 
 
 def test_who_reads_on_needs_no_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Behind what a read has handed out the next one begins without a look into the index."""
+    """A read that begins where the last one ended needs no look into the index."""
     log = open_in(tmp_path, LogConfig(index_interval_bytes=500, segment_bytes=10_000))
     for _ in range(150):
         append(log, sized(200))

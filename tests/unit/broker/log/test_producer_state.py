@@ -37,12 +37,12 @@ def state_with(*each: BatchHeader) -> ProducerState:
 
 
 def test_an_unknown_producer_may_begin_anywhere() -> None:
-    """Its state may have expired, so any first sequence is taken."""
+    """An unknown producer may begin with any sequence, since its state may have expired."""
     assert ProducerState().check(header(4711)) is None
 
 
 def test_sequences_go_on() -> None:
-    """Only the next sequence is new; a gap is out of order."""
+    """Only the next sequence is accepted as new; after a gap it is out of order."""
     state = state_with(header(0, 3), header(3, 2))
     assert state.check(header(5)) is None
     with pytest.raises(OutOfOrderSequence):
@@ -50,13 +50,14 @@ def test_sequences_go_on() -> None:
 
 
 def test_sequences_wrap() -> None:
-    """Behind 2^31-1 comes 0."""
+    """The sequence after 2^31-1 is 0."""
     state = state_with(header(SEQUENCE_END - 2, 2))
     assert state.check(header(0)) is None
 
 
 def test_the_last_five_batches_are_known_again() -> None:
-    """A duplicate of the last five is found with its offsets, an older one is out of order."""
+    """A duplicate among a producer's last five batches is found with its offset; an older one is
+    out of order."""
     state = state_with(*[header(n) for n in range(7)])
     for n in range(2, 7):
         stored = state.check(header(n))
@@ -67,7 +68,7 @@ def test_the_last_five_batches_are_known_again() -> None:
 
 
 def test_a_duplicate_has_the_same_bytes() -> None:
-    """Other records under the same sequence are refused, and so is another count."""
+    """Under a used sequence, other records or another number of records are refused."""
     state = state_with(header(0, 2), header(2))
     with pytest.raises(OutOfOrderSequence):
         state.check(header(2, text=b"other"))
@@ -76,7 +77,7 @@ def test_a_duplicate_has_the_same_bytes() -> None:
 
 
 def test_epochs_only_rise() -> None:
-    """A lower epoch is fenced; a higher one begins at sequence 0."""
+    """A batch with a lower epoch is fenced; a higher epoch has to begin at sequence 0."""
     state = state_with(header(0, epoch=3))
     with pytest.raises(InvalidProducerEpoch):
         state.check(header(1, epoch=2))
@@ -90,7 +91,8 @@ def test_epochs_only_rise() -> None:
 
 @promise("4 append time")
 def test_producers_are_forgotten_by_append_time() -> None:
-    """Only the moment of the last append counts; the highest id is never forgotten."""
+    """Producers expire by the time of their last append alone; the highest id is never
+    forgotten."""
     state = ProducerState()
     state.update(header(0, producer=1), 0, 1000)
     state.update(header(0, producer=9), 1, 2000)
@@ -102,7 +104,7 @@ def test_producers_are_forgotten_by_append_time() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4), st.booleans())))
 def test_a_snapshot_decides_as_the_state_does(moves: list[tuple[int, int, bool]]) -> None:
-    """State put back from a snapshot refuses and accepts exactly what the original does."""
+    """State restored from a snapshot accepts and refuses exactly what the original does."""
     state, offset = ProducerState(), 0
     following = dict.fromkeys(range(6), 0)
     for producer, count, bump in moves:
@@ -130,7 +132,8 @@ def decision(state: ProducerState, one: BatchHeader) -> object:
 
 
 def test_a_damaged_snapshot_is_known() -> None:
-    """Every flipped bit and every cut is found, so that the log is read instead."""
+    """A snapshot with a flipped bit or cut short is always detected, and the log is read
+    instead."""
     data = encode_snapshot(state_with(header(0), header(1)), 1)
     for at in range(len(data)):
         broken = bytearray(data)
@@ -142,7 +145,8 @@ def test_a_damaged_snapshot_is_known() -> None:
 
 
 def test_an_id_that_nobody_gave_leaves_room_for_those_that_will_be(tmp_path: Path) -> None:
-    """A client that claims the largest id of all is served, and the next ids are as before."""
+    """A client that claims the largest possible producer id is served, and the ids given out later
+    are unaffected."""
     log = open_in(tmp_path)
     append(log, batch(b"a", producer_id=7, epoch=0, sequence=0))
     append(log, batch(b"b", producer_id=(1 << 63) - 1, epoch=0, sequence=0))

@@ -20,7 +20,7 @@ def decide(
     *ages_h: int, size: int = 100, flushed: int = 1 << 40, start: int = 0, held: int | None = None,
     **config: int,
 ) -> Expired:  # fmt: skip
-    """Segments of 10 records each, whose last append was so many hours ago."""
+    """The decision for segments of 10 records whose last append was that many hours ago."""
     segments = [SegmentAge(10 * at, size, NOW_MS - age * HOUR) for at, age in enumerate(ages_h)]
     return expired(
         segments, LogConfig(**config), now_ms=NOW_MS, log_start_offset=start,
@@ -29,20 +29,20 @@ def decide(
 
 
 def test_old_segments_go_and_the_first_young_one_stops_it() -> None:
-    """Only a prefix goes, by the time of the last append."""
+    """Retention deletes segments from the front, up to the first one whose last append is young."""
     assert decide(5, 4, 3, 0, retention_ms=3 * HOUR).count == 2
     assert decide(1, 5, 5, 0, retention_ms=3 * HOUR).count == 0
 
 
 def test_an_old_active_segment_is_rolled_and_kept() -> None:
-    """The log's end stays: the active segment goes only once another one has followed it."""
+    """An old active segment is rolled and kept: it goes only once another one has followed it."""
     assert decide(5, 5, retention_ms=3 * HOUR) == Expired(1, roll=True)
     assert decide(5, 5, retention_ms=3 * HOUR, size=0) == Expired(1, roll=False)
     assert decide(5, 0, retention_ms=3 * HOUR) == Expired(1, roll=False)
 
 
 def test_size_goes_by_what_remains() -> None:
-    """As many whole segments as leave at least retention.bytes."""
+    """Retention by size deletes as many whole segments as leave at least retention.bytes."""
     assert decide(0, 0, 0, 0, retention_bytes=250).count == 1
     assert decide(0, 0, 0, 0, retention_bytes=300).count == 1
     assert decide(0, 0, 0, 0, retention_bytes=301).count == 0
@@ -50,28 +50,28 @@ def test_size_goes_by_what_remains() -> None:
 
 
 def test_no_limit_is_no_limit() -> None:
-    """-1 keeps everything."""
+    """With -1 as its limit, retention keeps everything."""
     assert decide(9000, 9000, 9000, retention_ms=-1) == Expired(0, roll=False)
 
 
 def test_what_is_not_flushed_stays() -> None:
-    """A segment that a crash could still take back is not deleted behind it."""
+    """A segment with unflushed records is kept: a crash could still take them back."""
     assert decide(5, 5, 0, retention_ms=HOUR, flushed=19).count == 1
 
 
 def test_what_is_below_the_log_start_goes() -> None:
-    """Segments in front of the log start offset are garbage whatever their age."""
+    """Segments below the log start offset are deleted, whatever their age."""
     assert decide(0, 0, 0, start=20).count == 2
 
 
 def test_what_a_reader_holds_stays() -> None:
-    """retention.hold: segments that reach beyond the offset of a named reader are kept."""
+    """Segments with records that a group named in retention.hold has not read are kept."""
     assert decide(5, 5, 5, retention_ms=HOUR, held=15) == Expired(1, roll=False, held=True)
     assert decide(5, 5, 5, retention_ms=HOUR, held=20).count == 2
 
 
 def test_nobody_holds_for_ever() -> None:
-    """Beyond the limits of holding, by age or by size, retention is what it is for others."""
+    """Beyond retention.hold's limits, by age or by size, unread segments are deleted as usual."""
     limits = {"retention_ms": HOUR, "hold_ms_max": 4 * HOUR}
     assert decide(9, 5, 3, 0, held=0, **limits) == Expired(2, roll=False, held=True)
     limits = {"retention_ms": HOUR, "hold_bytes_max": 250, "hold_ms_max": -1}
@@ -79,13 +79,15 @@ def test_nobody_holds_for_ever() -> None:
 
 
 def test_an_active_segment_is_rolled_when_nobody_holds_it() -> None:
-    """It is held as long as a reader has not come to the log's end."""
+    """An old active segment is rolled only once the groups that hold it have read to the log's
+    end."""
     assert decide(5, 5, retention_ms=HOUR, held=15, flushed=20) == Expired(1, False, held=True)
     assert decide(5, 5, retention_ms=HOUR, held=20, flushed=20) == Expired(1, True)
 
 
 def test_deleted_records_are_held_by_nobody() -> None:
-    """Segments in front of the log start offset go, whoever has not read them."""
+    """Segments below the log start offset are deleted, even if a holding group has not read
+    them."""
     assert decide(0, 0, 0, start=20, held=0).count == 2
 
 
@@ -97,7 +99,8 @@ class AtOnce:
 
 @promise("4 append time")
 def test_expired_segments_leave_the_log_by_append_time(tmp_path: Path) -> None:
-    """Event times of ten years ago delete nothing; append times of old do, after any restart."""
+    """Segments expire by append time, also after a restart; event times of years ago delete
+    nothing."""
     partition = TopicPartition("logs", 0)
     directory = tmp_path / "logs-0"
     directory.mkdir()

@@ -15,7 +15,8 @@ DAY_MS = DAY_S * 1000
 
 
 def test_it_is_the_wall_clock_as_long_as_that_does_not_jump() -> None:
-    """Every hour is an hour, and a second that NTP adds or takes is taken over."""
+    """Retention follows the wall clock as long as it does not jump; corrections of a second by NTP
+    are taken over."""
     clock = ManualClock()
     ages = RetentionClock(clock)
     for correction_ms in (0, 900, -1500, 0):
@@ -25,7 +26,8 @@ def test_it_is_the_wall_clock_as_long_as_that_does_not_jump() -> None:
 
 
 def test_a_jump_forward_is_made_up_for_at_twice_the_speed() -> None:
-    """A week ahead: after a day it is two days later, after a week the clock is right again."""
+    """After a jump forward, retention's clock runs twice as fast until it is right: for a jump of a
+    week, it is two days on after one day, and right after a week."""
     clock = ManualClock()
     ages, start = RetentionClock(clock), clock.time_ms()
     clock.set_time_ms(start + 7 * DAY_MS)
@@ -37,7 +39,8 @@ def test_a_jump_forward_is_made_up_for_at_twice_the_speed() -> None:
 
 
 def test_a_jump_back_is_followed_at_once() -> None:
-    """What looks younger than it is stays; and when the clock is set right, nothing is in haste."""
+    """A jump back is followed at once, so that nothing expires too early; when the clock is set
+    right again, retention catches up at twice the speed."""
     clock = ManualClock()
     ages, start = RetentionClock(clock), clock.time_ms()
     clock.set_time_ms(start - DAY_MS)
@@ -57,7 +60,8 @@ class Worker:
 
 @promise("4 append time", "clocks broker")
 def test_a_clock_set_ahead_deletes_and_forgets_nothing(tmp_path: Path) -> None:
-    """A year ahead for an hour: segments are there, and a retry is still known as one."""
+    """While the clock is a year ahead for an hour, no segment is deleted, and a retried batch is
+    still recognized."""
     clock = ManualClock()
     logs = LogManager(clock, Worker())
     logs.open_directories([tmp_path])

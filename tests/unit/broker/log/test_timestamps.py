@@ -26,7 +26,8 @@ from support.batches import append, batch, flush, open_in, record, varint
 def test_the_first_record_at_or_after_a_time(
     tmp_path_factory: pytest.TempPathFactory, times: list[list[int]], codec: Codec, interval: int
 ) -> None:
-    """Event times in any order: the answer is what looking at every record gives."""
+    """The first record at or after a time is the one that a look at every record finds, with event
+    times in any order."""
     directory = tmp_path_factory.mktemp("log")
     log = open_in(directory, LogConfig(index_interval_bytes=interval, segment_bytes=1024))
     for each in times:
@@ -44,7 +45,7 @@ def test_the_first_record_at_or_after_a_time(
 
 
 def test_what_is_not_flushed_is_not_found(tmp_path: Path) -> None:
-    """Neither a time nor the largest time may show a record above the watermark."""
+    """Neither a look-up by time nor one of the largest time shows a record above the watermark."""
     log = open_in(tmp_path)
     assert with_max_timestamp(log, log.flushed) == NOT_FOUND
     append(log, batch(b"a", timestamps=[10]))
@@ -55,7 +56,8 @@ def test_what_is_not_flushed_is_not_found(tmp_path: Path) -> None:
 
 
 def test_a_batch_that_cannot_be_unpacked_stands_for_itself(tmp_path: Path) -> None:
-    """A producer that compresses nonsense cannot stop the partition for others."""
+    """A batch that cannot be decompressed is looked up by its header, so that one producer's
+    nonsense does not stop the partition."""
     log = open_in(tmp_path)
     append(log, bytearray(seal(EncodedBatch(b"nonsense", Codec.GZIP, 3, 5, 9, 8))))
     flush(log)
@@ -63,14 +65,15 @@ def test_a_batch_that_cannot_be_unpacked_stands_for_itself(tmp_path: Path) -> No
 
 
 def claiming(times: list[int], largest: int) -> bytearray:
-    """A batch whose header claims a larger time than any of its records has."""
+    """A batch whose header claims a larger time than its records have."""
     honest = batch(*[b"v"] * len(times), timestamps=times)
     body = bytes(honest[HEADER_BYTES:])
     return bytearray(seal(EncodedBatch(body, Codec.NONE, len(times), times[0], largest, len(body))))
 
 
 def test_a_header_that_promises_too_much_is_no_riddle(tmp_path: Path) -> None:
-    """If no record is as late as its header says, the batch stands for itself: no endless loop."""
+    """If no record is as late as its header says, the answer is the batch's first offset; the
+    search does not loop."""
     log = open_in(tmp_path)
     append(log, claiming([5, 6], 1000))
     flush(log)
@@ -80,7 +83,8 @@ def test_a_header_that_promises_too_much_is_no_riddle(tmp_path: Path) -> None:
 
 
 def test_the_largest_time_may_lie_below_the_log_start(tmp_path: Path) -> None:
-    """What has expired has no largest time, even where its segment is still there."""
+    """The largest time is that of the records from the log start on, even if their segment has
+    older ones; if all have expired, there is none."""
     log = open_in(tmp_path)
     append(log, batch(b"a", timestamps=[1000]))
     append(log, batch(b"b", b"c", timestamps=[1, 2]))
@@ -92,7 +96,8 @@ def test_the_largest_time_may_lie_below_the_log_start(tmp_path: Path) -> None:
 
 
 def test_a_time_whose_record_expired_is_not_its_batchs(tmp_path: Path) -> None:
-    """What is left of the batch is earlier than was asked for: the search goes on behind it."""
+    """If the remaining records of a batch are earlier than the time asked for, the search goes on
+    in the next batch."""
     log = open_in(tmp_path)
     append(log, batch(b"a", b"b", timestamps=[1000, 1]))
     append(log, batch(b"c", timestamps=[2000]))
@@ -114,7 +119,8 @@ def test_a_time_whose_record_expired_is_not_its_batchs(tmp_path: Path) -> None:
 def test_records_that_contradict_their_header_are_not_believed(
     tmp_path: Path, records: bytes
 ) -> None:
-    """No offset outside of the batch, no time above its largest is ever told to anybody."""
+    """Records that contradict their header are ignored: no answer has an offset outside of the
+    batch or a time above the batch's largest."""
     log = open_in(tmp_path)
     append(log, batch(b"first"))
     append(log, bytearray(seal(EncodedBatch(records, Codec.NONE, 1, 10, 20, len(records)))))
@@ -124,7 +130,8 @@ def test_records_that_contradict_their_header_are_not_believed(
 
 
 def test_a_time_beyond_the_clock_is_a_time(tmp_path: Path) -> None:
-    """The largest int64 as base time, and a delta on top: no answer that cannot be said."""
+    """A record whose time would exceed an int64 is answered with the largest int64, which the
+    protocol can carry."""
     log = open_in(tmp_path)
     latest = (1 << 63) - 1
     records = record(b"x", 1000, 0)

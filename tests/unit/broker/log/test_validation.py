@@ -25,7 +25,7 @@ def check(data: bytes | bytearray, largest: int = 10_000, version: int = 9) -> N
 
 
 def changed(at: int, value: bytes, *, crc: bool = True) -> bytearray:
-    """A good batch with some bytes replaced, and a right CRC over them."""
+    """A good batch with some bytes replaced, and with a right CRC unless told otherwise."""
     data = batch(b"a", b"b", producer_id=1, epoch=0, sequence=0)
     data[at : at + len(value)] = value
     if crc:
@@ -35,7 +35,7 @@ def changed(at: int, value: bytes, *, crc: bool = True) -> bytearray:
 
 @pytest.mark.parametrize("codec", list(Codec))
 def test_good_batches_of_every_codec_are_taken(codec: Codec) -> None:
-    """What stock producers send passes."""
+    """Batches of every codec that stock producers send are accepted."""
     check(batch(b"a", b"b", codec=codec))
 
 
@@ -66,13 +66,13 @@ def test_good_batches_of_every_codec_are_taken(codec: Codec) -> None:
     ],
 )
 def test_bad_batches_are_refused_by_kind(data: bytes, refusal: type[BatchRefused]) -> None:
-    """Each fault that Kafka knows has its own refusal."""
+    """A bad batch is refused with the error that Kafka has for its fault."""
     with pytest.raises(refusal):
         check(data)
 
 
 def test_zstd_needs_a_client_that_knows_it() -> None:
-    """Produce before version 7 must not bring zstd (KIP-110)."""
+    """A zstd batch is refused in Produce before version 7 (KIP-110)."""
     data = batch(b"a", codec=Codec.ZSTD)
     check(data, version=7)
     with pytest.raises(UnsupportedCompression):
@@ -81,7 +81,8 @@ def test_zstd_needs_a_client_that_knows_it() -> None:
 
 @pytest.mark.parametrize("at", range(12, 90))
 def test_every_flipped_bit_behind_the_length_is_found(at: int) -> None:
-    """Nothing of a batch that the CRC covers can change unseen; the epoch before it is stamped."""
+    """Every flipped bit that the CRC covers is detected. Only the epoch, which the broker stamps,
+    may differ."""
     data = batch(b"a" * 40)
     data[at] ^= 0x40
     if at < 16:
@@ -100,7 +101,8 @@ def window(limit: int) -> Callable[[int], None]:
 
 
 def test_event_times_are_bounded_only_where_configured() -> None:
-    """Within the limits a time is good, beyond them on either side it is refused."""
+    """An event time is accepted up to the configured limits on either side, and refused beyond
+    them."""
     within = window(500)
     for good in (999_500, 1_000_000, 1_000_500):
         within(good)

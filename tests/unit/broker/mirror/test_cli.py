@@ -1,4 +1,4 @@
-"""What `skidway mirror status` says of a status, and with which exit status."""
+"""What `skidway mirror status` prints for a status, and its exit status."""
 
 from __future__ import annotations
 
@@ -35,12 +35,14 @@ AWAY = source(reachable=False)
     ],
 )
 def test_the_exit_status_is_what_is_worst(sources: list[dict[str, Any]], status: int) -> None:
-    """Stopped is for people, away may pass; a gap is named and no failure."""
+    """The exit status is that of the worst source: 1 if partitions are stopped or not served, since
+    somebody has to act; 3 if the source is away, which may pass. A named gap is no failure."""
     assert exit_status(sources) == status
 
 
 def test_every_name_has_its_reason() -> None:
-    """One line each, with the source in front."""
+    """Each name in the status is printed on a line of its own, with its source first and its reason
+    last."""
     told = details(
         [
             source(
@@ -62,8 +64,8 @@ def test_every_name_has_its_reason() -> None:
 
 
 def test_a_partition_that_the_broker_does_not_serve_is_no_good_mirror() -> None:
-    """After the loss of a disk nothing of the mirror is stopped, and nothing is mirrored either; a
-    partition of the broker's own topics is not the mirror's."""
+    """After the loss of a disk, the mirror's partitions that the broker does not serve are shown as
+    unserved; partitions of the broker's own topics are not."""
     document = {
         "mirrors": [source(), source(cluster="dc2")],
         "stopped_partitions": {"dc1.logs-0": "lost", "own-0": "lost", "dc12.logs-0": "lost"},

@@ -25,7 +25,7 @@ def header(base: int, count: int, *, epoch: int = 1, crc: int = 7) -> BatchHeade
 
 
 def test_an_empty_mirror_begins_at_offset_0_and_follows() -> None:
-    """Nothing lies below an empty log: it is followed from the first batch on."""
+    """An empty mirror has no batch to compare, and follows its source from offset 0 on."""
     follower = Follower(0, None)
     assert follower.position() == 0
     assert follower.fetched([header(0, 5), header(5, 5)]) == Append(0, 2)
@@ -34,7 +34,8 @@ def test_an_empty_mirror_begins_at_offset_0_and_follows() -> None:
 
 @promise("4 batch below")
 def test_the_batch_below_is_compared_and_not_copied_again() -> None:
-    """After an interruption the batch just below our end is read again, and only compared."""
+    """After an interruption the last batch of the mirror is fetched again, compared, and not
+    appended again."""
     below = header(5, 5, crc=9)
     follower = Follower(10, Below.of(below))
     assert follower.position() == 9
@@ -42,7 +43,7 @@ def test_the_batch_below_is_compared_and_not_copied_again() -> None:
 
 
 def test_only_the_batch_below_came_so_nothing_is_appended() -> None:
-    """With nothing new in the source the check passes and the mirror waits."""
+    """If the source has nothing new, the batch below is compared and the mirror waits for more."""
     below = header(5, 5, crc=9)
     follower = Follower(10, Below.of(below))
     assert follower.fetched([below]) is None
@@ -51,7 +52,8 @@ def test_only_the_batch_below_came_so_nothing_is_appended() -> None:
 
 @promise("4 batch below")
 def test_another_crc_below_stops_the_partition() -> None:
-    """A diverged source is never followed: the partition stops and says how they differ."""
+    """If the batch below has another CRC, the partition stops with the reason "diverged", and
+    nothing more is appended."""
     follower = Follower(10, Below.of(header(5, 5, crc=9)))
     action = follower.fetched([header(5, 5, crc=8), header(10, 1)])
     assert isinstance(action, Stop)
@@ -60,14 +62,16 @@ def test_another_crc_below_stops_the_partition() -> None:
 
 
 def test_another_epoch_below_stops_the_partition() -> None:
-    """The same bytes under another leader epoch are another history."""
+    """If the batch below has another leader epoch, the partition stops, although the bytes are the
+    same."""
     follower = Follower(10, Below.of(header(5, 5, epoch=1)))
     assert isinstance(follower.fetched([header(5, 5, epoch=2)]), Stop)
 
 
 @promise("4 gap")
 def test_offsets_expired_in_the_source_are_named_before_anything_is_copied() -> None:
-    """A source that begins above our end is looked at there; the gap is written down first."""
+    """If the source begins above the mirror's end, the gap is written down before anything behind
+    it is copied."""
     follower = Follower(10, Below.of(header(5, 5)))
     assert follower.out_of_range(20, 30) == LookAgain()
     assert follower.position() == 20
@@ -79,7 +83,8 @@ def test_offsets_expired_in_the_source_are_named_before_anything_is_copied() -> 
 
 
 def test_a_batch_below_that_expired_is_named_unverifiable() -> None:
-    """Where the batch below is gone but nothing is missing, going on is said to be unverified."""
+    """If the source has expired the batch below but nothing above it, the mirror goes on, and its
+    status shows where nothing could be compared."""
     follower = Follower(10, Below.of(header(5, 5)))
     assert follower.out_of_range(10, 30) == Unverifiable(10)
     assert follower.position() == 10
@@ -87,13 +92,14 @@ def test_a_batch_below_that_expired_is_named_unverifiable() -> None:
 
 
 def test_a_source_that_ends_below_us_has_lost_something() -> None:
-    """A source whose end is below ours is not followed."""
+    """If the source ends below the mirror's end, it has lost records, and the partition stops."""
     follower = Follower(10, Below.of(header(5, 5)))
     assert isinstance(follower.out_of_range(0, 7), Stop)
 
 
 def test_a_hole_between_batches_is_named_where_it_is() -> None:
-    """What stands before a hole is copied, the hole is named, then what stands behind it."""
+    """The batches before a hole are appended, then the hole is named as a gap, then copying goes
+    on."""
     follower = Follower(0, None)
     batches = [header(0, 5), header(8, 2)]
     assert follower.fetched(batches) == Append(0, 1)
@@ -102,19 +108,21 @@ def test_a_hole_between_batches_is_named_where_it_is() -> None:
 
 
 def test_a_batch_that_overlaps_ours_stops_the_partition() -> None:
-    """Other batch boundaries than ours are another history."""
+    """A batch that overlaps the mirror's end belongs to another history, and stops the
+    partition."""
     follower = Follower(10, None)
     assert isinstance(follower.fetched([header(8, 5)]), Stop)
 
 
 def test_a_source_that_expired_wholly_is_a_gap_up_to_its_end() -> None:
-    """With nothing to look at there, all up to its end is missing."""
+    """If the source has expired everything, the gap goes up to the source's end."""
     follower = Follower(10, None)
     assert follower.out_of_range(20, 20) == NameGap(10, 20, "expired")
 
 
 def test_a_source_that_lost_its_records_where_it_begins_is_a_gap() -> None:
-    """The batch that was to be looked at is gone before it came: nobody waits for the next one."""
+    """If the first batch of the source expires before it is fetched, the gap up to there is named
+    at once, without waiting for another batch."""
     follower = Follower(10, Below.of(header(5, 5)))
     assert follower.nothing_there(10) is None
     assert follower.out_of_range(20, 30) == LookAgain()
@@ -125,7 +133,8 @@ def test_a_source_that_lost_its_records_where_it_begins_is_a_gap() -> None:
 
 
 def test_what_lies_below_a_hole_is_compared_again_behind_it() -> None:
-    """Until the next batch is here nothing else would tell that the source is another one."""
+    """Behind a hole the batch below is compared again: otherwise nothing would tell that the source
+    is another one before its next batch comes."""
     follower = Follower(0, None)
     batches = [header(0, 5), header(8, 2)]
     follower.fetched(batches)
@@ -137,7 +146,8 @@ def test_what_lies_below_a_hole_is_compared_again_behind_it() -> None:
 
 
 def test_behind_a_hole_the_source_may_have_let_go_of_what_lies_below() -> None:
-    """Then there is nothing to compare: that is said, and it goes on behind the hole."""
+    """If the source has expired the batch below a hole, nothing can be compared: the mirror says so
+    and goes on behind the hole."""
     follower = Follower(0, None)
     follower.fetched([header(0, 5)])
     follower.appended(header(0, 5))
@@ -148,7 +158,8 @@ def test_behind_a_hole_the_source_may_have_let_go_of_what_lies_below() -> None:
 
 
 def test_a_log_start_inside_a_batch_makes_the_gap_smaller() -> None:
-    """The batch that holds the log start comes whole: only what is before it is missing."""
+    """If the source's log starts inside a batch, that batch is copied whole, and only the offsets
+    before it are named as a gap."""
     follower = Follower(10, Below.of(header(5, 5)))
     follower.out_of_range(20, 30)
     assert follower.fetched([header(18, 6)]) == NameGap(10, 18, "expired")
@@ -159,7 +170,8 @@ def test_a_log_start_inside_a_batch_makes_the_gap_smaller() -> None:
 
 
 def test_a_log_start_inside_the_next_batch_is_no_gap_but_a_doubt() -> None:
-    """Nothing is missing, but the batch below cannot be compared: that is said."""
+    """If the source's log starts inside the next batch, nothing is missing; but the batch below
+    cannot be compared, and the mirror says so."""
     follower = Follower(10, Below.of(header(5, 5)))
     follower.out_of_range(12, 30)
     assert follower.fetched([header(10, 6)]) == Unverifiable(10)
@@ -168,7 +180,7 @@ def test_a_log_start_inside_the_next_batch_is_no_gap_but_a_doubt() -> None:
 
 
 def test_another_batch_where_the_source_begins_stops_the_partition() -> None:
-    """A batch that overlaps ours is another history, also above its log start."""
+    """If the first batch of the source overlaps the mirror's end, the partition stops."""
     follower = Follower(10, Below.of(header(5, 5)))
     follower.out_of_range(12, 30)
     assert follower.fetched([header(8, 6)]) == Unverifiable(10)
@@ -177,7 +189,8 @@ def test_another_batch_where_the_source_begins_stops_the_partition() -> None:
 
 
 def test_bounds_that_hold_what_was_sought_are_no_excuse_for_not_comparing() -> None:
-    """A source that has grown past our end since it refused may be another one: compare."""
+    """After an OFFSET_OUT_OF_RANGE from a source that has grown past the mirror's end since, the
+    batch below is still compared, since the source may be another one."""
     follower = Follower(10, Below.of(header(5, 5, crc=9)))
     assert follower.out_of_range(0, 30) == LookAgain()
     assert follower.position() == 9
@@ -185,7 +198,8 @@ def test_bounds_that_hold_what_was_sought_are_no_excuse_for_not_comparing() -> N
 
 
 def test_an_interruption_while_a_gap_is_being_named_begins_again() -> None:
-    """Whether it was written down or not, it is found again where our log ends."""
+    """If an interruption comes while a gap is being named, the mirror looks again, and finds the
+    same gap whether it was written down or not."""
     follower = Follower(10, None)
     follower.out_of_range(20, 20)
     follower.interrupted()
@@ -195,7 +209,8 @@ def test_an_interruption_while_a_gap_is_being_named_begins_again() -> None:
 
 
 def test_a_refused_write_in_front_of_a_gap_moves_back_in_front_of_it() -> None:
-    """What was taken back is fetched again: never is the gap named behind it taken for the end."""
+    """If a write before a gap is refused, the mirror goes back before the gap and fetches those
+    batches again, although the gap may be named already."""
     follower = Follower(0, None)
     batches = [header(0, 5), header(8, 2)]
     follower.fetched(batches)
@@ -208,7 +223,8 @@ def test_a_refused_write_in_front_of_a_gap_moves_back_in_front_of_it() -> None:
 
 
 def test_an_epoch_that_goes_back_stops_the_partition() -> None:
-    """Leader epochs only rise in one history; our own recovery would refuse such a log."""
+    """If the leader epoch goes back in the source, the partition stops. Epochs only rise in one
+    history, and the broker's recovery would refuse such a log."""
     follower = Follower(10, Below.of(header(5, 5, epoch=4)))
     batches = [header(5, 5, epoch=4), header(10, 1, epoch=5), header(11, 1, epoch=4)]
     assert follower.fetched(batches) == Append(1, 1)
@@ -219,7 +235,7 @@ def test_an_epoch_that_goes_back_stops_the_partition() -> None:
 
 
 def test_a_stopped_partition_stays_stopped() -> None:
-    """Neither interruptions nor refused writes start it again."""
+    """A stopped partition stays stopped through interruptions and refused writes."""
     follower = Follower(10, None)
     follower.stop("because")
     follower.interrupted()

@@ -1,4 +1,4 @@
-"""A gap is written down beside those of other partitions and brokers, never over them."""
+"""A gap is written down beside the gaps of other partitions and brokers, never over them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def zookeeper() -> ZooKeeper:
 
 
 def test_gaps_add_up(zookeeper: ZooKeeper) -> None:
-    """Other settings stay; the same gap again changes nothing."""
+    """A new gap is added to the topic's others; its other settings stay, and a gap that is named
+    already changes nothing."""
     zookeeper.name(ONE)
     zookeeper.name(TWO)
     zookeeper.name(ONE)
@@ -77,21 +78,22 @@ def test_gaps_add_up(zookeeper: ZooKeeper) -> None:
 
 
 def test_a_gap_that_another_broker_writes_at_the_same_time_stays(zookeeper: ZooKeeper) -> None:
-    """The write is for what was read; otherwise it is read again."""
+    """If another broker names a gap between the read and the write, the settings are read again,
+    and both gaps stay."""
     zookeeper.meanwhile.append(lambda: zookeeper.name(TWO))
     zookeeper.name(ONE)
     assert sorted(zookeeper.named()) == [ONE, TWO]
 
 
 def test_settings_that_are_missing_are_made(zookeeper: ZooKeeper) -> None:
-    """A topic without a node of settings gets one."""
+    """A topic without a node for its settings gets one."""
     del zookeeper.nodes[documents.config_path(TOPIC)]
     zookeeper.name(ONE)
     assert zookeeper.named() == [ONE]
 
 
 def test_another_topic_of_the_name_is_not_told(zookeeper: ZooKeeper) -> None:
-    """Deleted here and made again: the gap was the old one's."""
+    """A gap of a deleted topic is not written to a new topic of the same name."""
     with pytest.raises(TopicGone):
         zookeeper.name(ONE, uuid.uuid4())
     del zookeeper.nodes[documents.topic_path(TOPIC)]
@@ -101,7 +103,8 @@ def test_another_topic_of_the_name_is_not_told(zookeeper: ZooKeeper) -> None:
 
 
 def test_settings_that_cannot_be_read_are_left_alone(zookeeper: ZooKeeper) -> None:
-    """What somebody wrote by hand is not replaced: it may name gaps."""
+    """Settings that cannot be read are never overwritten: somebody may have written gaps by
+    hand."""
     zookeeper.put({gaps.CONFIG: "from three to nine"})
     with pytest.raises(StateRefused, match="partition:first-end:reason"):
         zookeeper.name(ONE)
@@ -109,7 +112,8 @@ def test_settings_that_cannot_be_read_are_left_alone(zookeeper: ZooKeeper) -> No
 
 
 def test_there_is_an_end_to_gaps(zookeeper: ZooKeeper) -> None:
-    """A thousand are named, and one that grows; one more is refused, in words."""
+    """A topic names up to a thousand gaps, and the last one may grow; a further gap is refused with
+    the reason."""
     many = [Gap(0, 10 * number, 10 * number + 3, "expired") for number in range(gaps.GAPS_MAX)]
     zookeeper.put({gaps.CONFIG: gaps.encode(many)})
     zookeeper.name(many[-1]._replace(end=many[-1].end + 2))
@@ -119,7 +123,8 @@ def test_there_is_an_end_to_gaps(zookeeper: ZooKeeper) -> None:
 
 
 def test_a_node_that_never_stands_still_is_given_up(zookeeper: ZooKeeper) -> None:
-    """Asked for again by the mirror, not here for ever."""
+    """If the node changes before every write, naming the gap fails after some tries, and the mirror
+    tries it later."""
 
     def touch() -> None:
         path = documents.config_path(TOPIC)

@@ -22,7 +22,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MirrorWorld:
 
 
 def flush(world: MirrorWorld) -> None:
-    """All that is here is on disk."""
+    """Flushes every partition of the mirror."""
     for replica in world.local.replicas.values():
         work = replica.log.begin_flush()
         if work is not None:
@@ -31,8 +31,8 @@ def flush(world: MirrorWorld) -> None:
 
 
 def test_the_source_is_told_what_is_on_disk_here(world: MirrorWorld) -> None:
-    """As a group's offsets: nothing before the flush, then the offset behind it; of a partition
-    that has nothing, nothing; and nothing again while nothing changes."""
+    """A mirror commits to its source, as a group, the offset up to which each partition is flushed.
+    It commits nothing for an empty partition, and nothing again while nothing changes."""
     world.follow()
     assert world.source.committed == {}
     flush(world)
@@ -52,7 +52,8 @@ def test_the_source_is_told_what_is_on_disk_here(world: MirrorWorld) -> None:
 
 
 def test_what_has_not_changed_is_told_again_now_and_then(world: MirrorWorld) -> None:
-    """A source forgets old offsets of a group that has no members."""
+    """An unchanged offset is committed again from time to time, since the source forgets old
+    offsets of groups without members."""
     world.follow()
     flush(world)
     world.settle(2 * INTERVAL_S)
@@ -63,7 +64,8 @@ def test_what_has_not_changed_is_told_again_now_and_then(world: MirrorWorld) -> 
 
 
 def test_a_source_that_does_not_keep_it_stops_nothing(world: MirrorWorld) -> None:
-    """The refusal is counted and named, mirroring goes on, it is told again until it is kept."""
+    """If the source refuses the commit, mirroring goes on; the refusal is counted and shown, and
+    the commit repeated until the source takes it."""
     world.source.commit_error = ErrorCode.GROUP_AUTHORIZATION_FAILED
     world.follow()
     flush(world)
@@ -79,14 +81,14 @@ def test_a_source_that_does_not_keep_it_stops_nothing(world: MirrorWorld) -> Non
 
 
 def test_a_partition_that_is_stopped_tells_nothing(world: MirrorWorld) -> None:
-    """What was not found to be the source's log is no progress in it."""
+    """A stopped partition commits no progress, since its log is not the source's."""
     world.follow()
     flush(world)
     world.settle(2 * INTERVAL_S)
     log = world.source.log("logs")
     log.batches, log.start, log.end = [], 0, 0
     log.append(9, salt=1000)
-    world.start()  # the broker begins again, and compares
+    world.start()  # the broker restarts, and compares
     world.source.committed.clear()
     world.follow()
     flush(world)

@@ -38,7 +38,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> NameServer:
 
 
 class Loop:
-    """Runs what was posted, in its own time."""
+    """Runs posted calls when the test says so."""
 
     def __init__(self) -> None:
         self.posted: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -53,7 +53,7 @@ class Loop:
 
 
 def test_numbers_are_not_looked_up(server: NameServer) -> None:
-    """Addresses of both families are ready at once."""
+    """IP addresses of both families are ready at once, without a look-up."""
     loop = Loop()
     for host in ("127.0.0.1", "::1"):
         found = loop.resolver.look_up(host, 9092)
@@ -63,7 +63,8 @@ def test_numbers_are_not_looked_up(server: NameServer) -> None:
 
 
 def test_a_name_is_looked_up_once_and_used_once(server: NameServer) -> None:
-    """However often it is asked for meanwhile; the next dial looks it up anew."""
+    """One look-up runs per name, however often the name is asked for meanwhile; its result serves
+    one dial, and the next dial looks the name up again."""
     loop = Loop()
     for _ in range(3):
         assert loop.resolver.look_up("dc1", 9092) is None
@@ -79,7 +80,8 @@ def test_a_name_is_looked_up_once_and_used_once(server: NameServer) -> None:
 
 @pytest.mark.parametrize("error", [OSError("no such host"), UnicodeError("label too long")])
 def test_a_name_that_is_none_is_an_error_of_the_dial(server: NameServer, error: Exception) -> None:
-    """It is raised where the address is wanted, as getaddrinfo does."""
+    """A name that cannot be resolved raises OSError where the address is asked for, as getaddrinfo
+    does."""
     loop = Loop()
     assert loop.resolver.look_up("dc1", 9092) is None
     server.answers.put(error)
@@ -89,7 +91,7 @@ def test_a_name_that_is_none_is_an_error_of_the_dial(server: NameServer, error: 
 
 
 def test_after_the_end_nobody_is_told(server: NameServer) -> None:
-    """An answer that comes when the broker has stopped is dropped."""
+    """An answer that comes after the broker has stopped is dropped."""
     loop = Loop()
     loop.resolver.look_up("dc1", 9092)
     [thread] = [each for each in threading.enumerate() if each.name == "resolver"]
@@ -100,7 +102,7 @@ def test_after_the_end_nobody_is_told(server: NameServer) -> None:
 
 
 def test_the_thread_ends_with_its_answer(server: NameServer) -> None:
-    """Nobody is left behind, whatever was asked."""
+    """The look-up's thread ends once it has its answer."""
     loop = Loop()
     loop.resolver.look_up("dc1", 9092)
     [thread] = [each for each in threading.enumerate() if each.name == "resolver"]

@@ -15,32 +15,35 @@ ALL = [re.compile(".*")]
 
 
 def test_patterns_match_whole_names() -> None:
-    """A pattern is for the whole name, not a part of it."""
+    """A pattern has to match the whole name of a topic, not a part of it."""
     assert selection.wanted(["logs", "logs2"], [re.compile("logs")], "off") == ["logs"]
 
 
 def test_internal_topics_never_match_but_the_audit_topic_always() -> None:
-    """`_skidway_audit` is followed whatever the patterns say; no other topic of ours is."""
+    """`_skidway_audit` is mirrored whatever the patterns say; other internal topics never are."""
     names = ["__consumer_offsets", "_skidway_audit", "dc2._skidway_audit", "a"]
     assert selection.wanted(names, ALL, "off") == ["_skidway_audit", "a"]
     assert selection.wanted(names, [], "off") == ["_skidway_audit"]
 
 
 def test_what_came_from_here_is_not_copied_back() -> None:
-    """Two clusters that mirror each other do not multiply their topics."""
+    """A topic that came from this cluster is not copied back, so that two clusters that mirror each
+    other do not multiply their topics."""
     assert selection.wanted(["off.logs", "logs"], ALL, "off") == ["logs"]
     assert selection.is_mirror({"mirror.source.cluster": "dc2"})
     assert not selection.is_mirror({"mirror.source.cluster": ""})
 
 
 def test_a_name_that_would_be_too_long_is_refused_in_words() -> None:
-    """Kafka's limit of 249 characters holds for the mirror's name."""
+    """A topic is refused, with a reason, if its mirror's name would exceed Kafka's limit of 249
+    characters."""
     assert selection.name_refusal("dc1", "x" * 245) is None
     assert "250" in str(selection.name_refusal("dc1", "x" * 246))
 
 
 def test_names_behind_a_sources_name_are_the_mirrors() -> None:
-    """Only with the dot, and only of clusters that are mirrored here."""
+    """Names that begin with a mirrored cluster's name and a dot belong to that mirror, and no
+    others."""
     source = MirrorSettings(cluster="dc1", bootstrap_servers="127.0.0.1:1")
     settings = BrokerSettings(mirror_sources=[source])
     assert settings.mirrors_as("dc1.logs") == "dc1"
@@ -50,7 +53,7 @@ def test_names_behind_a_sources_name_are_the_mirrors() -> None:
 
 
 def test_gaps_come_back_as_they_were_written() -> None:
-    """The config's text is the gaps, and nothing else is taken for them."""
+    """Gaps are read from the config as they were written; an empty config has none."""
     known = [Gap(0, 120, 300, "expired"), Gap(2, 0, 17, "missing-in-source")]
     assert gaps.decode(gaps.encode(known)) == known
     assert gaps.decode("") == []
@@ -59,12 +62,12 @@ def test_gaps_come_back_as_they_were_written() -> None:
 
 @pytest.mark.parametrize("text", ["x", "0:1", "0:a-b:why", "0-1-2"])
 def test_what_is_no_gap_is_refused(text: str) -> None:
-    """A value that cannot be read is refused with a sentence."""
+    """A value that cannot be read as gaps is refused with a sentence."""
     assert gaps.refusal(text)
 
 
 def test_a_gap_is_named_once() -> None:
-    """Found again after a restart, or grown meanwhile, it is still one gap."""
+    """A gap that is found again, or has grown, stays one gap."""
     gap, grown, other = Gap(0, 1, 2, "expired"), Gap(0, 1, 5, "expired"), Gap(1, 1, 2, "expired")
     assert gaps.added([gap], gap) == [gap]
     assert gaps.added([gap, other], grown) == [other, grown]
@@ -72,7 +75,8 @@ def test_a_gap_is_named_once() -> None:
 
 
 def test_offsets_are_named_if_gaps_cover_all_of_them() -> None:
-    """One gap or several that join; of the same partition; without a hole between them."""
+    """A range of offsets counts as named if gaps of its partition cover it without a hole, one gap
+    or several."""
     named = [Gap(0, 5, 9, "b"), Gap(0, 2, 5, "a"), Gap(1, 0, 99, "other"), Gap(0, 12, 14, "c")]
     assert gaps.covers(named, 0, 2, 9)
     assert gaps.covers(named, 0, 3, 4)

@@ -33,7 +33,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MirrorWorld:
 
 @pytest.fixture
 def logs(world: MirrorWorld) -> MirrorWorld:
-    """With a topic of ten batches, all of them mirrored."""
+    """A world in which a topic of ten batches is mirrored."""
     world.source.create("logs")
     fill(world, 10)
     world.follow()
@@ -47,7 +47,7 @@ def fill(world: MirrorWorld, batches: int, partition: int = 0) -> None:
 
 
 def same(world: MirrorWorld, partition: int = 0) -> None:
-    """The mirror's log is the source's, byte for byte."""
+    """Asserts that the mirror's log is the source's, byte for byte."""
     assert world.local.batches("dc1.logs", partition) == world.source.log("logs", partition).batches
 
 
@@ -59,7 +59,8 @@ def follower(world: MirrorWorld) -> Phase:
 
 
 def test_a_new_topic_is_made_with_its_origin_and_followed(world: MirrorWorld) -> None:
-    """The mirror's configs say which topic of which cluster it is, by name and id."""
+    """A new topic of the source gets a mirror, whose configs name the source's cluster and topic
+    with their ids."""
     topic = world.source.create("logs", 2)
     fill(world, 3)
     fill(world, 2, 1)
@@ -80,7 +81,7 @@ def test_a_new_topic_is_made_with_its_origin_and_followed(world: MirrorWorld) ->
 def test_the_audit_topic_is_mirrored_whatever_the_patterns_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only what matches, and the audit topic always."""
+    """Only topics that match a pattern are mirrored, and the audit topic always."""
     world = MirrorWorld(tmp_path, monkeypatch, ["logs"])
     for name in ("logs", "other", "_skidway_audit", "__consumer_offsets"):
         world.source.create(name)
@@ -89,7 +90,8 @@ def test_the_audit_topic_is_mirrored_whatever_the_patterns_say(
 
 
 def test_mirrors_are_not_mirrored(world: MirrorWorld) -> None:
-    """What the source has from a third cluster is left to that one; what it has from us too."""
+    """Topics that the source itself mirrors from a third cluster, or from this one, are not
+    mirrored again."""
     world.source.create("dc2.logs", mirror_source_cluster="dc2")
     world.source.create("offline.logs")
     world.source.create("dc3.logs")
@@ -98,7 +100,9 @@ def test_mirrors_are_not_mirrored(world: MirrorWorld) -> None:
 
 
 def test_a_source_that_calls_itself_otherwise_is_not_followed(world: MirrorWorld) -> None:
-    """Announcements bear the name that its brokers tell: under ours nobody would find them."""
+    """If the source's brokers give their cluster another name than the mirror's settings do,
+    nothing is mirrored: announcements carry the brokers' name, and nobody would find them under
+    ours."""
     world.source.broker_configs = {"cluster.name": "main"}
     world.source.create("logs")
     world.follow()
@@ -111,7 +115,7 @@ def test_a_source_that_calls_itself_otherwise_is_not_followed(world: MirrorWorld
 
 
 def test_more_topics_than_fit_one_question_are_all_asked_about(world: MirrorWorld) -> None:
-    """Two questions and a bit, within one round, for all of them."""
+    """All topics of a source are described within one round, even if they need several requests."""
     names = [f"t{number}" for number in range(2 * TOPICS_A_QUESTION + 5)]
     for name in names:
         world.source.create(name)
@@ -123,7 +127,8 @@ def test_more_topics_than_fit_one_question_are_all_asked_about(world: MirrorWorl
 def test_a_topic_whose_configs_cannot_be_read_is_named_and_asked_for_again(
     world: MirrorWorld,
 ) -> None:
-    """It may be a mirror: it is not copied before that is known. Others are not held up."""
+    """A topic whose configs cannot be read may be a mirror itself. It is not copied until they can
+    be read, and the status shows it; other topics go on."""
     secret = world.source.create("secret")
     world.source.create("logs")
     secret.describe_error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -137,7 +142,8 @@ def test_a_topic_whose_configs_cannot_be_read_is_named_and_asked_for_again(
 
 
 def test_a_topic_that_cannot_be_made_is_named_and_tried_again(world: MirrorWorld) -> None:
-    """ZooKeeper away: nothing is lost, only later."""
+    """If a mirror's topic cannot be created, since ZooKeeper is away, the status says so and it is
+    tried again; nothing is lost."""
     world.source.create("logs")
     world.local.zookeeper_is_away = True
     world.follow()
@@ -150,14 +156,16 @@ def test_a_topic_that_cannot_be_made_is_named_and_tried_again(world: MirrorWorld
 
 
 def test_a_name_too_long_for_a_mirror_is_named(world: MirrorWorld) -> None:
-    """Kafka's limit of names holds with the prefix."""
+    """A topic whose mirror's name would exceed Kafka's limit is not mirrored, and the status says
+    so."""
     world.source.create("x" * 249)
     world.follow()
     assert "longer than 249" in world.status["left_out"]["x" * 249]
 
 
 def test_an_ordinary_topic_in_the_mirrors_place_is_named(world: MirrorWorld) -> None:
-    """A topic that somebody made under the mirror's name is not written to, and not passed over."""
+    """If somebody created an ordinary topic under the mirror's name, nothing is written to it, and
+    the status says so."""
     world.local.add("dc1.logs")
     world.source.create("logs")
     fill(world, 1)
@@ -167,7 +175,8 @@ def test_an_ordinary_topic_in_the_mirrors_place_is_named(world: MirrorWorld) -> 
 
 
 def test_configs_that_a_client_made_up_do_no_harm(world: MirrorWorld) -> None:
-    """Topics with half of a mirror's configs, or under another name, are never written to."""
+    """A topic that has some of a mirror's configs, or has them under another name, is never written
+    to."""
     world.local.add("half", mirror_source_cluster="dc1")
     world.local.add("copy", mirror_source_cluster="dc1", mirror_source_topic="logs")
     world.source.create("logs")
@@ -179,7 +188,7 @@ def test_configs_that_a_client_made_up_do_no_harm(world: MirrorWorld) -> None:
 
 
 def test_partitions_that_come_later_are_followed(logs: MirrorWorld) -> None:
-    """Their records too, from the first on."""
+    """A partition that is added later is mirrored from its first record on."""
     logs.source.topics["logs"].logs.append(type(logs.source.log("logs"))())
     fill(logs, 4, 1)
     logs.follow()
@@ -187,7 +196,8 @@ def test_partitions_that_come_later_are_followed(logs: MirrorWorld) -> None:
 
 
 def test_a_topic_made_again_stops_by_name_and_nothing_is_mixed(logs: MirrorWorld) -> None:
-    """Another id under the same name is another topic, however its offsets look."""
+    """If the source's topic is deleted and created again, its mirror stops and nothing of the new
+    topic is appended, whatever its offsets."""
     before = logs.local.batches("dc1.logs")
     logs.source.create("logs")
     fill(logs, 20)
@@ -197,7 +207,8 @@ def test_a_topic_made_again_stops_by_name_and_nothing_is_mixed(logs: MirrorWorld
 
 
 def test_a_topic_made_again_between_two_rounds_is_noticed_without_one(logs: MirrorWorld) -> None:
-    """The refusal in between is an interruption: what lies below is compared before it goes on."""
+    """If the source's topic is created again between two rounds, the error that its fetches get in
+    between counts as an interruption: the batch below is compared, and the partition stops."""
     before = logs.local.batches("dc1.logs")
     old = logs.source.topics.pop("logs")
     logs.settle(0.2)
@@ -211,7 +222,8 @@ def test_a_topic_made_again_between_two_rounds_is_noticed_without_one(logs: Mirr
 
 
 def test_the_topic_that_was_stopped_for_its_id_goes_on_when_it_is_back(logs: MirrorWorld) -> None:
-    """A broker of the source that told of an old topic for a moment costs nothing."""
+    """If the source gave a wrong topic id for a moment, the topic goes on once the right id is
+    back."""
     topic = logs.source.topics["logs"]
     right, topic.topic_id = topic.topic_id, uuid.uuid4()
     logs.round()
@@ -224,7 +236,8 @@ def test_the_topic_that_was_stopped_for_its_id_goes_on_when_it_is_back(logs: Mir
 
 
 def test_another_cluster_under_the_same_address_is_not_followed(logs: MirrorWorld) -> None:
-    """The cluster's id is compared, also where topics have none."""
+    """If another cluster answers under the source's address, its cluster id tells, and nothing is
+    copied."""
     logs.source.cluster_id = "other"
     fill(logs, 2)
     before = logs.local.batches("dc1.logs")
@@ -237,7 +250,8 @@ def test_another_cluster_under_the_same_address_is_not_followed(logs: MirrorWorl
 def test_a_topic_that_the_source_cannot_tell_about_is_not_taken_for_another(
     logs: MirrorWorld,
 ) -> None:
-    """An error in place of an id stops nothing."""
+    """If the source answers an error instead of a topic's id, the topic is not stopped, and goes on
+    once the error is over."""
     logs.source.topics["logs"].error = ErrorCode.LEADER_NOT_AVAILABLE
     logs.round()
     assert logs.stopped() == {}
@@ -249,7 +263,8 @@ def test_a_topic_that_the_source_cannot_tell_about_is_not_taken_for_another(
 
 
 def test_a_topic_deleted_in_the_source_keeps_what_was_mirrored(logs: MirrorWorld) -> None:
-    """It is named, asked for no more, and goes on should it come back."""
+    """If a topic is deleted in the source, its mirror keeps its records and is shown in the status;
+    it goes on if the topic comes back."""
     topic = logs.source.topics.pop("logs")
     logs.round()
     assert "no topic logs any more" in logs.status["left_out"]["dc1.logs"]
@@ -262,7 +277,8 @@ def test_a_topic_deleted_in_the_source_keeps_what_was_mirrored(logs: MirrorWorld
 
 
 def test_a_topic_deleted_here_is_written_to_no_more(logs: MirrorWorld) -> None:
-    """Batches on their way for the old log do not reach it, nor a new one of the same name."""
+    """Batches fetched for a deleted mirror topic reach neither its log nor that of a new topic of
+    the same name."""
     fill(logs, 1)
     logs.turn()
     logs.client.serve()
@@ -280,11 +296,11 @@ def test_a_topic_deleted_here_is_written_to_no_more(logs: MirrorWorld) -> None:
     same(logs)
 
 
-# what comes between
+# interruptions
 
 
 def test_after_a_start_the_batch_below_is_compared(logs: MirrorWorld) -> None:
-    """The same source goes on; the batch that is there already is not written twice."""
+    """After a restart the batch below is compared and not written twice, and the mirror goes on."""
     logs.start()
     fill(logs, 3)
     logs.round()
@@ -293,7 +309,8 @@ def test_after_a_start_the_batch_below_is_compared(logs: MirrorWorld) -> None:
 
 
 def test_a_source_with_other_records_stops_by_name(logs: MirrorWorld) -> None:
-    """Refilled under the same id: nothing of it is copied."""
+    """If the source's log was cut and refilled with other records under the same topic id, the
+    partition stops and nothing of it is copied."""
     before = logs.local.batches("dc1.logs")
     log = logs.source.log("logs")
     log.cut(0)
@@ -307,7 +324,8 @@ def test_a_source_with_other_records_stops_by_name(logs: MirrorWorld) -> None:
 
 
 def test_a_source_that_ends_below_us_stops_by_name(logs: MirrorWorld) -> None:
-    """It lost what we hold: that is for people to look at."""
+    """If the source ends below the mirror's end, it has lost records that the mirror holds: the
+    partition stops, for somebody to look at."""
     logs.source.log("logs").cut(9)
     logs.client.lose()
     logs.settle()
@@ -317,12 +335,13 @@ def test_a_source_that_ends_below_us_stops_by_name(logs: MirrorWorld) -> None:
 def test_a_source_that_lost_records_and_got_others_before_we_asked_is_compared(
     logs: MirrorWorld,
 ) -> None:
-    """Its bounds look good by the time that it tells them: that is no proof."""
+    """If the source lost records and got others before it was asked for its offsets, those look
+    right and prove nothing: the batch below is compared, and the partition stops."""
     log = logs.source.log("logs")
     before = logs.local.batches("dc1.logs")
     log.cut(9)
     logs.client.lose()
-    while not logs.client.asked:  # for the bounds
+    while not logs.client.asked:  # for where the source's log begins and ends
         logs.client.serve()
         logs.client.deliver()
         logs.turn()
@@ -337,7 +356,8 @@ def test_a_source_that_lost_records_and_got_others_before_we_asked_is_compared(
 def test_what_came_just_before_the_connection_ended_is_followed_by_a_check(
     logs: MirrorWorld,
 ) -> None:
-    """No fetch was open when it ended, so nothing was lost: and yet another one comes next."""
+    """After every lost connection the batch below is compared, even if no fetch was open when it
+    ended."""
     log = logs.source.log("logs")
     fill(logs, 1)
     logs.client.serve()
@@ -356,7 +376,7 @@ def test_what_came_just_before_the_connection_ended_is_followed_by_a_check(
 
 
 def test_a_lost_connection_costs_nothing_but_a_look(logs: MirrorWorld) -> None:
-    """Whatever was on its way is asked for again, once."""
+    """After a lost connection everything on its way is fetched again, once."""
     for _ in range(5):
         fill(logs, 2)
         logs.client.serve()
@@ -366,7 +386,8 @@ def test_a_lost_connection_costs_nothing_but_a_look(logs: MirrorWorld) -> None:
 
 
 def test_a_source_that_is_down_is_shown_and_awaited(logs: MirrorWorld) -> None:
-    """Not stopped, not silent."""
+    """While a source is down, the status shows it as unreachable and its partitions as waiting, not
+    as stopped."""
     logs.client.is_down = True
     logs.client.lose()
     logs.round()
@@ -382,7 +403,8 @@ def test_a_source_that_is_down_is_shown_and_awaited(logs: MirrorWorld) -> None:
 
 
 def test_a_batch_damaged_on_the_way_is_never_appended(logs: MirrorWorld) -> None:
-    """What stands in front of it is; the rest once it comes whole. Meanwhile it is named."""
+    """A batch that is damaged on the way is never appended. The batches before it are; the status
+    shows the damage until the batch comes whole."""
     fill(logs, 3)
     log = logs.source.log("logs")
     whole, log.batches[11] = log.batches[11], log.batches[11][:-1] + b"?"
@@ -395,7 +417,8 @@ def test_a_batch_damaged_on_the_way_is_never_appended(logs: MirrorWorld) -> None
 
 
 def test_a_refusal_that_may_pass_is_waited_for(logs: MirrorWorld) -> None:
-    """No permission today is no reason to stand still for ever."""
+    """A partition that the source refuses to give waits and goes on once the refusal is over; it is
+    not stopped."""
     logs.source.fetch_error[LOGS] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     fill(logs, 2)
     logs.settle(3)
@@ -406,7 +429,7 @@ def test_a_refusal_that_may_pass_is_waited_for(logs: MirrorWorld) -> None:
 
 
 def test_a_source_that_answers_errors_at_once_is_not_asked_all_the_time(logs: MirrorWorld) -> None:
-    """Waits grow: twenty seconds of refusals cost some dozens of questions."""
+    """If the source answers errors at once, the waits between requests grow."""
     logs.source.offsets_error = ErrorCode.NOT_LEADER_OR_FOLLOWER
     logs.source.fetch_error[LOGS] = ErrorCode.OFFSET_OUT_OF_RANGE
     asked = logs.client._tickets
@@ -424,7 +447,7 @@ def test_a_source_that_answers_errors_at_once_is_not_asked_all_the_time(logs: Mi
 
 
 def test_a_gap_is_named_before_anything_behind_it_is_copied(logs: MirrorWorld) -> None:
-    """While it cannot be written down nothing is copied; then all that is there."""
+    """Nothing behind a gap is copied until the gap is written down; then all of it is."""
     fill(logs, 10)
     logs.source.log("logs").expire(45)
     logs.local.zookeeper_is_away = True
@@ -445,7 +468,7 @@ def test_a_gap_is_named_before_anything_behind_it_is_copied(logs: MirrorWorld) -
 
 
 def test_gaps_of_several_partitions_at_once_are_all_named(world: MirrorWorld) -> None:
-    """Retention leaves gaps everywhere at the same time: none overwrites another."""
+    """Gaps of several partitions at the same time are all named; none overwrites another."""
     world.source.create("logs", 3)
     for partition in range(3):
         fill(world, 5, partition)
@@ -459,7 +482,8 @@ def test_gaps_of_several_partitions_at_once_are_all_named(world: MirrorWorld) ->
 
 
 def test_a_gap_whose_naming_was_cut_short_is_named_once(logs: MirrorWorld) -> None:
-    """Started again between the name and the first batch behind it, it is the same gap."""
+    """If the mirror restarts after a gap is named and before a batch behind it is copied, the gap
+    stays one gap, and grows if more has expired."""
     fill(logs, 5)
     logs.source.log("logs").expire(36)
     logs.client.lose()
@@ -478,7 +502,8 @@ def test_a_gap_whose_naming_was_cut_short_is_named_once(logs: MirrorWorld) -> No
 
 
 def test_a_hole_between_batches_is_named(logs: MirrorWorld) -> None:
-    """A compacted source: copied up to it, named, copied on."""
+    """A hole in the source's log, as compaction leaves it, is named as a gap, and copying goes on
+    behind it."""
     fill(logs, 1)
     logs.source.log("logs").append(skip=4)
     fill(logs, 1)
@@ -488,7 +513,8 @@ def test_a_hole_between_batches_is_named(logs: MirrorWorld) -> None:
 
 
 def test_too_many_gaps_stop_the_partition(logs: MirrorWorld) -> None:
-    """A source that loses faster than anybody can look is not followed for ever."""
+    """If a topic has too many gaps, the partition stops instead of following a source that keeps
+    losing records."""
     logs.local.gaps_max = 1
     logs.source.log("logs").append(skip=1)
     logs.source.log("logs").append(skip=1)
@@ -497,7 +523,8 @@ def test_too_many_gaps_stop_the_partition(logs: MirrorWorld) -> None:
 
 
 def test_a_batch_below_that_expired_is_named_unverifiable(logs: MirrorWorld) -> None:
-    """Nothing is missing, but nothing can be compared: said, and on."""
+    """If the batch below has expired in the source and nothing else is missing, the mirror goes on,
+    and the status shows that nothing could be compared."""
     logs.source.log("logs").expire(30)
     logs.start()
     fill(logs, 2)
@@ -508,7 +535,8 @@ def test_a_batch_below_that_expired_is_named_unverifiable(logs: MirrorWorld) -> 
 
 
 def test_a_source_whose_log_starts_inside_a_batch_is_followed(world: MirrorWorld) -> None:
-    """Apache Kafka deletes records from the front at any offset: the batch there comes whole."""
+    """If the source's log starts inside a batch, as it does after Apache Kafka's DeleteRecords,
+    that batch is mirrored whole."""
     world.source.create("logs")
     fill(world, 4)
     world.source.log("logs").expire(7)
@@ -519,13 +547,14 @@ def test_a_source_whose_log_starts_inside_a_batch_is_followed(world: MirrorWorld
 
 
 def test_bounds_that_come_after_an_interruption_decide_nothing(logs: MirrorWorld) -> None:
-    """An answer about where the follower stood before is about another place."""
+    """Offsets that the source answers after an interruption are ignored: the question was about the
+    mirror's former position."""
     logs.source.fetch_error[LOGS] = ErrorCode.OFFSET_OUT_OF_RANGE
     logs.client.lose()
-    until_asked(logs)  # where its log begins
+    until_asked(logs)  # the source's first offset
     logs.client.serve()
     logs.client.deliver()
-    until_asked(logs)  # where it ends: that answer is long on its way
+    until_asked(logs)  # the source's last offset: that answer comes late
     logs.client.serve()
     late = list(logs.client.answers)
     logs.client.answers.clear()
@@ -543,7 +572,7 @@ def test_bounds_that_come_after_an_interruption_decide_nothing(logs: MirrorWorld
 
 
 def until_asked(world: MirrorWorld) -> None:
-    """Until the source has a question to answer."""
+    """Runs turns until the source has a question to answer."""
     while not world.client.asked:
         world.client.serve()
         world.client.deliver()
@@ -552,7 +581,8 @@ def until_asked(world: MirrorWorld) -> None:
 
 
 def test_what_came_in_one_turn_behind_a_seek_is_not_taken(logs: MirrorWorld) -> None:
-    """After a leader moved two answers may lie there: damage in the first voids the second."""
+    """If two answers of one partition come in one turn, as after a move of its leader, damage in
+    the first also voids the second."""
     fill(logs, 3)
     one, two, three = logs.source.log("logs").batches[10:]
     broken = memoryview(one[:-1] + b"?")
@@ -573,7 +603,7 @@ def test_what_came_in_one_turn_behind_a_seek_is_not_taken(logs: MirrorWorld) -> 
 
 
 def test_a_write_that_is_taken_back_is_fetched_again(logs: MirrorWorld) -> None:
-    """A full disk: what was appended in vain comes again, without a hole."""
+    """Batches that a full disk refused are fetched again, without a hole."""
     logs.disk.is_full = True
     fill(logs, 6)
     logs.settle(5)
@@ -587,7 +617,8 @@ def test_a_write_that_is_taken_back_is_fetched_again(logs: MirrorWorld) -> None:
 
 
 def test_a_full_disk_does_not_make_the_source_send_without_end(logs: MirrorWorld) -> None:
-    """Waits grow here too."""
+    """While the disk is full, the waits between fetches grow, so that the source does not send the
+    same batches all the time."""
     logs.disk.is_full = True
     fill(logs, 2)
     sent: set[int] = set()
@@ -601,7 +632,8 @@ def test_a_full_disk_does_not_make_the_source_send_without_end(logs: MirrorWorld
 
 
 def test_a_write_taken_back_while_a_gap_is_named_leaves_no_hole(logs: MirrorWorld) -> None:
-    """Batches, a gap, batches: the disk refuses the first as the gap is written down."""
+    """If a write before a gap is refused while the gap is being written down, the batches are
+    fetched again and no hole is left."""
     fill(logs, 2)
     logs.source.log("logs").append(skip=5)
     logs.disk.is_full = True
@@ -618,7 +650,7 @@ def test_a_write_taken_back_while_a_gap_is_named_leaves_no_hole(logs: MirrorWorl
 def test_a_roll_that_fails_is_a_refused_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between two segments too: nothing is skipped."""
+    """If rolling a segment fails, the batches behind it are fetched again; nothing is skipped."""
     world = MirrorWorld(tmp_path, monkeypatch, defaults=LogConfig(segment_bytes=1024))
     world.source.create("logs")
     fill(world, 9)
@@ -636,7 +668,8 @@ def test_a_roll_that_fails_is_a_refused_write(
 def test_a_segment_that_cannot_be_made_is_no_gap_in_the_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was fetched and never appended is fetched again: it is not missing there."""
+    """Batches that were fetched, but not appended since a segment could not be rolled, are fetched
+    again and not named as a gap."""
     world = MirrorWorld(tmp_path, monkeypatch, defaults=LogConfig(segment_bytes=1024))
     world.source.max_bytes = 120
     world.source.create("logs")
@@ -655,7 +688,8 @@ def test_a_segment_that_cannot_be_made_is_no_gap_in_the_source(
 
 
 def test_a_log_that_cannot_be_read_is_reported_and_not_followed(logs: MirrorWorld) -> None:
-    """Without a batch to compare there is no going on: the partition is the broker's to stop."""
+    """If the mirror's own log cannot be read, there is no batch to compare: it is reported to the
+    broker, which stops the partition, and is not followed."""
     path = logs.local.replicas[HERE].log.segments[0].path
     data = bytearray(path.read_bytes())
     data[-96:] = bytes(96)
@@ -667,7 +701,8 @@ def test_a_log_that_cannot_be_read_is_reported_and_not_followed(logs: MirrorWorl
 
 
 def test_nothing_of_ours_left_to_compare_is_said(logs: MirrorWorld) -> None:
-    """Local retention took everything: going on is unverified, by name."""
+    """If local retention has deleted the whole log, nothing can be compared: the mirror goes on,
+    and the status says so."""
     log = logs.local.replicas[HERE].log
     log.roll(0)
     log.write()
@@ -681,7 +716,7 @@ def test_nothing_of_ours_left_to_compare_is_said(logs: MirrorWorld) -> None:
 
 
 def test_an_idle_mirror_costs_the_loop_nothing(logs: MirrorWorld) -> None:
-    """Between what comes and what is due there is nothing to do in a turn."""
+    """An idle mirror has nothing to do in a turn until something comes or is due."""
     logs.settle()
     assert not logs.mirror.is_due
     assert read_header(logs.local.batches("dc1.logs")[0]).base_offset == 0

@@ -6,7 +6,7 @@ from skidway.broker.network.connection import OUTBOX_BYTES_MAX, Connection
 
 
 class Socket:
-    """Takes so many bytes, then would block."""
+    """Takes a given number of bytes, then would block."""
 
     def __init__(self, room: int = 1 << 30) -> None:
         self.sent, self.room, self.closed = b"", room, False
@@ -34,7 +34,8 @@ def connection(sock: Socket, requests_max: int = 10) -> Connection:
 
 
 def test_answers_go_out_in_the_order_of_the_requests() -> None:
-    """An answer that is ready early waits for those before it."""
+    """Answers leave in the order of their requests; one that is ready early waits for those before
+    it."""
     sock = Socket()
     client = connection(sock)
     first, second, third = client.reserve(), client.reserve(), client.reserve()
@@ -47,7 +48,7 @@ def test_answers_go_out_in_the_order_of_the_requests() -> None:
 
 
 def test_an_empty_answer_lets_the_next_one_pass() -> None:
-    """acks=0 is answered by nothing, in its place."""
+    """An empty answer, as for acks=0, lets the answers behind it pass."""
     sock = Socket()
     client = connection(sock)
     silent, loud = client.reserve(), client.reserve()
@@ -58,7 +59,8 @@ def test_an_empty_answer_lets_the_next_one_pass() -> None:
 
 
 def test_a_full_socket_is_taken_up_where_it_stopped() -> None:
-    """Nothing is sent twice and nothing left out, wherever the kernel stops."""
+    """When the socket is full, sending goes on later at the same byte: nothing is sent twice or
+    left out."""
     data = [bytes([n]) * 7 for n in range(200)]
     for room in range(1, 40):
         sock = Socket(room)
@@ -71,7 +73,8 @@ def test_a_full_socket_is_taken_up_where_it_stopped() -> None:
 
 
 def test_a_connection_is_full_by_requests_and_by_bytes() -> None:
-    """Requests that wait, and answers that wait behind them, are bounded alike."""
+    """A connection is full when too many of its requests wait for answers, or when the answers
+    waiting to be sent have too many bytes."""
     client = connection(Socket(), 3)
     slots = [client.reserve() for _ in range(3)]
     assert client.is_full
@@ -85,7 +88,8 @@ def test_a_connection_is_full_by_requests_and_by_bytes() -> None:
 
 
 def test_requests_answered_together_count_each() -> None:
-    """A place for several requests fills the connection as so many, and frees as many."""
+    """Requests that share one answer count one by one towards a full connection, and are all free
+    again when it is filled."""
     client = connection(Socket(), 3)
     slot = client.reserve()
     client.reserve_in(slot)
@@ -100,7 +104,8 @@ def test_requests_answered_together_count_each() -> None:
 
 
 def test_an_answer_to_a_closed_connection_is_nothing() -> None:
-    """Whoever answers late need not know that the client has gone."""
+    """An answer to a closed connection is dropped, so that its sender need not know that the client
+    has gone."""
     sock = Socket()
     client = connection(sock)
     slot = client.reserve()

@@ -12,7 +12,7 @@ from skidway.kafka.errors import FrameTooLarge
 
 
 class Socket:
-    """Hands out what it was given, in pieces of given sizes."""
+    """Gives its data in pieces of the given sizes."""
 
     def __init__(self, data: bytes, sizes: list[int]) -> None:
         self.data, self.sizes = data, sizes
@@ -30,7 +30,7 @@ def framed(*frames: bytes) -> bytes:
 
 
 def received(data: bytes, sizes: list[int], limit: int = 1 << 20) -> list[bytes]:
-    """Every frame, a turn for each piece received."""
+    """All frames that come out, with one turn for each piece received."""
     sock, inbound, found = Socket(data, sizes), Inbound(limit), []
     arena = Arena(1 << 17)
     while sock.data:
@@ -40,24 +40,25 @@ def received(data: bytes, sizes: list[int], limit: int = 1 << 20) -> list[bytes]
         inbound.keep()
         arena.space()[:] = b"\xee" * len(arena.space())
         arena.reset()
-        arena.space()[:] = b"\xee" * len(arena.space())  # views of the turn are void
+        arena.space()[:] = b"\xee" * len(arena.space())  # the turn's views are void now
     return found
 
 
 @given(st.lists(st.binary(max_size=300), max_size=8), st.lists(st.integers(1, 400)))
 def test_frames_come_out_however_they_come_in(frames: list[bytes], sizes: list[int]) -> None:
-    """Whole, in pieces, many at once: always the frames that were sent."""
+    """The frames that come out are those that were sent, whole, in pieces, or many at once."""
     assert received(framed(*frames), sizes) == frames
 
 
 def test_frames_come_out_byte_by_byte() -> None:
-    """One byte at a time, a length in pieces included."""
+    """Frames come out right even if they arrive one byte at a time."""
     frames = [b"", b"a", b"b" * 300]
     assert received(framed(*frames), [1] * 1000) == frames
 
 
 def test_a_frame_larger_than_the_arena_is_received() -> None:
-    """Its memory grows with what has come, and holds the whole."""
+    """A frame larger than the arena is received whole; its memory grows with the bytes that have
+    come."""
     frame = bytes(range(256)) * 2000
     assert received(framed(b"x", frame, b"y"), [100_000] * 20) == [b"x", frame, b"y"]
 
@@ -66,21 +67,22 @@ def test_a_frame_larger_than_the_arena_is_received() -> None:
     "start", [b"GET / HTTP/1.1\r\n", b"\x16\x03\x01\x02\x00", b"\xff\xff\xff\xff"]
 )
 def test_lengths_that_cannot_be_are_refused(start: bytes) -> None:
-    """HTTP, TLS and negative lengths are refused by their length alone, nothing is allocated."""
+    """A length that cannot be right (HTTP, TLS, negative) is refused before any memory is
+    allocated."""
     for sizes in ([], [4], [1] * 20):
         with pytest.raises(FrameTooLarge):
             received(start, list(sizes))
 
 
 def test_a_frame_at_the_limit_is_taken_and_one_above_not() -> None:
-    """socket.request.max.bytes is the largest frame."""
+    """A frame of socket.request.max.bytes is accepted, a longer one refused."""
     assert received(framed(b"x" * 1000), [], limit=1000) == [b"x" * 1000]
     with pytest.raises(FrameTooLarge):
         received(framed(b"x" * 1001), [], limit=1000)
 
 
 def test_what_was_left_of_a_stream_is_handled_with_what_comes_next() -> None:
-    """A frame that the kernel cut, and those behind it, are there after one more receive."""
+    """A frame that the kernel cut comes out with the next receive, and those behind it too."""
     frames = [b"%d" % n * 5000 for n in range(6)]
     sock, inbound, arena = Socket(framed(*frames), [12_000]), Inbound(1 << 20), Arena()
     turns = []
@@ -96,7 +98,7 @@ def test_what_was_left_of_a_stream_is_handled_with_what_comes_next() -> None:
 
 
 def test_nothing_received_leaves_what_was_held_as_it_was() -> None:
-    """A wake-up without bytes does not cost the beginning of a frame."""
+    """A wake-up without bytes keeps the beginning of a frame that came before."""
     sock, inbound, arena = Socket(framed(b"a", b"bcd"), [8]), Inbound(100), Arena()
 
     class Empty:
@@ -115,7 +117,8 @@ def test_nothing_received_leaves_what_was_held_as_it_was() -> None:
 
 
 def test_a_frame_that_comes_in_drops_is_copied_once() -> None:
-    """Its rest is received where it is put together, however little comes at a time."""
+    """A frame that comes in small pieces is copied once: the rest is received straight into its
+    place."""
     sock = Socket(framed(b"a", b"b" * 1000), [10] + [1] * 2000)
     inbound, arena, used = Inbound(2000), Arena(), 0
     while sock.data:
@@ -130,7 +133,7 @@ def test_a_frame_that_comes_in_drops_is_copied_once() -> None:
 
 
 def test_requests_held_back_are_kept() -> None:
-    """Frames that were not asked for in a turn are there in the next, in order."""
+    """Frames that are not handled in one turn come out in the next ones, in order."""
     sock, inbound, arena = (
         Socket(framed(*[b"%d" % n for n in range(50)]), []),
         Inbound(100),
@@ -149,8 +152,8 @@ def test_requests_held_back_are_kept() -> None:
 
 
 def test_a_receive_goes_on_behind_what_was_handled_in_between() -> None:
-    """Frames that were left of an earlier receive are handled bit by bit, then more is received:
-    the beginning of a frame behind them is not lost, and nothing comes twice."""
+    """When more is received after only some of the frames were handled, no frame is lost, not even
+    a partial one, and none comes twice."""
     frames = [b"%d" % n * 50 for n in range(60)]
     sock = Socket(framed(*frames), [1003] * 20)
     inbound, arena, found = Inbound(1000), Arena(1 << 17), []
@@ -170,7 +173,7 @@ def test_a_receive_goes_on_behind_what_was_handled_in_between() -> None:
 
 
 def test_frames_that_wait_are_moved_once() -> None:
-    """However many turns it takes to handle them: they stay where they were put."""
+    """Frames that wait are copied once, however many turns it takes to handle them."""
     sock = Socket(framed(*[b"x" * 100] * 50), [])
     inbound, arena = Inbound(1000), Arena()
     inbound.receive(sock, arena)  # type: ignore[arg-type]
@@ -185,8 +188,8 @@ def test_frames_that_wait_are_moved_once() -> None:
 
 
 def test_memory_follows_what_came_and_not_what_was_announced() -> None:
-    """Two thousand connections that announce 100 MB each and send a byte cost 10 KiB each, and one
-    that goes on a few times what it has sent."""
+    """A connection's memory grows with what it sent, not with what it announced: each of 2,000 that
+    announce 100 MB and send a byte takes 10 KiB, and one that goes on a few times what it sent."""
     arena, connections = Arena(), []
     start = struct.pack(">i", 100_000_000) + b"x"
     tracemalloc.start()

@@ -25,7 +25,7 @@ LOGS = TopicPartition("logs", 0)
 
 
 class Mistake(Exception):
-    """One of ours, of the kind that no test has found yet."""
+    """An exception that nothing in the program expects."""
 
 
 def mistake(*_: object, **__: object) -> Any:
@@ -55,7 +55,7 @@ def fetch_frame(offset: int, max_wait_ms: int = 0, version: int = 11) -> bytes:
 
 
 def with_unknown_field(frame: bytes, size_bytes: int) -> bytes:
-    """A request of a flexible version with one more field at its end, as a later client may send.
+    """A request of a flexible version with an unknown field at its end, as a later client may send.
 
     The size is written as a varint of three bytes.
     """
@@ -71,7 +71,7 @@ def code_of(answer: bytes | None) -> int:
 
 
 def stored(client: CoreClient) -> bool:
-    """Whether a batch is taken; every part of the broker is needed for that."""
+    """Whether the broker stores a batch, which needs all of its parts."""
     answer = client.ask(produce_frame(-1))
     assert answer is not None
     body = response_body(memoryview(answer), ApiKey.PRODUCE, 7)
@@ -79,7 +79,7 @@ def stored(client: CoreClient) -> bool:
 
 
 def test_a_call_that_fails_is_alone(core: BrokerCore, capfd: pytest.CaptureFixture[str]) -> None:
-    """A timer and a posted call that raise are logged and counted; what is behind them runs."""
+    """A timer or a posted call that raises is logged and counted, and the calls behind it run."""
     called: list[str] = []
     core.loop.post(mistake)
     core.loop.post(lambda: called.append("posted"))
@@ -92,7 +92,7 @@ def test_a_call_that_fails_is_alone(core: BrokerCore, capfd: pytest.CaptureFixtu
 
 
 def test_what_is_done_again_and_again_is_done_again_after_a_failure(core: BrokerCore) -> None:
-    """Retention, checkpoints and the like do not end with one mistake."""
+    """A repeated call, such as retention or checkpoints, is called again after it raised once."""
     called: list[int] = []
 
     def unlucky_once() -> None:
@@ -110,7 +110,8 @@ def test_what_is_done_again_and_again_is_done_again_after_a_failure(core: Broker
 def test_a_parked_request_that_fails_is_alone(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its connection is closed; others that wait for the same partition are answered."""
+    """If a parked request raises, its connection is closed, and other requests for the partition
+    are answered."""
     unlucky, lucky = core.connect(), core.connect()
     unlucky.send(fetch_frame(0, 30_000))
     core.advance(0)
@@ -127,7 +128,8 @@ def test_a_parked_request_that_fails_is_alone(
 def test_a_parked_request_that_fails_at_its_deadline_is_alone(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also when it is time, and not the partition, that asks it."""
+    """If a parked request raises when it expires, its connection is closed, and the broker goes
+    on."""
     unlucky = core.connect()
     unlucky.send(fetch_frame(0, 1000))
     core.advance(0)
@@ -140,10 +142,11 @@ def test_a_parked_request_that_fails_at_its_deadline_is_alone(
 
 
 def test_an_answer_that_fails_is_alone(core: BrokerCore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two requests of one turn one cannot be answered: the other one is."""
+    """If one answer of a turn cannot be made, its connection is closed, and the others are
+    answered."""
     unlucky, lucky = core.connect(), core.connect()
     for each in (unlucky, lucky):
-        assert each.ask(produce_frame(1))  # from now on its requests are alike
+        assert each.ask(produce_frame(1))  # its next ones have a known shape
     unlucky.send(produce_frame(1))
     lucky.send(produce_frame(-1))
     monkeypatch.setattr(produce_run, "_when_written", mistake)
@@ -157,7 +160,8 @@ def test_an_answer_that_fails_is_alone(core: BrokerCore, monkeypatch: pytest.Mon
 def test_a_flush_that_cannot_be_finished_stops_its_partition(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody knows what is on disk, so nobody is told that it is; the broker goes on."""
+    """If finishing a flush raises, nobody knows what is on disk: the partition stops, its requests
+    get KAFKA_STORAGE_ERROR, and the broker goes on."""
     monkeypatch.setattr(PartitionLog, "finish_flush", mistake)
     client = core.connect()
     answer = client.ask(produce_frame(-1))
@@ -173,7 +177,8 @@ def test_a_flush_that_cannot_be_finished_stops_its_partition(
 def test_a_turn_that_cannot_be_ended_ends_the_broker(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Logs that cannot be written for a reason that nobody knows are not written any more."""
+    """If writing the logs at the end of a turn raises an unexpected exception, the broker ends: it
+    does not go on with logs in an unknown state."""
     monkeypatch.setattr(PartitionLog, "write", mistake)
     client = core.connect()
     client.send(produce_frame(1))
@@ -183,7 +188,8 @@ def test_a_turn_that_cannot_be_ended_ends_the_broker(
 
 
 def test_a_file_that_was_cut_stops_its_partition(core: BrokerCore) -> None:
-    """An answer cannot be completed: its connection ends, and the next fetch is told why."""
+    """If a segment's file turns out to be cut while an answer is sent, the connection is closed,
+    and the partition stops; the next fetch gets KAFKA_STORAGE_ERROR."""
     client = core.connect()
     assert client.ask(produce_frame(-1, sized(100_000)))
     assert code_of(client.ask(fetch_frame(0))) == 0
@@ -197,10 +203,10 @@ def test_a_file_that_was_cut_stops_its_partition(core: BrokerCore) -> None:
 
 
 def test_a_request_that_waits_lets_its_bytes_go(core: BrokerCore) -> None:
-    """Fields that we do not know are passed over, not kept: or one connection of requests of 100 MB
-    that all wait would take as much memory as the machine has."""
+    """A parked request does not keep the bytes of fields unknown to the broker. Otherwise one
+    connection could fill the machine's memory with waiting requests of 100 MB each."""
     client = core.connect()
-    client.send(with_unknown_field(fetch_frame(0, 30_000, version=12), 1000))  # from now on warm
+    client.send(with_unknown_field(fetch_frame(0, 30_000, version=12), 1000))  # warms up all caches
     core.advance(0)
     tracemalloc.start()
     try:
@@ -215,7 +221,8 @@ def test_a_request_that_waits_lets_its_bytes_go(core: BrokerCore) -> None:
 
 
 def test_a_connection_that_is_full_behind_a_parked_request_wakes_nobody(core: BrokerCore) -> None:
-    """An answer that came late fills it: what is sent meanwhile is read when the first is out."""
+    """A connection whose waiting answers fill it behind a parked request does not wake the loop.
+    What its client sends meanwhile is read once the answers are out."""
     client = core.connect()
     client.send(fetch_frame(0, 30_000))
     core.advance(0)
@@ -225,7 +232,7 @@ def test_a_connection_that_is_full_behind_a_parked_request_wakes_nobody(core: Br
     client.send(fetch_frame(0))
     core.turn()
     assert connection.descriptor not in dict(core.loop._epoll.poll(0))
-    assert stored(core.connect())  # which answers the first one
+    assert stored(core.connect())  # this answers the parked fetch
     answers = client.answers()
     while connection.is_busy or connection.inbound.pending_bytes or len(answers) < 3:
         core.turn()

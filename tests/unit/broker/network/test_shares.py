@@ -9,7 +9,8 @@ from skidway.broker.network.shares import Shares
 
 
 def turn(shares: Shares[str], costs: dict[str, int], *, busy: bool = True) -> list[str]:
-    """Who is served in one turn; each has requests of one cost, without end if `busy`."""
+    """Those who are served in one turn; each request has its cost, and each has requests without
+    end if `busy`."""
     served = []
     shares.begin_turn()
     while (who := shares.next()) is not None:
@@ -33,7 +34,7 @@ def joined(names: str, turn_cost: int = 4000, allowance_min: int = 250) -> Share
 
 
 def test_one_that_is_alone_has_the_whole_turn() -> None:
-    """Nobody else waits: nothing is cut into pieces."""
+    """A connection that is alone gets the whole turn."""
     shares = joined("a")
     shares.begin_turn()
     assert shares.next() == "a"
@@ -41,7 +42,8 @@ def test_one_that_is_alone_has_the_whole_turn() -> None:
 
 
 def test_those_that_always_have_something_to_do_get_the_same_by_cost() -> None:
-    """Whether by many cheap requests or by a few dear ones."""
+    """Connections that always have requests get equal shares by cost, whether many cheap requests
+    or a few expensive ones."""
     shares, spent = joined("abc"), Counter[str]()
     costs = {"a": 1, "b": 100, "c": 3000}
     for _ in range(300):
@@ -57,7 +59,8 @@ def test_those_that_always_have_something_to_do_get_the_same_by_cost() -> None:
 
 
 def test_one_that_asks_now_and_then_comes_before_those_that_flood() -> None:
-    """However many they are: it is served first in the turn that begins after it came."""
+    """A connection that sends a request now and then is served first in the next turn, however many
+    others flood the broker."""
     flood = "abcdefghijklmnopqrst"
     shares, costs = joined(flood), dict.fromkeys(flood, 20)
     shares.join("!")
@@ -72,7 +75,8 @@ def test_one_that_asks_now_and_then_comes_before_those_that_flood() -> None:
 
 
 def test_a_turn_has_a_bound_and_the_next_one_goes_on() -> None:
-    """With a hundred that wait each is served once before one is served twice."""
+    """A turn serves a limited number, and the next one goes on: of a hundred that wait, each is
+    served once before any is served twice."""
     names = "".join(chr(200 + n) for n in range(100))
     shares, costs = joined(names), dict.fromkeys(names, 100)
     served: list[str] = []
@@ -84,7 +88,8 @@ def test_a_turn_has_a_bound_and_the_next_one_goes_on() -> None:
 
 
 def test_who_was_away_has_saved_nothing_up() -> None:
-    """After a long absence it gets its half, and not all that it did not use."""
+    """A connection that comes back after a long absence gets an equal share, and nothing for the
+    time that it was away."""
     shares, costs = joined("ab"), {"a": 500, "b": 500}
     shares.leave("b")
     for _ in range(100):
@@ -96,7 +101,7 @@ def test_who_was_away_has_saved_nothing_up() -> None:
 
 
 def test_who_asked_for_nothing_has_saved_nothing_up() -> None:
-    """A connection that stays while others work comes back where they are, not where it was."""
+    """A connection that was idle gets an equal share afterwards, and nothing for the idle time."""
     shares, costs = joined("ab"), {"a": 500, "b": 500}
     shares.begin_turn()
     for _ in range(2):
@@ -110,7 +115,8 @@ def test_who_asked_for_nothing_has_saved_nothing_up() -> None:
 
 
 def test_what_was_overdrawn_is_paid_back() -> None:
-    """A request that cost ten turns: the others have as much before it is served again."""
+    """After a request that cost ten turns, the others get as much before its connection is served
+    again."""
     shares = joined("ab")
     shares.begin_turn()
     assert shares.next() == "a"
@@ -130,7 +136,7 @@ def test_what_was_overdrawn_is_paid_back() -> None:
 
 
 def test_what_is_sent_counts_while_it_waits() -> None:
-    """A charge to one that waits already moves it back."""
+    """A charge to a connection that waits moves it back in the order."""
     shares = joined("ab")
     shares.charge("a", 100)
     shares.begin_turn()
@@ -138,7 +144,8 @@ def test_what_is_sent_counts_while_it_waits() -> None:
 
 
 def test_coming_anew_for_each_request_gains_nothing() -> None:
-    """New connections are served behind those that wait; nobody waits for ever."""
+    """Whoever opens a new connection for each request gains nothing: a connection that waits is
+    still served."""
     shares, costs = joined("a"), {"a": 4000}
     turn(shares, costs)
     for number in range(1000):
@@ -156,7 +163,8 @@ def test_coming_anew_for_each_request_gains_nothing() -> None:
 
 
 def test_nobody_who_left_is_served_and_nobody_waits_twice() -> None:
-    """Connections close while they wait; being told again that one is ready changes nothing."""
+    """A connection that closes while it waits is not served; one that is reported as ready twice
+    waits once."""
     shares = joined("ab")
     shares.wait("a")
     assert len(shares) == 2
@@ -173,7 +181,7 @@ def test_nobody_who_left_is_served_and_nobody_waits_twice() -> None:
     st.dictionaries(st.sampled_from("abcd"), st.integers(1, 9000)),
 )
 def test_who_waits_is_served(steps: list[tuple[str, str]], costs: dict[str, int]) -> None:
-    """Whatever was done before: within a few turns nobody waits any more."""
+    """Every connection that waits is served within a few turns, whatever happened before."""
     shares: Shares[str] = Shares()
     for each in "abcd":
         shares.join(each)

@@ -4,7 +4,7 @@ from skidway.broker.network.timers import COMPACT_ABOVE, Timers
 
 
 def test_timers_run_in_order_and_once() -> None:
-    """What is due is called by its moment, what is not waits."""
+    """Timers run once, in the order of their times, and not before they are due."""
     timers, called = Timers(), []
     for at in (3.0, 1.0, 2.0):
         timers.call_at(at, lambda at=at: called.append(at))  # type: ignore[misc]
@@ -17,7 +17,7 @@ def test_timers_run_in_order_and_once() -> None:
 
 
 def test_a_cancelled_timer_is_not_called() -> None:
-    """Cancelling twice, or after it was called, does no harm."""
+    """A cancelled timer does not run; cancelling it again, or after it ran, does no harm."""
     timers, called = Timers(), []
     first = timers.call_at(1.0, lambda: called.append(1))
     second = timers.call_at(1.0, lambda: called.append(2))
@@ -31,7 +31,8 @@ def test_a_cancelled_timer_is_not_called() -> None:
 
 
 def test_a_timer_that_sets_a_timer_for_now_does_not_run_it_at_once() -> None:
-    """A loop of timers cannot keep the loop from its sockets."""
+    """A timer that a timer sets for now runs in the next turn, so that the loop still gets to its
+    sockets."""
     timers, called = Timers(), []
 
     def again() -> None:
@@ -44,7 +45,7 @@ def test_a_timer_that_sets_a_timer_for_now_does_not_run_it_at_once() -> None:
 
 
 def test_cancelled_timers_do_not_pile_up() -> None:
-    """However many requests were parked and completed, the heap stays small."""
+    """Cancelled timers leave the heap, so that it stays small however many requests were parked."""
     timers = Timers()
     keep = timers.call_at(1e9, lambda: None)
     for _ in range(10 * COMPACT_ABOVE):

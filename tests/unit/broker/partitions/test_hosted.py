@@ -35,7 +35,8 @@ def world(tmp_path: Path) -> World:
 
 @promise("4 watermark")
 def test_the_watermark_moves_by_flushing_alone(world: World) -> None:
-    """Written is not enough; what was written when the flush began is."""
+    """A flush moves the watermark up to what was written when the flush began; a write alone does
+    not."""
     world.produce(b"a")
     assert world.replica.offset == 0
     world.advance(0.05)
@@ -47,7 +48,7 @@ def test_the_watermark_moves_by_flushing_alone(world: World) -> None:
 
 
 def test_nobody_waits_so_the_flush_waits(world: World) -> None:
-    """Without anybody waiting a flush begins after flush.ms, not before."""
+    """If no request waits, a flush begins flush.ms after the write, not before."""
     world.produce(b"a")
     world.advance(0.049)
     assert not world.worker.waiting
@@ -56,7 +57,7 @@ def test_nobody_waits_so_the_flush_waits(world: World) -> None:
 
 
 def test_many_records_do_not_wait(tmp_path: Path) -> None:
-    """flush.messages begins a flush at once."""
+    """When flush.messages records wait, a flush begins at once."""
     world = World(tmp_path, LogConfig(flush_messages=3))
     world.produce(b"a", b"b")
     assert not world.worker.waiting
@@ -66,7 +67,8 @@ def test_many_records_do_not_wait(tmp_path: Path) -> None:
 
 @promise("4 flush")
 def test_somebody_waits_so_the_flush_is_at_once(world: World) -> None:
-    """A parked request begins the flush in the turn of the write, and hears of its end."""
+    """If a request waits, a flush begins in the turn of the write, and the request is checked when
+    it ends."""
     waiting = Waiting()
     world.purgatory.watch(waiting, [PARTITION], 1e9)
     world.produce(b"a")
@@ -82,7 +84,8 @@ def test_somebody_waits_so_the_flush_is_at_once(world: World) -> None:
 
 @promise("4 failed fsync")
 def test_a_failed_flush_takes_the_directory_offline(world: World) -> None:
-    """Whatever the error, also one that passes elsewhere: no second try over the same pages."""
+    """A failed fsync takes the directory offline, whatever the error, since fsync must not be tried
+    again over the same pages."""
     waiting = Waiting()
     world.purgatory.watch(waiting, [PARTITION], 1e9)
     world.produce(b"a")
@@ -102,8 +105,8 @@ def test_a_failed_flush_takes_the_directory_offline(world: World) -> None:
 def test_a_device_that_fails_before_the_first_fsync_is_not_asked_for_ever(
     world: World, number: int
 ) -> None:
-    """Nothing was synced, and nothing ever will be: the directory goes offline, as it does where
-    an fsync fails."""
+    """A device that fails before the first fsync takes its directory offline as a failed fsync
+    does; the flush is not tried for ever."""
     world.produce(b"a")
     world.advance(0.05)
     world.worker.finish(NothingSynced(number, "the file of leader epochs"))
@@ -122,7 +125,8 @@ def test_a_device_that_fails_before_the_first_fsync_is_not_asked_for_ever(
     ],
 )
 def test_a_flush_that_could_not_begin_is_put_off(world: World, error: OSError) -> None:
-    """Nothing was synced, so nothing was lost: the same flush is tried again, nothing is shown."""
+    """A flush that could not begin has synced and lost nothing: it is tried again, and the
+    watermark stays until then."""
     world.produce(b"a")
     world.advance(0.05)
     world.produce(b"b")
@@ -138,7 +142,7 @@ def test_a_flush_that_could_not_begin_is_put_off(world: World, error: OSError) -
 
 
 def test_a_full_disk_leaves_the_directory_online(world: World) -> None:
-    """A write that the disk had no room for is refused; the partition stays."""
+    """A write that a full disk refuses leaves the partition and its directory online."""
     path = world.logs.directories[0].path / "logs-0"
     failure = StorageFailed("append to", path, OSError(errno.ENOSPC, "full"))
     world.hosted.storage_failed(failure)
@@ -146,14 +150,14 @@ def test_a_full_disk_leaves_the_directory_online(world: World) -> None:
 
 
 def test_a_broken_disk_takes_its_partitions_with_it(world: World) -> None:
-    """EIO on a write stops every partition of that directory."""
+    """An EIO on a write takes the directory offline, with all its partitions."""
     path = world.logs.directories[0].path / "logs-0"
     world.hosted.storage_failed(StorageFailed("append to", path, OSError(errno.EIO, "broken")))
     assert world.hosted.get(PARTITION) is None
 
 
 def test_a_partition_dropped_during_its_flush_is_nobodys(world: World) -> None:
-    """The end of a flush of a deleted partition changes nothing."""
+    """The end of a flush changes nothing in a partition that was deleted meanwhile."""
     world.produce(b"a")
     world.advance(0.05)
     world.hosted.drop(PARTITION)
@@ -162,7 +166,7 @@ def test_a_partition_dropped_during_its_flush_is_nobodys(world: World) -> None:
 
 
 def test_a_stop_waits_for_the_last_flush(world: World) -> None:
-    """flush_all is done when nothing is left, also what came while it ran."""
+    """flush_all is done once everything is flushed, also what was written while it ran."""
     idle = []
     world.produce(b"a")
     world.advance(0.05)
@@ -176,7 +180,7 @@ def test_a_stop_waits_for_the_last_flush(world: World) -> None:
 
 @promise("4 watermark")
 def test_the_watermark_is_the_least_of_the_replicas(world: World) -> None:
-    """A follower holds it back, and it never goes back itself."""
+    """The watermark is the least flushed offset of all replicas, and never goes back."""
     world.replica.followers[2] = LogPosition(0, 0, 0)
     world.produce(b"a")
     world.advance(0.05)
@@ -206,6 +210,7 @@ def test_the_watermark_is_the_least_of_the_replicas(world: World) -> None:
 def test_the_policy(
     unflushed: int, running: bool, awaited: bool, waited_ms: float, expected: bool
 ) -> None:
-    """One flush at a time; at once for who waits; else by count or by time."""
+    """One flush runs at a time. It begins at once if a request waits, else by flush.messages or by
+    flush.ms."""
     state = Flushing(unflushed, running, awaited, waited_ms)
     assert must_flush(state, LogConfig()) is expected

@@ -39,7 +39,7 @@ class AtOnce:
 
 
 class FakeSession:
-    """ZooKeeper as one that says yes, later."""
+    """A ZooKeeper that agrees to everything once the test lets it answer."""
 
     def __init__(self) -> None:
         self.jobs: list[Callable[[Any], None]] = []
@@ -54,7 +54,7 @@ class FakeSession:
 
 
 class FakeLoop:
-    """Keeps what is to be done later until the test does it."""
+    """Keeps delayed calls until the test runs them."""
 
     def __init__(self) -> None:
         self.later: list[Callable[[], None]] = []
@@ -98,14 +98,16 @@ LED = PartitionState(1, 3, (1,), 7)
 
 
 def test_this_broker_is_always_alive(tmp_path: Path) -> None:
-    """A catalog read while our registration was gone does not send our clients away."""
+    """This broker is in its own catalog, even if the catalog was read while its registration was
+    gone: its clients are not sent away."""
     world = World(tmp_path, catalog())
     world.topics.apply(catalog())
     assert world.topics.catalog.brokers == {1: OWN}
 
 
 def test_a_new_partition_is_served_once_it_is_led(tmp_path: Path) -> None:
-    """First the directory, then the state in ZooKeeper, then clients."""
+    """A new partition gets its directory first, then its state in ZooKeeper, and then serves
+    clients."""
     world = World(tmp_path, catalog())
     world.start()
     topic_id = uuid.uuid4()
@@ -121,7 +123,8 @@ def test_a_new_partition_is_served_once_it_is_led(tmp_path: Path) -> None:
 
 
 def test_a_partition_whose_directory_is_missing_is_stopped(tmp_path: Path) -> None:
-    """One that was led before has lost data: it is named, not begun again."""
+    """A partition that was led before and has no directory has lost data: it is stopped with this
+    reason and not created again."""
     world = World(tmp_path, catalog(topic(uuid.uuid4(), LED)))
     world.start()
     assert "missing" in world.logs.stopped[LOGS]
@@ -134,7 +137,8 @@ def made(directory: Path, topic_id: uuid.UUID) -> None:
 
 
 def test_an_unclean_start_raises_the_epoch(tmp_path: Path) -> None:
-    """Offsets behind the watermark may be given again: under another epoch."""
+    """After an unclean start a partition gets a higher leader epoch, since offsets behind the
+    watermark may be assigned again."""
     topic_id = uuid.uuid4()
     made(tmp_path, topic_id)
     world = World(tmp_path, catalog(topic(topic_id, LED)))
@@ -147,7 +151,8 @@ def test_an_unclean_start_raises_the_epoch(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("deleting", [True, False])
 def test_a_directory_of_another_topic_goes_aside(tmp_path: Path, deleting: bool) -> None:
-    """The directory of a topic that was made again: removed if it was being deleted, else kept."""
+    """A directory left from an earlier topic of the same name is removed if that topic was being
+    deleted, and otherwise set aside."""
     old, new = uuid.uuid4(), uuid.uuid4()
     made(tmp_path, old)
     known = catalog(deleting={"logs": old}) if deleting else catalog(topic(new))
@@ -157,7 +162,8 @@ def test_a_directory_of_another_topic_goes_aside(tmp_path: Path, deleting: bool)
 
 
 def test_a_topic_made_again_while_a_directory_was_away(tmp_path: Path) -> None:
-    """The directory that is back brings the old one: that is set aside, the new one is served."""
+    """If a log directory comes back with a partition of a topic that was created again meanwhile,
+    the old partition is set aside and the new one served."""
     old, new = uuid.uuid4(), uuid.uuid4()
     for name, topic_id in (("a", old), ("b", new)):
         (tmp_path / name).mkdir()
@@ -173,7 +179,8 @@ def test_a_topic_made_again_while_a_directory_was_away(tmp_path: Path) -> None:
 
 
 def test_a_partition_that_is_there_twice_is_refused(tmp_path: Path) -> None:
-    """Which one is right only an operator can know."""
+    """The broker does not start if a partition is in two log directories: only an operator can know
+    which one is right."""
     topic_id = uuid.uuid4()
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
@@ -186,7 +193,8 @@ def test_a_partition_that_is_there_twice_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_topic_that_vanishes_is_dropped(tmp_path: Path) -> None:
-    """Deleted elsewhere: its data goes; vanished without a mark: its data is set aside."""
+    """When a topic was deleted elsewhere, its data is removed; when it vanished without a deletion
+    mark, its data is set aside."""
     for deleting, left in ((True, 0), (False, 1)):
         directory = tmp_path / str(deleting)
         directory.mkdir()
@@ -203,7 +211,8 @@ def test_a_topic_that_vanishes_is_dropped(tmp_path: Path) -> None:
 
 
 def test_a_topic_made_again_while_its_predecessor_was_being_made(tmp_path: Path) -> None:
-    """Deleted and created under one name before the first was ready: the second is served."""
+    """If a topic is deleted and created again before its partitions were first led, the second
+    topic is served."""
     old, new = topic(uuid.uuid4()), topic(uuid.uuid4())
     world = World(tmp_path, catalog())
     world.start()
@@ -227,7 +236,8 @@ def test_a_topic_made_again_while_its_predecessor_was_being_made(tmp_path: Path)
 
 
 def test_an_old_picture_does_not_take_a_new_topic_away(tmp_path: Path) -> None:
-    """What we deleted does not come back by a catalog that was read before."""
+    """A catalog that was read before a topic was deleted and created again does not bring the
+    deleted one back."""
     old, new = topic(uuid.uuid4(), LED), topic(uuid.uuid4(), LED)
     made(tmp_path, old.topic_id)
     world = World(tmp_path, catalog(old))
@@ -246,7 +256,8 @@ def test_an_old_picture_does_not_take_a_new_topic_away(tmp_path: Path) -> None:
 
 
 def test_a_deletion_is_finished_when_zookeeper_is_there_again(tmp_path: Path) -> None:
-    """Its client is told at once; the topic's name does not stay blocked until a restart."""
+    """If ZooKeeper goes away during a deletion, the client is told at once, and the deletion is
+    finished later, so that the topic's name is not blocked until a restart."""
     one = topic(uuid.uuid4(), LED)
     made(tmp_path, one.topic_id)
     world = World(tmp_path, catalog(one))
@@ -264,7 +275,8 @@ def test_a_deletion_is_finished_when_zookeeper_is_there_again(tmp_path: Path) ->
 
 
 def test_partitions_are_led_that_an_old_picture_lacks(tmp_path: Path) -> None:
-    """A catalog from before the topic was extended comes between: nothing breaks."""
+    """Added partitions are served even if a catalog from before the topic was extended comes in
+    between."""
     one = topic(uuid.uuid4(), LED)
     made(tmp_path, one.topic_id)
     world = World(tmp_path, catalog(one))
@@ -278,7 +290,8 @@ def test_partitions_are_led_that_an_old_picture_lacks(tmp_path: Path) -> None:
 
 
 def test_a_stopped_partition_goes_with_its_topic(tmp_path: Path) -> None:
-    """Deleted by another broker: a topic of the same name is not stopped for it."""
+    """When its topic is deleted by another broker, a stopped partition is forgotten, and a new
+    topic of the same name is served."""
     world = World(tmp_path, catalog(topic(uuid.uuid4(), LED)))
     world.start()
     assert LOGS in world.logs.stopped
@@ -290,7 +303,8 @@ def test_a_stopped_partition_goes_with_its_topic(tmp_path: Path) -> None:
 
 
 def test_a_partition_that_does_not_say_whose_it_is_stops_alone(tmp_path: Path) -> None:
-    """Damaged partition.metadata: that partition is named and untouched, the others are served."""
+    """A partition with a damaged partition.metadata is stopped with the reason and left untouched;
+    the others are served."""
     two = Topic("logs", uuid.uuid4(), {n: TopicPartitionInfo((1,), LED) for n in range(2)})
     for number in range(2):
         (tmp_path / f"logs-{number}").mkdir()
@@ -304,7 +318,7 @@ def test_a_partition_that_does_not_say_whose_it_is_stops_alone(tmp_path: Path) -
 
 
 def test_a_directory_that_is_there_already_is_not_removed(tmp_path: Path) -> None:
-    """A new partition in the place of data that nobody knows: refused, and the data stays."""
+    """A new partition whose directory holds unknown data is refused, and the data stays."""
     world = World(tmp_path, catalog())
     world.start()
     (tmp_path / "logs-0").mkdir()
@@ -315,7 +329,8 @@ def test_a_directory_that_is_there_already_is_not_removed(tmp_path: Path) -> Non
 
 
 def test_settings_altered_while_partitions_are_added_hold(tmp_path: Path) -> None:
-    """Retention is not for a moment what it was before: that would delete what has to stay."""
+    """Settings altered while partitions are added take effect at once: the former retention would
+    delete records that have to stay."""
     before = topic(uuid.uuid4(), LED)
     made(tmp_path, before.topic_id)
     world = World(tmp_path, catalog(before))
@@ -334,7 +349,8 @@ def test_settings_altered_while_partitions_are_added_hold(tmp_path: Path) -> Non
 
 
 def test_a_group_holds_the_topics_that_name_it(tmp_path: Path) -> None:
-    """Each for as long as the topic, or the broker's default, says; without a limit for ever."""
+    """A group holds each topic that names it as long as the topic's retention.hold.max.ms or the
+    broker's default says; without a limit for ever."""
     named = {
         "logs": {"retention.hold": "a,b"},
         "more": {"retention.hold": "b", "retention.hold.max.ms": "5000"},

@@ -10,7 +10,8 @@ MIRRORED = {"mirror.source.topic": "logs", "retention.ms": "5"}
 
 
 def test_some_settings_change_and_the_others_stay() -> None:
-    """Set, delete, append, subtract; deleting what is not there is no mistake."""
+    """Settings are set, deleted, appended to and subtracted from, and the others stay; deleting one
+    that is not set is no error."""
     known = {"retention.ms": "5", "retention.hold": "a, b", "segment.ms": "7"}
     changes = [
         Change("retention.ms", SET, "6"),
@@ -26,7 +27,7 @@ def test_some_settings_change_and_the_others_stay() -> None:
 
 
 def test_a_list_that_is_not_set_begins_with_the_inherited_one() -> None:
-    """Appending adds to what holds, not to nothing."""
+    """Appending to a list that the topic does not set begins with the inherited list."""
     found = altered({}, [Change("cleanup.policy", APPEND, "delete")], {"cleanup.policy": "delete"})
     assert found == {"cleanup.policy": "delete"}
 
@@ -45,7 +46,8 @@ def test_a_list_that_is_not_set_begins_with_the_inherited_one() -> None:
     ],
 )
 def test_what_a_topic_cannot_have_is_refused(change: Change) -> None:
-    """Unknown names, wrong values, lists that are none, and what only mirrors write."""
+    """A change is refused with the setting's name: for unknown names, wrong values, appending to
+    what is no list, and settings that only a mirror writes."""
     with pytest.raises(ConfigRefused, match=change.name.replace(".", r"\.")):
         altered(MIRRORED, [change], {})
 
@@ -59,13 +61,15 @@ def test_what_a_topic_cannot_have_is_refused(change: Change) -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused(changes: list[Change]) -> None:
-    """A value that is missing, an operation that is not known, a setting named twice."""
+    """A change without a value, with an unknown operation, or of a setting named twice is
+    refused."""
     with pytest.raises(ChangeRefused):
         altered({}, changes, {})
 
 
 def test_replacing_keeps_what_a_mirror_wrote() -> None:
-    """All settings become those given; without its source a mirror would be another topic."""
+    """Replacing all settings keeps those that a mirror wrote: without its source, a mirror would be
+    another topic."""
     assert replaced(MIRRORED, [("segment.ms", "7")]) == {
         "mirror.source.topic": "logs",
         "segment.ms": "7",
@@ -78,20 +82,22 @@ def test_replacing_keeps_what_a_mirror_wrote() -> None:
 
 @pytest.mark.parametrize("name", ["retention.ms", "cleanup.policy", "no.such.setting"])
 def test_replacing_by_nothing_is_no_default(name: str) -> None:
-    """An empty value is refused where the setting cannot be empty, not taken for its default."""
+    """An empty value is refused for a setting that cannot be empty, instead of being taken for the
+    default."""
     with pytest.raises(ConfigRefused):
         replaced({"retention.ms": "-1"}, [(name, "")])
     assert replaced({}, [("leader.replication.throttled.replicas", "")]) == {}
 
 
 def test_settings_of_another_version_stay() -> None:
-    """What this version does not know is neither lost nor in the way."""
+    """Settings unknown to this version stay, and do not prevent a change."""
     found = altered({"of.the.future": "1"}, [Change("segment.ms", SET, "7")], {})
     assert found == {"of.the.future": "1", "segment.ms": "7"}
 
 
 def test_a_value_that_could_not_be_described_again_is_refused() -> None:
-    """Nor one that many small additions to a list have made so long."""
+    """A value too long for DescribeConfigs is refused, also if appending has made a list that
+    long."""
     groups = ",".join(f"group-{number}" for number in range(2_000))
     found = altered({}, [Change("retention.hold", SET, groups)], {})
     more = ",".join(f"another-{number}" for number in range(2_000))

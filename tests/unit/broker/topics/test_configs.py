@@ -27,21 +27,22 @@ from skidway.settings.spec import specs
 def test_settings_that_cannot_be_kept_are_refused(
     configs: dict[str, str | None], word: str
 ) -> None:
-    """Each refusal names its setting."""
+    """A setting that the broker cannot keep is refused by name."""
     found = refusal(configs)
     assert found is not None
     assert word in found
 
 
 def test_settings_that_make_sense_are_taken() -> None:
-    """Those of Kafka that we keep, and our own."""
+    """Settings of Kafka that the broker keeps are accepted, and so are its own."""
     assert (
         refusal({"retention.ms": "-1", "mirror.source.topic": "x", "retention.hold": "a"}) is None
     )
 
 
 def test_a_log_acts_on_its_topics_settings() -> None:
-    """What a topic sets holds, the rest is the broker's; what cannot be read is passed over."""
+    """A log takes its topic's settings, and the broker's for the rest; values that cannot be read
+    are ignored."""
     defaults = LogConfig(segment_bytes=5000)
     found = log_config(defaults, {"retention.ms": "77", "segment.ms": "x", "unknown": "1"})
     assert (found.segment_bytes, found.retention_ms) == (5000, 77)
@@ -51,13 +52,13 @@ def test_a_log_acts_on_its_topics_settings() -> None:
 
 
 def test_a_mirror_may_have_gaps() -> None:
-    """Only a topic that mirrors another keeps gaps."""
+    """Only the log of a mirror may have holes between its offsets."""
     assert log_config(LogConfig(), {}).contiguous
     assert not log_config(LogConfig(), {"mirror.source.topic": "logs"}).contiguous
 
 
 def test_every_default_is_legal_and_every_broker_key_exists() -> None:
-    """The table is in step with the broker's settings."""
+    """Every default of a topic setting is legal, and the broker settings that it names exist."""
     known = set(specs(BrokerSettings))
     for each in TOPIC_CONFIGS.values():
         assert known.issuperset(each.broker_keys), each.name
@@ -67,12 +68,13 @@ def test_every_default_is_legal_and_every_broker_key_exists() -> None:
 
 
 def test_event_times_are_not_bounded_by_default() -> None:
-    """Agents bring logs of any age."""
+    """Event times have no limits by default, since agents bring logs of any age."""
     assert BrokerSettings().log_defaults().timestamp_after_max_ms == FOREVER_MS
     assert not BrokerSettings().log_defaults().bounds_timestamps
 
 
 def test_partitions_go_round_the_brokers() -> None:
-    """Every broker gets its share, and further partitions go on where the first ended."""
+    """Partitions are assigned to the brokers in turn; added ones go on where the first ones
+    ended."""
     assert assign(4, [1, 3, 7], 1) == {0: (3,), 1: (7,), 2: (1,), 3: (3,)}
     assert assign(2, [1, 3, 7], 1, 4) == {4: (7,), 5: (1,)}
