@@ -1,6 +1,6 @@
 """Where and when records of the audit topics were taken, and what follows for their senders.
 
-A message says its sender's clock, and a sender's clock may be wrong. Three things about a sender do
+A message carries its sender's time, and a sender's clock may be wrong. Three things about a sender do
 not rest on it alone:
 
     heard     when it was heard last: its own clock, but never later than ours when we took it

@@ -1,7 +1,7 @@
 """The agents of a host that count as its newest: the verdict waits for their seals, and the gate
 asks each of them for proof. Pure.
 
-Normally it is one, the agent that was heard last. But its state may have been brought back. So an
+Normally there is one such agent: the one that was heard last. But its state may have been brought back. So an
 agent that began later counts as well, until it is silent both compared with the one heard last and
 by our own clock. And two machines may have the same name: agents that were alive side by side
 (overlaps) all count, silent or not, until they are retired or report another name, since each has

@@ -209,7 +209,7 @@ class Fetching:
         return None
 
     def interrupt(self, why: str) -> None:
-        """Interrupts all readings: what comes next may not continue what was fetched before."""
+        """Interrupts all readings: the next batches need not follow those fetched before."""
         for tp in self._readings:
             self._interrupt(tp, why)
 
