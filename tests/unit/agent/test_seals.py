@@ -37,8 +37,8 @@ def silently(world: World, turns: int = 10) -> None:
 def test_a_seal_names_the_moment_before_its_look(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """W is before the look that notes the sizes: a line written during the look to a file already
-    looked at is not in them."""
+    """W is the time before the look that notes the sizes: a line written during that look to a file
+    already looked at is not in them."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -90,8 +90,8 @@ def test_what_a_seal_vouches_for_is_in_deltas_of_lower_numbers() -> None:
 
 @promise("6 seal")
 def test_a_file_that_is_not_what_was_read_voids_what_was_noted(world: World) -> None:
-    """Bytes replaced by as many others before W void the noted size: it is acknowledged, but only
-    for the old bytes."""
+    """If a file's bytes are replaced by as many others before W, its noted size is void: only the
+    old bytes were acknowledged."""
     world.files.append(A, b"one\ntwo\n")
     world.start()
     world.settle(5)

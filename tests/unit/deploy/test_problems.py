@@ -27,7 +27,7 @@ def sentences(groups: dict[str, list[str]], hosts: list[dict[str, Any]], **clust
 
 
 def test_a_good_inventory_has_no_problems() -> None:
-    """Two clusters may each have a broker 1."""
+    """A valid inventory has no problems; two clusters may each have a broker 1."""
     brokers = [host("b1", skidway_cluster="dc1", broker_id=1)]
     brokers.append(host("b2", skidway_cluster="dc2", broker_id=1))
     assert problems({"brokers": ["b1", "b2"]}, brokers, dc1={}, dc2={"mirrors": ["dc1"]}) == ""

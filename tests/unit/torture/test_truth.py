@@ -49,7 +49,7 @@ def test_each_line_once_and_complete_is_good() -> None:
 
 
 def test_what_is_missing_or_double_in_a_complete_bucket_is_a_false_complete() -> None:
-    """A missing or doubled line makes a complete bucket false, and a missing line counts as lost
+    """A missing or doubled line makes a complete verdict false, and a missing line counts as lost
     even if the report does not list its bucket."""
     found = _found([1, 1, 2], _bucket("complete"))
     assert (found.doubled, found.lost, found.false_complete) == ([1], [3], {(APP, 5_000)})

@@ -18,7 +18,7 @@ def world() -> World:
 
 @promise("6 losses")
 def test_a_range_is_declared_once(world: World) -> None:
-    """A lost range that is found again is not declared again; with another certainty it is another
+    """A lost range that is found again is declared once; only another certainty makes another
     declaration."""
     world.files.append(A, b"1\n2\n")
     world.start()

@@ -1,5 +1,4 @@
-"""Closures: a file's final length is announced once the state has acknowledged it, and not
-before."""
+"""Closures: a file's final length is announced once its records are acknowledged, not before."""
 
 import pytest
 

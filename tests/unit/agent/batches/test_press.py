@@ -169,7 +169,7 @@ def test_records_keep_the_order_of_their_file_in_each_partition() -> None:
 
 
 def test_null_keys_follow_their_file() -> None:
-    """A record without a key goes where its file goes."""
+    """A record without a key goes to the partition of its file."""
     avro = (
         '{"type":"record","name":"r","fields":[{"name":"k","type":["null","string"],'
         '"default":null}]}'

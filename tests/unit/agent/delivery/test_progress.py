@@ -44,8 +44,8 @@ def progress(**others: Any) -> Progress:
 
 @promise("2 floor")
 def test_a_batch_that_was_sent_holds_the_floor_until_its_intent_is_passed() -> None:
-    """While intent 1 waits for partition Q, the floor of P stays below its batch there, although
-    later offsets are acknowledged."""
+    """While intent 1 waits for partition Q, the floor of P stays below intent 1's batch in P,
+    although later offsets are acknowledged."""
     files, made = Files(1, 2), progress(floors={P: 10})
     made.sent([Departure(P, (1,)), Departure(P, (2,)), Departure(Q, (1,))])
     made.acknowledged({P: 14})

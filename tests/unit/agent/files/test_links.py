@@ -161,8 +161,8 @@ def test_what_a_link_led_to_between_two_looks_is_read(place: str, is_down: bool)
 
 @pytest.mark.parametrize("is_down", [False, True])
 def test_containers_whose_logs_are_called_by_their_ids(is_down: bool) -> None:
-    """Docker's <id>/<id>-json.log, one of them rotated, in a crash loop between two looks: every
-    line is read."""
+    """A container crashes several times between two looks, and the link leads through Docker's
+    <id>/<id>-json.log, one of them rotated: every line is read."""
     made = World(settings(raw("logs", "/containers/app.log")))
     for number, id_ in enumerate(("0fa2d1c09e", "beefcafe01", "c0ffee77aa", "deadbeef42")):
         path = f"/docker/{id_}/{id_}-json.log"
@@ -250,8 +250,8 @@ def test_a_link_that_leads_somewhere_else_altogether_is_declared(world: World) -
 
 @promise("1 link leads elsewhere")
 def test_containers_that_are_started_again_between_two_looks(world: World) -> None:
-    """kubelet's 0.log, 1.log, ... are each rotated and compressed, and the link moves on, between
-    two looks: every line is read."""
+    """A container is started again several times between two looks, and kubelet's 0.log, 1.log, ...
+    are each rotated and compressed: every line is read."""
     for number in range(1, 4):
         old = f"/pods/{number - 1}.log"
         world.files.rename(old, f"{old}.20261121-07000{number}")

@@ -403,8 +403,8 @@ def test_another_file_under_the_inode_of_one_deleted_meanwhile(world: World, las
 
 
 def test_truncated_while_the_agent_was_down_is_no_rotation(world: World) -> None:
-    """The copy beside a truncated file is read on, nothing twice; what was written between the copy
-    and the truncation is declared, because nobody knows it."""
+    """The copy beside a truncated file is read on, no line twice; bytes that may have been written
+    between the copy and the truncation are declared."""
     world.kill()
     world.files.append(f"{APP}.1", b"seen\nmore\n")
     world.files.truncate(APP)
@@ -550,7 +550,7 @@ def test_a_directory_that_changed_just_now_is_listed_again() -> None:
 def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file that could not be opened and is renamed each time between finding and looking is not
+    """A file that could not be opened, and is renamed each time after it is found, is not declared
     lost."""
     lines = generations(world, 2)
     file = world.files.by_path[f"{APP}.1"]

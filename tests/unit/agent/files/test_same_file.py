@@ -91,8 +91,8 @@ def test_an_inode_taken_again_by_a_file_that_begins_alike(path: str) -> None:
 
 @promise("1 same file")
 def test_an_inode_taken_again_where_no_birth_is_known() -> None:
-    """Without a time of birth, another name with the same inode and bytes is read from its start,
-    and its lines are declared uncertain."""
+    """Where births are unknown, a file with another name but the same inode and first bytes is read
+    from its start, and those bytes are declared uncertain."""
     world = made(knows_births=False)
     world.kill()
     take_inode(world, RUN2, JOB + b"done again\n")
@@ -219,8 +219,8 @@ def test_by_a_clock_that_was_set_nothing_was_at_rest(hours: int) -> None:
 @promise("1 deleted at rest")
 @pytest.mark.parametrize(("away_s", "count"), [(60, 0), (3_600, 1)])
 def test_deleted_while_nobody_looked(away_s: float, count: int) -> None:
-    """Ten minutes at rest excuse a deletion within one minute without an agent, not within an
-    hour."""
+    """Deleting a file long at rest is no loss if the agent was down for a minute, but one if it was
+    down for an hour."""
     world = at_rest(900)
     world.kill()
     world.clock.advance(away_s)
@@ -296,8 +296,8 @@ def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -
 
 @promise("1 file id")
 def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
-    """After a second cut the bytes read under the second file id are the proof, not those from
-    before the first cut."""
+    """After a second cut the agent goes on where the bytes read since the first cut prove it, and
+    reads no line twice."""
     world = World(settings(raw()))
     for line in (b"1111\n", b"2222\n", b"3333\n", b"4444\n"):
         world.files.append(RUN, line)
@@ -355,8 +355,8 @@ def test_the_same_bytes_written_again_are_declared(is_down: bool) -> None:
 
 
 def test_bytes_that_were_exchanged_in_the_middle_while_the_agent_was_down() -> None:
-    """`job > job.log` again, with the same banner and last lines: the line in between that differs
-    is read."""
+    """`job > job.log` runs again while the agent is down, with the same first and last lines: the
+    line between them that differs is read."""
     banner, lines = b"#" * (FINGERPRINT_BYTES + 99) + b"\n", b"working\n" * 100
     world = World(settings(raw()))
     world.files.append(RUN, banner + b"run 1\n" + lines)

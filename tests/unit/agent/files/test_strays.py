@@ -106,8 +106,8 @@ def test_strangers_that_were_there_are_left_alone(world: World) -> None:
 def test_logs_that_a_pattern_means_are_no_copies_of_each_other(
     names: tuple[str, str], is_down: bool
 ) -> None:
-    """Workers and runs of a job that write the same bytes: each log is read, and nothing is
-    uncertain."""
+    """Logs with the same bytes, of several workers or of a job's runs, are each read, and nothing
+    is uncertain."""
     made = World(settings(raw("logs", "/log/*.log")))
     data = b"".join(b"step %d of 1000\n" % number for number in range(200))
     made.files.append(f"/log/{names[0]}", data)

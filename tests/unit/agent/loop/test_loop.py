@@ -633,7 +633,7 @@ def test_reading_stops_at_a_limit(world: World) -> None:
 
 
 def test_descriptors_stay_bounded() -> None:
-    """Many files are read with few descriptors."""
+    """The agent reads many files with few open descriptors."""
     world = World(settings(raw(), max_open_files=8))
     for index in range(40):
         world.files.append(f"/log/{index:02}.log", b"%d\n" % index)
@@ -766,8 +766,8 @@ def test_a_small_file_that_grew_is_known_by_its_birth(world: World, tells_births
 def test_headers_that_come_again_in_one_inode_throw_nothing_into_doubt_again(
     world: World, is_another: bool, tells_births: bool
 ) -> None:
-    """After the state was lost only the first file of an inode may be a rereading, not later ones
-    with the same header."""
+    """After a lost state only the file that lay there at the start may be a rereading, not later
+    ones with the same inode and header."""
     world.files.knows_births = tells_births
     world.files.append(A, b"header\n")
     world.start()
@@ -835,7 +835,7 @@ def test_a_seal_vouches_only_for_what_is_acknowledged(world: World) -> None:
 
 
 def test_a_quiet_agent_proves_its_life() -> None:
-    """An idle agent sends heartbeats with its last number, which use no new one."""
+    """An idle agent sends heartbeats that repeat its last number."""
     world = World(settings(raw(), heartbeat_interval_ms=1_000, seal_interval_ms=10**7))
     world.start()
     world.settle(20)

@@ -71,8 +71,8 @@ def test_a_regex_parser_matches_the_replaced_line() -> None:
 
 
 def test_a_json_parser_reads_the_replaced_line() -> None:
-    """Wrong bytes within JSON strings are replaced, elsewhere the line is no JSON; a member with
-    the mark's name is ignored."""
+    """Bytes that are not UTF-8 are replaced within JSON strings; elsewhere the line is no JSON. A
+    member with the mark's name is ignored."""
     made = json_recipe(MARKED)
     data = b'{"m": "' + BROKEN + b'"}\n{"m": "ok", "encoding_replaced": true}\n{\xff}\n'
     assert rows(made, data) == [
