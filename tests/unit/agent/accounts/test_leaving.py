@@ -67,8 +67,8 @@ def test_a_last_word_lasts_until_something_turns_up() -> None:
 
 
 def test_a_note_in_doubt_is_made_again() -> None:
-    """If a noted file turns out to be another file, that one is read before the topic gets its last
-    word."""
+    """If a noted file turns out to be another file, the new file is read before the topic gets its
+    last word."""
     leaving = Leaving({})
     leaving.is_asked = True
     assert is_last_word(leaving, tracked(9, 9))
@@ -91,7 +91,7 @@ def test_what_is_not_durable_yet_is_not_done() -> None:
 
 
 def test_what_stands_in_the_way_is_named() -> None:
-    """Each file that prevents the last word is named with its unread bytes or its error; closed
+    """Each file that prevents the last word is named, with its unread bytes or its error; closed
     files and finished topics are not."""
     files = [tracked(3, 9), tracked(0, 5, state=FileState.CLOSED, length=5)]
     assert list(obstacles(["t"], files, {})) == ["topic t: 6 bytes of /p are not delivered"]

@@ -265,7 +265,8 @@ def test_while_the_plain_file_is_there_the_compressed_one_is_not_read(knows_birt
 
 @contextmanager
 def measuring(world: World) -> Iterator[None]:
-    """Meanwhile no compressed file has a known size, as if it were a large one."""
+    """Within this block the size of every compressed file is unknown, as if the files were
+    large."""
     open_ = world.files.open
 
     def opened(path: str) -> MemoryHandle:
@@ -280,8 +281,8 @@ def measuring(world: World) -> Iterator[None]:
 
 @promise("1 compression")
 def test_promises_wait_for_a_file_that_is_being_measured() -> None:
-    """While a compressed file is measured, over many looks and longer than late batches are waited
-    for, its promises wait and nothing is lost."""
+    """Promises wait while their compressed file is measured, for many looks and longer than late
+    batches are waited for, and nothing is lost."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()

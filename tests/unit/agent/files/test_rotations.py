@@ -145,7 +145,8 @@ def test_rotations_while_the_agent_was_down(world: World) -> None:
 
 
 def test_a_half_read_generation_goes_on_after_a_start(world: World) -> None:
-    """A half-read generation is read on after a start, because its source is remembered."""
+    """A half-read generation is read on after a start, because the agent remembers that its source
+    means it."""
     generations(world, 2)
     world.settle(rounds=2)
     world.kill()
@@ -157,8 +158,8 @@ def test_a_half_read_generation_goes_on_after_a_start(world: World) -> None:
 
 
 def test_history_is_left_alone() -> None:
-    """Generations that were there before the agent's first start are not read, even under the names
-    of later ones."""
+    """Generations that were there before the agent's first start are not read, even after rotations
+    rename them."""
     world = make()
     for number in (3, 2, 1):
         world.files.append(f"{APP}.{number}", b"history\n")
@@ -233,8 +234,8 @@ def test_a_copy_is_not_read(world: World) -> None:
 
 
 def test_deleted_generations_are_declared(world: World) -> None:
-    """If the known generation is gone, so are older unseen ones, and one loss without an end
-    declares them."""
+    """Rotation deletes the oldest first: if the known generation is gone, unseen ones after it may
+    be gone, too, and one loss declares them."""
     generations(world, 5, keep=2)
     world.settle()
     (loss,) = losses(world)
@@ -335,8 +336,8 @@ def test_one_that_is_being_compressed_is_read(world: World) -> None:
 def test_generations_that_were_deleted_are_declared_though_the_log_has_the_old_inode(
     world: World,
 ) -> None:
-    """The newest log has the inode of the deleted known file, and is not taken for it: the deleted
-    generations are declared."""
+    """The newest log has the inode of the deleted known file, but is not taken for that file: the
+    deleted generations are declared."""
     inode = world.files.by_path[APP].inode
     world.kill()
     generations(world, 5, keep=2)
@@ -503,8 +504,8 @@ def test_a_rotation_that_takes_many_looks_is_waited_for(
 def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A look that falls into a rotation does not make unread generations history: only a look that
-    saw all names does."""
+    """An unread generation becomes history by a look that saw all names, not by one that fell into
+    a rotation."""
     read = world.files.list
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -669,8 +670,8 @@ def test_a_generation_whose_time_of_change_was_set_back_is_declared(world: World
 
 
 def test_a_clock_that_was_set_back_while_the_agent_was_down_is_declared(world: World) -> None:
-    """A clock that was set back while the agent was down is declared: by its times new generations
-    look older than the last look."""
+    """If the clock was set back while the agent was down, new generations look older than the last
+    look, so a loss is declared."""
     world.kill()
     world.clock.set_time_ms(world.clock.time_ms() - 3_600_000)
     lines = generations(world, 3)

@@ -136,7 +136,7 @@ def test_an_inode_taken_again_after_the_agent_had_the_deleted_file_open() -> Non
 
 @promise("1 same file")
 def test_an_inode_taken_again_by_a_file_of_the_same_size_and_time() -> None:
-    """A log replaced by a copy with the same inode, size and times is told apart by its time of
+    """A log replaced by one with the same inode, size and times is told apart by its time of
     birth."""
     world = World(settings(raw(), max_open_files=1))
     world.files.append(RUN, JOB)
@@ -207,7 +207,7 @@ def test_deleting_what_was_written_just_now_is_a_loss() -> None:
 @promise("clocks rest")
 @pytest.mark.parametrize("hours", [1, -1])
 def test_by_a_clock_that_was_set_nothing_was_at_rest(hours: int) -> None:
-    """A clock that was set does not make a file that was just written a file at rest."""
+    """A file that was just written does not count as at rest because the clock was set."""
     world = at_rest(0.1)
     world.clock.set_time_ms(world.clock.time_ms() + hours * 3_600_000)
     world.settle(20)

@@ -230,8 +230,8 @@ def test_what_a_copy_holds_of_truncated_bytes_is_read(world: World) -> None:
 
 @promise("1 copies")
 def test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that() -> None:
-    """If an event reports the copy first, it waits for the original: what was read of that one
-    tells where the copy's unread bytes begin."""
+    """A copy that an event reports first waits for its original: the bytes read of the original
+    tell where the copy's unread bytes begin."""
     made = World(settings(raw("logs", f"{APP}*")))
     made.files.append(APP, b"seen\n")
     made.start()
