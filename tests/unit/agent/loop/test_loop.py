@@ -62,7 +62,7 @@ def test_lines_arrive_in_order_and_the_ledger_adds_up(world: World) -> None:
 @promise("2 framing")
 def test_a_partial_line_that_was_flushed_and_then_completed(world: World) -> None:
     """A partial line sent before it was completed gives two records, each with its own bytes; the
-    first has no line end in its range."""
+    first one's length is its value's, which marks it."""
     world.files.append(A, b"par")
     world.start()
     world.settle()
@@ -231,7 +231,7 @@ def test_an_overlong_line_is_rejected_with_its_whole_length(world: World) -> Non
 def test_lines_that_do_not_fit_are_told_and_their_topic_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Lines that do not fit are logged once a minute by place and reason; their topic is named
+    """Lines that do not fit are logged once a minute by place and reason; /health names their topic
     while most of its lines do not fit."""
     told: list[Untold] = []
     monkeypatch.setattr(events, "lines_rejected", told.append)
@@ -800,8 +800,8 @@ def test_headers_that_come_again_in_one_inode_throw_nothing_into_doubt_again(
 def test_a_file_that_was_truncated_is_known_again_after_the_state_was_deleted(
     world: World,
 ) -> None:
-    """A truncated file is recognized after the state was deleted, although the new agent knows no
-    predecessor of it."""
+    """A truncated file is recognized after the state was deleted, although the new agent does not
+    know its predecessor."""
     world.files.append(A, b"old\n")
     world.start()
     world.settle()
