@@ -11,8 +11,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_all_stories_of_the_site_are_one_processs() -> None:
-    """Every module whose stories share the site's pipeline is named, and no other: told by two
-    processes, each would tell all of them."""
+    """The group "site" names every module whose stories share the site's pipeline, and no other:
+    two processes would each tell all of these stories."""
     found = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "tests" / "e2e").glob("test_*.py")
@@ -22,7 +22,7 @@ def test_all_stories_of_the_site_are_one_processs() -> None:
 
 
 def test_what_is_named_is_there() -> None:
-    """Files of a group exist; a file that is in none is a group of its own."""
+    """Every file of a group exists; a file without a group is a group of its own."""
     for group, files in TOGETHER.items():
         for file in files:
             assert (ROOT / file).is_file()

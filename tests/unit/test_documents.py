@@ -1,4 +1,4 @@
-"""What the documents and the packages' design pages name is there: tests, files, commands."""
+"""What the documents and the packages' design pages name exists: tests, files, commands."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SELF_EXPLAINING = {
     "broker/api": {key.name.lower() for key in ApiKey},
     "skidway/cli": {home.partition(":")[0].rpartition(".")[2] for home in COMMANDS.values()},
 }
-"""Packages whose page says "one module per API", "one module per noun": these need no line."""
+"""Packages whose page says "one module per API" or "per noun": it need not list these modules."""
 
 LISTED = re.compile(r"^(?:    )?([a-z_]+/?(?:, [a-z_]+/?)*)  +\S")
 """A line of a list of modules: names, then at least two spaces, then words."""
@@ -40,7 +40,7 @@ NO_PROGRAM = {"build", "demo", "deploy", "dev"}
 
 MODULES = {"backports.zstd": "backports", "pyyaml": "yaml"}
 NOT_IMPORTED = {"pandas"}
-"""What a dependency of ours insists on; docs/dependencies.md says which."""
+"""Packages that only a dependency of ours needs; docs/dependencies.md says which one."""
 
 
 def names_in(path: Path) -> set[str]:
@@ -52,7 +52,7 @@ def names_in(path: Path) -> set[str]:
     ("page", "least"), [("promises.md", 60), ("broker.md", 50), ("operations.md", 50)]
 )
 def test_every_test_that_the_rules_name_exists(page: str, least: int) -> None:
-    """A page says for each rule, trap or fault which test keeps it; none of them is a dead name."""
+    """A page names the tests that keep each rule, trap or fault; each of these tests exists."""
     named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "docs" / page).read_text())
     assert len(named) > least
     missing = [
@@ -64,7 +64,8 @@ def test_every_test_that_the_rules_name_exists(page: str, least: int) -> None:
 
 
 def test_every_rule_that_needs_real_programs_has_a_quick_test() -> None:
-    """`make test` keeps each rule of delivery.md, by a unit or model test or on real programs."""
+    """`make test` checks each rule of delivery.md, by a unit test, a model test, or a test on real
+    programs."""
     rows = [
         re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", line)
         for line in (ROOT / "docs/promises.md").read_text().splitlines()
@@ -94,7 +95,7 @@ def is_quick(file: str, name: str) -> bool:
 
 
 def test_every_metric_of_the_audit_is_explained() -> None:
-    """docs/audit.md has each name, and no other."""
+    """docs/audit.md names every metric of the audit, and no other."""
     named = re.compile(r"skidway_audit_\w+")
     sources = (ROOT / "audit").rglob("*.py")
     known = {name for path in sources for name in named.findall(path.read_text())}
@@ -102,7 +103,8 @@ def test_every_metric_of_the_audit_is_explained() -> None:
 
 
 def test_every_failure_of_the_guide_names_what_shows_it() -> None:
-    """docs/operations.md: each failure says what is seen, what to do, and which test shows it."""
+    """docs/operations.md says for each failure what is seen, what to do, and which test shows
+    it."""
     guide = (ROOT / "docs/operations.md").read_text()
     section = guide.partition("\n## Failures\n")[2].partition("\n## ")[0]
     failures = re.split(r"^### ", section, flags=re.MULTILINE)
@@ -113,7 +115,8 @@ def test_every_failure_of_the_guide_names_what_shows_it() -> None:
 
 
 def test_links_between_documents_lead_somewhere() -> None:
-    """A link to a file of the repository finds that file; one to a heading finds that heading."""
+    """A link to a file of the repository leads to a file that exists; one to a heading leads to a
+    heading that exists."""
     dead = [
         f"{page.relative_to(ROOT)}: {link}"
         for page in PAGES
@@ -130,13 +133,13 @@ def leads_somewhere(page: Path, link: str) -> bool:
 
 
 def anchors(page: Path) -> set[str]:
-    """As GitHub makes them of headings."""
+    """The anchors that GitHub makes of the page's headings."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
 
 
 def test_documents_wrap_at_120_characters() -> None:
-    """Tables, code, and what has no space where it could be broken may be longer."""
+    """Only tables, code, and lines without a space to break at may be longer."""
     long = []
     for page in PAGES:
         text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
@@ -152,7 +155,7 @@ def test_documents_wrap_at_120_characters() -> None:
 
 
 def test_files_that_documents_name_exist() -> None:
-    """A path in backquotes that begins with a folder of the repository is there."""
+    """A path in backquotes that begins with a folder of the repository exists."""
     dead = [
         f"{page.relative_to(ROOT)}: {path}"
         for page in PAGES
@@ -165,7 +168,8 @@ def test_files_that_documents_name_exist() -> None:
 
 
 def test_files_of_the_reading_order_exist() -> None:
-    """docs/architecture.md: each file and folder, short names beside the one before them."""
+    """Every file and folder of the reading order in docs/architecture.md exists; a short name lies
+    beside the name before it."""
     order = (ROOT / "docs/architecture.md").read_text().partition("## Reading order\n")[2]
     items = re.findall(r"^\d+\. (.*)$", order, re.MULTILINE)
     assert len(items) > 9
@@ -185,7 +189,8 @@ def unknown_in(item: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_package_names_its_modules(package: Path) -> None:
-    """Its docstring has every module and subpackage, and lists none that is not there."""
+    """A package's docstring names all its modules and subpackages, and lists none that does not
+    exist."""
     page = ast.get_docstring(ast.parse((package / "__init__.py").read_text())) or ""
     modules = {each.stem for each in package.glob("*.py") if not each.stem.startswith("__")}
     modules |= {each.parent.name for each in package.glob("*/__init__.py")}
@@ -208,7 +213,7 @@ def lists_in(page: str) -> Iterator[set[str]]:
 
 
 def test_commands_in_documents_exist() -> None:
-    """`skidway NOUN VERB --option` as it stands in a page is one that the program knows."""
+    """The program knows each `skidway NOUN VERB --option` that a page shows."""
     parser = argparse.ArgumentParser()
     nouns = parser.add_subparsers()
     for home in COMMANDS.values():
@@ -224,7 +229,7 @@ def test_commands_in_documents_exist() -> None:
 
 
 def knows(nouns: Any, command: str) -> bool:
-    """Whether noun, verb and all options are there. Several of them: `list|describe`."""
+    """Whether the noun, the verb and all options exist. `list|describe` are several verbs."""
     noun, *words = command.split()
     if noun not in nouns.choices:
         return False
@@ -243,13 +248,14 @@ def knows(nouns: Any, command: str) -> bool:
 
 
 def requirements(extra: str | None) -> set[str]:
-    """The packages of an extra, or of all; without our own extras that it contains."""
+    """The packages that an extra requires, or without an extra the project; our own extras are left
+    out."""
     given = PROJECT["optional-dependencies"][extra] if extra else PROJECT["dependencies"]
     return {re.split(r"[<>=\[]", each)[0] for each in given} - {"skidway"}
 
 
 def test_every_run_time_dependency_has_its_reason() -> None:
-    """docs/dependencies.md has each package of pyproject.toml with the extras that bring it."""
+    """docs/dependencies.md names each package of pyproject.toml with the extras that require it."""
     extras = [each for each in PROJECT["optional-dependencies"] if each not in NO_PROGRAM]
     expected = {(package, "all") for package in requirements(None)}
     expected |= {(package, extra) for extra in extras for package in requirements(extra)}
@@ -266,7 +272,7 @@ def test_every_run_time_dependency_has_its_reason() -> None:
 
 
 def test_every_run_time_dependency_is_used() -> None:
-    """Each is imported or looked for by a package of ours: none is left over."""
+    """One of our packages imports each dependency, or looks for it; none is left over."""
     packages = [each for each in TOP if each != "bench"]
     sources = "\n".join(f.read_text() for top in packages for f in (ROOT / top).rglob("*.py"))
     extras = [each for each in PROJECT["optional-dependencies"] if each not in NO_PROGRAM]
@@ -291,6 +297,6 @@ def test_every_run_time_dependency_is_used() -> None:
     ],
 )
 def test_the_chosen_packages_are_used_at_run_time(module: str, where: str, does: str) -> None:
-    """Skidway was asked to stand on these five; here is where each does its work."""
+    """Skidway was asked to use these five packages; each is imported where it does its work."""
     imported = re.search(rf"^\s*(?:import|from) {module}\b", (ROOT / where).read_text(), re.M)
     assert imported, f"{module} {does}"

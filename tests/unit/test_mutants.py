@@ -1,4 +1,5 @@
-"""The list of mutants is current: what each replaces is there, and so are the tests it names."""
+"""The list of mutants is current: the code that each one replaces exists, and so do the tests it
+names."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ def _functions(file: str) -> frozenset[str]:
 
 @pytest.mark.parametrize("package", packages())
 def test_a_mutant_changes_what_stands_there_once_and_is_a_program(package: str) -> None:
-    """The change of a rule that was written anew is written anew, too."""
+    """A mutant's old text occurs exactly once in its file, and the changed file still parses:
+    whoever rewrites a rule rewrites its mutant."""
     stale = []
     for mutant in mutants_of(package):
         text = (ROOT / mutant.file).read_text()
@@ -39,7 +41,7 @@ def test_a_mutant_changes_what_stands_there_once_and_is_a_program(package: str) 
 
 
 def test_the_tests_that_must_notice_a_mutant_exist() -> None:
-    """A file, or a function in it."""
+    """Each mutant names a test file, or a function in one, and it exists."""
     for mutant in MUTANTS:
         assert mutant.tests, _name(mutant)
         for test in mutant.tests:
@@ -48,13 +50,13 @@ def test_the_tests_that_must_notice_a_mutant_exist() -> None:
 
 
 def test_no_two_mutants_are_one() -> None:
-    """Neither by their words nor by what they do."""
+    """No two mutants have the same description or make the same change."""
     assert len({mutant.broken for mutant in MUTANTS}) == len(MUTANTS)
     assert len({(mutant.file, mutant.old, mutant.new) for mutant in MUTANTS}) == len(MUTANTS)
 
 
 def test_a_share_is_drawn_by_a_text() -> None:
-    """The same text draws the same, and over many texts each mutant has its turn."""
+    """The same text draws the same mutants, and over many texts every mutant is drawn."""
     assert drawn(MUTANTS, 100, "a") == drawn(MUTANTS, 100, "a")
     assert len(drawn(MUTANTS, 2, "a")) == -(-len(MUTANTS) // 2)
     assert sorted(map(_name, drawn(MUTANTS, 1, "a"))) == sorted(map(_name, MUTANTS))
@@ -63,8 +65,8 @@ def test_a_share_is_drawn_by_a_text() -> None:
 
 
 def test_every_rule_has_a_mutant() -> None:
-    """Of each promise, one of its tests must notice a mutant; but for that of all programs
-    together."""
+    """For each promise, at least one of its tests must notice a mutant, unless only e2e tests keep
+    the promise."""
     rows = promises_page.kept().items()
     assert len(rows) > 80
     noticing = {test.partition("[")[0] for mutant in MUTANTS for test in mutant.tests}

@@ -1,4 +1,4 @@
-"""The list of promises, the marks in the tests and docs/promises.md say the same."""
+"""The list of promises, the marks in the tests and docs/promises.md agree."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_page_is_what_the_marks_say() -> None:
-    """`make docs-promises` was run."""
+    """docs/promises.md is what `make docs-promises` makes of the marks."""
     assert promises_page.page() == promises_page.PAGE.read_text()
 
 
 def test_every_promise_has_a_test() -> None:
-    """What nobody tests is no promise."""
+    """At least one test keeps each promise."""
     assert not PROMISES.keys() - promises_page.kept().keys()
 
 
 def test_every_mark_is_of_a_test_and_names_a_promise() -> None:
-    """Also in a suite that is not run here."""
+    """Each mark is on a test and names a promise, also in suites that do not run here."""
     kept = promises_page.kept()
     assert not kept.keys() - PROMISES.keys()
     marked = {test for tests in kept.values() for test in tests}
@@ -31,7 +31,7 @@ def test_every_mark_is_of_a_test_and_names_a_promise() -> None:
 
 
 def test_a_mark_that_names_no_promise_ends_the_run() -> None:
-    """A typing error is noticed where it stands."""
+    """A mark with a misspelt name, or with none, raises LookupError where it is written."""
     with pytest.raises(LookupError, match="4 watermrak"):
         promise("4 watermark", "4 watermrak")
     with pytest.raises(LookupError):
@@ -39,7 +39,8 @@ def test_a_mark_that_names_no_promise_ends_the_run() -> None:
 
 
 def test_a_promise_begins_with_a_section_of_the_rules() -> None:
-    """Those that have a number are called as docs/delivery.md calls them."""
+    """A promise's name begins with a section; numbered sections have the headings of
+    docs/delivery.md."""
     assert {name.partition(" ")[0] for name in PROMISES} == SECTIONS.keys()
     rules = (ROOT / "docs/delivery.md").read_text().splitlines()
     numbered = [f"## {number}. {words}" for number, words in SECTIONS.items() if number.isdigit()]

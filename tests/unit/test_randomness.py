@@ -1,4 +1,4 @@
-"""How random tests are chosen, moved and replayed (support.randomness, support.explore)."""
+"""How random tests choose, shift and replay their seeds (support.randomness, support.explore)."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ TestMachine = Machine.TestCase
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A folder with random tests, set up as ours is."""
+    """A folder with random tests, configured like our own."""
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["support.randomness"]\n')
     support = Path(explore.__file__).parents[1]
     (tmp_path / "pytest.ini").write_text(
@@ -82,7 +82,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tried(project: Path) -> Callable[..., list[str]]:
-    """Runs the tests; what they were given, in order."""
+    """Runs the tests and returns the values they were given, in order."""
 
     def run(*options: str) -> list[str]:
         (project / "tried").unlink(missing_ok=True)
@@ -95,7 +95,7 @@ def tried(project: Path) -> Callable[..., list[str]]:
 
 
 def test_every_run_tries_the_same(tried: Callable[..., list[str]]) -> None:
-    """Without a number two runs try the same seeds and examples."""
+    """Two runs without a number try the same seeds and examples."""
     first = tried()
     assert first == tried()
     assert first[0] == str(list(range(100, 116)))
@@ -104,7 +104,7 @@ def test_every_run_tries_the_same(tried: Callable[..., list[str]]) -> None:
 
 
 def test_short_tries_a_share_of_the_same(tried: Callable[..., list[str]]) -> None:
-    """--short leaves seeds and examples out and adds none."""
+    """--short leaves out seeds and examples and adds none."""
     found = tried("--short")
     assert found[0] == str([100, 101])
     assert found[1:3] == ["0", str(SHARE)]
@@ -112,7 +112,7 @@ def test_short_tries_a_share_of_the_same(tried: Callable[..., list[str]]) -> Non
 
 
 def test_a_number_tries_others_and_the_same_again(tried: Callable[..., list[str]]) -> None:
-    """An exploration has seeds and examples of its own; its number has them again."""
+    """An exploration has its own seeds and examples; a run with the same number has them again."""
     options = ("--hypothesis-seed=3", "-m", "random")
     found = tried(*options)
     assert found == tried(*options)
@@ -127,7 +127,8 @@ def test_a_number_tries_others_and_the_same_again(tried: Callable[..., list[str]
 def test_a_failure_is_printed_with_the_line_that_replays_it(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """That line, run as it stands, fails in the same way; a round that passes prints none."""
+    """A failed test is printed as a command line that makes it fail again; a round that passes
+    prints none."""
     (project / "test_it.py").write_text(FAILS)
     monkeypatch.chdir(project)
     assert explore.main(["--minutes=0", "--seed=7", "--processes=0", "test_it.py"]) == 1
@@ -145,7 +146,7 @@ def test_a_failure_is_printed_with_the_line_that_replays_it(
 def test_a_round_that_cannot_run_is_no_round(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No test that draws, or none at all, is an error and no success."""
+    """A round without random tests is an error, not a success."""
     monkeypatch.chdir(project)
     with pytest.raises(explore.NoRound):
         explore.main(["--minutes=0", "--processes=0", "no_such_file.py"])

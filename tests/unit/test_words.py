@@ -15,13 +15,14 @@ PRIVATE = {
     "errand": "job",
     "kin": "group, or the files of one log",
 }
-"""Each with what is said instead. Whoever adds a word adds the plain one."""
+"""Each word with the plain one to use instead."""
 
 HERE = "tests/unit/test_words.py"
 
 
 def test_private_words_are_not_used() -> None:
-    """One has to have been there to know them, and nobody can search for them."""
+    """No private word occurs in code or documents: only its author understands it, and nobody can
+    search for it."""
     word = re.compile(rf"(?<![a-z])({'|'.join(PRIVATE)})s?(?![a-z])", re.IGNORECASE)
     listed = subprocess.run(
         ["git", "ls-files", "*.py", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True

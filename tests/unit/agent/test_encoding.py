@@ -1,4 +1,4 @@
-"""A source with `on_error: replace`, from its settings to what is sent."""
+"""A source with `on_error: replace`, from its settings to the records."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ REJECTED = TopicPartition("logs.rejected", 0)
 
 
 def lines(world: World) -> list[tuple[object, object]]:
-    """(line, mark) of each record, in the order of the log."""
+    """(line, mark) of each record, in log order."""
     schema = world.destinations()[0].recipe.schema.text
     values = [record.value[5:] for record in world.brokers.records("logs")]
     found = Codec(schema).decode(pa_binary(values)).batch.to_pylist()
@@ -27,7 +27,7 @@ def lines(world: World) -> list[tuple[object, object]]:
 
 @promise("2 encoding")
 def test_killed_before_the_acknowledgement_the_same_replaced_line_is_sent_again() -> None:
-    """By the recipe of the promise, although the setting is another one by now."""
+    """A promised line is sent again by its recipe, although on_error was changed meanwhile."""
     replacing = settings(raw(on_error="replace"))
     world = World(replacing)
     world.kill_in_flight(b"caf\xe9\n", arrives=FIRST)
@@ -45,7 +45,8 @@ def test_killed_before_the_acknowledgement_the_same_replaced_line_is_sent_again(
 
 @promise("2 re-send")
 def test_a_rejected_line_that_is_sent_again_says_the_path_of_its_announcement() -> None:
-    """Wherever its file lies by then: a re-send is byte for byte the same."""
+    """A rejected line sent again names the announced path, although the file was renamed: a re-send
+    is byte for byte the same."""
     world = World(settings(raw("logs", "/log/*.log", "/log/*.1")))
     world.kill_in_flight(b"caf\xe9\n", arrives=REJECTED)
     world.files.rename("/log/a.log", "/log/a.log.1")
@@ -71,7 +72,7 @@ def configured(tmp_path: Path, **source: object) -> list[str]:
 def test_validate_says_in_how_many_lines_something_is_replaced(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """They fit; without the setting they would not."""
+    """Validate counts lines with replaced bytes as fitting; without the setting they do not fit."""
     assert main(configured(tmp_path, on_error="replace")) == 0
     said = capsys.readouterr().out
     assert "all of 2 lines fit; in 1 something is not UTF-8, replaced\n" in said
@@ -82,7 +83,8 @@ def test_validate_says_in_how_many_lines_something_is_replaced(
 def test_validate_refuses_what_would_leave_the_mark_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A schema file without the field, and a group of its name: status 78 and one sentence."""
+    """A schema file without the mark's field, or a group with its name, ends validate with status
+    78 and one sentence."""
     schema = tmp_path / "s.avsc"
     fields = [{"name": "line", "type": "string"}]
     schema.write_text(json.dumps({"type": "record", "name": "r", "fields": fields}))
@@ -98,6 +100,6 @@ def test_validate_refuses_what_would_leave_the_mark_out(
 
 
 def test_the_settings_are_utf_8_and_reject_by_default() -> None:
-    """Nothing is replaced unless somebody says so."""
+    """By default the encoding is utf-8, and no byte is replaced."""
     source = SourceSettings(topic="t", paths=["/x"])
     assert (source.encoding, source.on_error) == ("utf-8", "reject")

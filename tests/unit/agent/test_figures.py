@@ -1,4 +1,4 @@
-"""What the agent tells Prometheus, by topic, and what it says is pending."""
+"""The agent's metrics by topic, and its pending bytes."""
 
 import threading
 from typing import Any
@@ -26,7 +26,8 @@ def a_world(topic: str, **source: Any) -> World:
 
 
 def test_rejected_lines_and_bytes_are_told_by_topic_and_reason() -> None:
-    """By the data topic's name; bytes are those of the file, terminators included."""
+    """Rejected lines and bytes count by data topic and reason; the bytes are the file's, with
+    terminators."""
     world = a_world("figures-rejected", max_line_bytes=64)
     world.files.append(A, b"good\n\xff\n\xfe\xfe\r\n" + b"x" * 65 + b"\n")
     world.start()
@@ -38,7 +39,7 @@ def test_rejected_lines_and_bytes_are_told_by_topic_and_reason() -> None:
 
 
 def test_replaced_lines_are_told_by_topic() -> None:
-    """They are delivered, and are no rejects."""
+    """Lines with replaced bytes count as delivered, not as rejected."""
     world = a_world("figures-replaced", on_error="replace")
     world.files.append(A, b"good\n\xff\n")
     world.start()
@@ -49,7 +50,7 @@ def test_replaced_lines_are_told_by_topic() -> None:
 
 
 def test_a_refused_record_is_a_lost_line_with_its_bytes() -> None:
-    """One line is known to be in it."""
+    """A record that the broker refuses counts as one lost line with its bytes."""
     world = a_world("figures-refused")
     world.files.append(A, b"a\nbb\nc\n")
     world.start()
@@ -63,8 +64,8 @@ def test_a_refused_record_is_a_lost_line_with_its_bytes() -> None:
 
 
 def test_lost_bytes_are_as_many_as_were_seen() -> None:
-    """Nobody saw the end, and how many lines they were; each loss is counted once, also after a
-    start that comes before the loss is in a delta."""
+    """The loss of a truncated file counts the bytes that were seen and no lines, and counts once,
+    even after a restart that finds it in no delta yet."""
     world = a_world("figures-lost")
     world.files.append(A, b"1\n")
     world.start()
@@ -86,7 +87,7 @@ def test_lost_bytes_are_as_many_as_were_seen() -> None:
 
 
 def test_generations_that_nobody_saw_are_ranges_without_bytes() -> None:
-    """Their number is known, and their topic."""
+    """Generations that nobody saw count as lost ranges of their topic, without bytes."""
     events.unseen(Unseen("figures-unseen", "id", "/log/a", "gone"))
     labels = {"topic": "figures-unseen", "certainty": "lost"}
     assert figure("set_apart_ranges_total", **labels) == 1
@@ -97,7 +98,8 @@ def test_generations_that_nobody_saw_are_ranges_without_bytes() -> None:
 
 
 def read_and_acknowledged(world: World) -> None:
-    """Everything between two looks through the patterns, which are an hour apart."""
+    """Reads a line and has it acknowledged between two looks through the patterns, which are an
+    hour apart."""
     world.start()
     world.tick()
     world.files.append(A, b"x" * 99 + b"\n")
@@ -106,12 +108,13 @@ def read_and_acknowledged(world: World) -> None:
 
 @pytest.fixture
 def quiet() -> World:
-    """Looks through the patterns by itself at the start, and not again."""
+    """An agent that looks through the patterns only at its start."""
     return World(settings(raw(), reconcile_interval_ms=3_600_000))
 
 
 def test_pending_bytes_are_those_of_now(quiet: World) -> None:
-    """Not those of the last look through the patterns: acknowledged bytes are not pending."""
+    """Pending bytes are those of now, not of the last look: acknowledged bytes are not among
+    them."""
     read_and_acknowledged(quiet)
     assert quiet.agent.pending_bytes == 100
     for _ in range(10):
@@ -121,7 +124,7 @@ def test_pending_bytes_are_those_of_now(quiet: World) -> None:
 
 
 def test_metrics_and_health_ask_when_they_are_asked(quiet: World) -> None:
-    """Both tell of a growth and of its acknowledgement without a turn that refreshes a figure."""
+    """Metrics and /health compute the pending bytes when asked, without waiting for a turn."""
     read_and_acknowledged(quiet)
     status = program.Status(Health(True, {"status": "running"}))
     assert status.answer() == Health(True, {"status": "running"})
@@ -136,7 +139,8 @@ def test_metrics_and_health_ask_when_they_are_asked(quiet: World) -> None:
 
 
 def test_another_thread_can_ask_while_files_come_and_go(quiet: World) -> None:
-    """The sum is made over a copy of what there is."""
+    """Another thread can ask for the pending bytes while files are added, because the sum uses a
+    copy of the list."""
     quiet.start()
     quiet.tick()
     found: list[int] = []

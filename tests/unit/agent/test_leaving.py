@@ -1,4 +1,4 @@
-"""The agent that leaves, turn by turn: its last word, and what makes it none."""
+"""The agent that leaves: its last word, and what prevents it or takes it back."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def newest(world: World, topic: str = "logs") -> SealedTopic:
 
 
 def drain(world: World, rounds: int = 40) -> bool:
-    """Started and asked to leave; whether it has."""
+    """Starts the agent, asks it to leave, and returns whether it has left."""
     world.start().leave()
     for _ in range(rounds):
         world.tick(0.1)
@@ -30,7 +30,8 @@ def drain(world: World, rounds: int = 40) -> bool:
 
 
 def test_an_agent_that_leaves_delivers_all_and_says_so(world: World) -> None:
-    """A last line without its end is delivered, too; no delta comes behind the last word."""
+    """A leaving agent delivers all lines, even one without a line end, and sends no delta after its
+    last word."""
     world.files.append(A, b"one\ntwo")
     world.start()
     world.tick()
@@ -46,7 +47,8 @@ def test_an_agent_that_leaves_delivers_all_and_says_so(world: World) -> None:
 
 @promise("6 last word")
 def test_no_file_is_closed_by_leaving(world: World) -> None:
-    """A closure cannot be taken back: what vanishes until the agent comes back is still missed."""
+    """Leaving closes no file, since a closure cannot be taken back: bytes that vanish before the
+    agent comes back are still declared."""
     world.files.append(A, b"1\n")
     assert drain(world)
     assert [x for x in world.of(Announcement) if x.length is not None] == []
@@ -60,7 +62,7 @@ def test_no_file_is_closed_by_leaving(world: World) -> None:
 
 
 def test_nothing_to_deliver_is_a_last_word_too(world: World) -> None:
-    """Also the second time, and for an agent whose files are all read."""
+    """An agent with nothing to deliver sends its last word, also a second time."""
     assert drain(world)
     said = len(world.of(Seal))
     world.kill()
@@ -70,7 +72,8 @@ def test_nothing_to_deliver_is_a_last_word_too(world: World) -> None:
 
 
 def test_a_file_that_is_written_to_has_no_last_word_until_it_rests(world: World) -> None:
-    """Ordinary seals are said meanwhile, and what stands in the way."""
+    """While a file is written to, its topic gets ordinary seals and the obstacle is named; the last
+    word waits until it rests."""
     world.files.append(A, b"0\n")
     world.start().leave()
     for index in range(40):
@@ -89,8 +92,8 @@ def test_a_file_that_is_written_to_has_no_last_word_until_it_rests(world: World)
 
 @promise("6 last word")
 def test_it_has_left_only_when_all_topics_rest_at_one_look() -> None:
-    """A topic that has its last word while another waits, and grows: it is taken back in the
-    transaction of that look, delivered, and said anew; never is the end over bytes unread."""
+    """A topic grows after its last word while another topic waits: the word is taken back at that
+    look, the bytes are delivered, and it is sent anew."""
     world = World(settings(raw("logs", A), raw("other", "/other/*.log")))
     world.files.append(A, b"1\n")
     waits = world.files.append("/other/b.log", b"2\n")
@@ -118,7 +121,8 @@ def test_it_has_left_only_when_all_topics_rest_at_one_look() -> None:
 
 
 def test_what_was_said_does_not_end_it_when_more_is_seen(world: World) -> None:
-    """Between the last look and the end: what an event tells counts, too."""
+    """An event after the last look keeps the agent from leaving, although its last word was
+    sent."""
     world.files.append(A, b"1\n")
     assert drain(world)
     world.files.append(A, b"2\n")
@@ -129,7 +133,8 @@ def test_what_was_said_does_not_end_it_when_more_is_seen(world: World) -> None:
 
 @promise("6 last word")
 def test_no_last_word_of_before_stands_over_what_cannot_be_read(world: World) -> None:
-    """Drained, grown, unreadable, drained again: it is taken back, although nothing is read."""
+    """A drained file grows, becomes unreadable, and is drained again: the old last word is taken
+    back, although no byte can be read."""
     file = world.files.append(A, b"1\n")
     assert drain(world)
     world.kill()
@@ -146,7 +151,8 @@ def test_no_last_word_of_before_stands_over_what_cannot_be_read(world: World) ->
 
 
 def test_a_file_that_becomes_another_one_takes_the_last_word_back(world: World) -> None:
-    """Replaced by as many other bytes: what lies there now was not read."""
+    """If a file's bytes are replaced by as many others, the last word is taken back and the new
+    ones are read."""
     world.files.append(A, b"1\n")
     world.start().leave()
     for _ in range(20):
@@ -164,7 +170,8 @@ def test_a_file_that_becomes_another_one_takes_the_last_word_back(world: World) 
 
 @promise("6 last word")
 def test_an_agent_that_runs_again_takes_its_last_word_back_at_once(world: World) -> None:
-    """Before any new line: by an ordinary seal that vouches for as much; then it goes on."""
+    """An agent that runs again first replaces its last word by an ordinary seal of the same time,
+    before it reads a new line."""
     world.files.append(A, b"1\n")
     assert drain(world)
     word = newest(world)
@@ -182,7 +189,8 @@ def test_an_agent_that_runs_again_takes_its_last_word_back_at_once(world: World)
 
 
 def test_an_agent_that_is_asked_again_takes_it_back_first(world: World) -> None:
-    """In its first transaction; a crash behind that leaves no last word over unread lines."""
+    """An agent asked to leave again takes the old last word back in its first transaction, so a
+    crash leaves none over unread lines."""
     world.files.append(A, b"1\n")
     assert drain(world)
     world.kill()
@@ -198,8 +206,8 @@ def test_an_agent_that_is_asked_again_takes_it_back_first(world: World) -> None:
 
 
 def test_a_last_word_of_another_epoch_is_dropped(world: World) -> None:
-    """The state was adopted by a program that does not know last words: the new epoch begins
-    with a seal of its own, not with the W of the one before."""
+    """After a new epoch, begun by a program without last words, the old one is dropped and the
+    first seal has a time of its own."""
     world.files.append(A, b"1\n")
     assert drain(world)
     word = newest(world)
@@ -213,7 +221,8 @@ def test_a_last_word_of_another_epoch_is_dropped(world: World) -> None:
 
 
 def test_a_last_word_that_was_sealed_over_is_dropped(world: World) -> None:
-    """By a program that does not know last words: its newer seal is not replaced by an older W."""
+    """If a program without last words sealed later, the old last word is dropped, so its older time
+    does not replace the newer seal."""
     world.files.append(A, b"1\n")
     assert drain(world)
     word = newest(world)
@@ -229,7 +238,7 @@ def test_a_last_word_that_was_sealed_over_is_dropped(world: World) -> None:
 
 
 def test_one_topic_has_its_last_word_while_another_waits() -> None:
-    """Only what cannot be read is held back, and it is named."""
+    """An unreadable file holds back only its own topic's last word, and is named."""
     world = World(settings(raw("logs", A), raw("other", "/other/*.log")))
     world.files.append(A, b"1\n")
     world.files.append("/other/b.log", b"2\n").unreadable = True
@@ -243,7 +252,7 @@ def test_one_topic_has_its_last_word_while_another_waits() -> None:
 
 
 def test_promises_of_before_are_kept_first(world: World) -> None:
-    """What was on its way when the agent ended is sent again before the last word."""
+    """Records that were on their way when the agent ended are sent again before the last word."""
     world.files.append(A, b"1\n2\n")
     world.start()
     world.hold(10, 0.3)
@@ -256,7 +265,7 @@ def test_promises_of_before_are_kept_first(world: World) -> None:
 def test_a_last_word_that_cannot_be_kept_is_none(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A full disk from the look on that found all at rest: the topic is not said."""
+    """A last word that a full disk does not store is not sent; with room again the agent leaves."""
     world.files.append(A, b"1\n")
 
     def full(_state: State, _changes: object) -> None:

@@ -1,4 +1,5 @@
-"""What cannot be sent again is looked for in the brokers first: the loop, all in memory."""
+"""Records that cannot be sent again are first looked for in the brokers: the loop, all in
+memory."""
 
 from __future__ import annotations
 
@@ -30,13 +31,13 @@ def world() -> World:
 
 @pytest.fixture
 def picky() -> World:
-    """What does not begin with an a is rejected."""
+    """An agent whose parser rejects lines that do not begin with "a"."""
     return World(settings(raw(parser=ParserSettings(type="regex", pattern="(?P<line>a.*)"))))
 
 
 @pytest.fixture
 def upgrade(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """From now on another version of the program runs."""
+    """From the call on another version of the program runs."""
 
     def to(name: str = "another") -> None:
         monkeypatch.setattr(recipes, "program_version", lambda: name)
@@ -46,7 +47,8 @@ def upgrade(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @promise("2 found or sent")
 def test_what_is_found_counts_and_the_rest_is_sent(world: World, upgrade: Any) -> None:
-    """Another version: records that the broker has are acknowledged, the others sent once."""
+    """After an upgrade, records that the broker has are acknowledged, and the others are sent
+    once."""
     world.kill_in_flight(b"one\ntwo\n", b"three\n", arrives=FIRST)
     world.files.append(A, b"four\n")
     upgrade()
@@ -61,8 +63,8 @@ def test_what_is_found_counts_and_the_rest_is_sent(world: World, upgrade: Any) -
 
 
 def test_an_intent_of_which_a_part_is_found_is_divided(picky: World, upgrade: Any) -> None:
-    """Two topics, one of which has its records: the others go under an intent of their own, with
-    the time at which they were read."""
+    """An intent for two topics, one of which has its records, is divided: the others get an intent
+    of their own with their time of reading."""
     picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
     (read_ms,) = {intent.read_ms for intent in State(picky.connection).intents()}
     upgrade()
@@ -82,8 +84,8 @@ def test_an_intent_of_which_a_part_is_found_is_divided(picky: World, upgrade: An
 def test_parts_that_arrived_are_promised_until_the_checkpoint_passes_them(
     picky: World, upgrade: Any
 ) -> None:
-    """Killed between the decision and the checkpoint, while another part is on its way before one
-    that was found: none of them is read as if nobody had promised it."""
+    """Parts that were found stay promised until the checkpoint passes them, so after a kill before
+    that no part is read as new."""
     picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
     upgrade("second")
     picky.start()
@@ -103,8 +105,8 @@ def test_parts_that_arrived_are_promised_until_the_checkpoint_passes_them(
 def test_parts_that_arrived_hold_the_floor_until_the_checkpoint_passes_them(
     picky: World, upgrade: Any
 ) -> None:
-    """Another file is sent meanwhile, and acknowledged behind them: after a further crash they are
-    found below that, and not sent again."""
+    """Parts that were found hold the floor although another file is acknowledged above them: after
+    another crash they are found, not sent again."""
     picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
     upgrade("second")
     picky.start()
@@ -124,7 +126,8 @@ def test_parts_that_arrived_hold_the_floor_until_the_checkpoint_passes_them(
 
 
 def test_rejected_records_that_are_found_count_as_rejected(picky: World, upgrade: Any) -> None:
-    """In the counts of the rejected topic, and in the ledger."""
+    """Rejected records that are found count for the rejected topic and as rejected in the
+    ledger."""
     picky.kill_in_flight(b"b1\nb2\n", survivors=5)
     picky.brokers.arrive_late(TopicPartition("logs.rejected", 0))
     upgrade()
@@ -137,7 +140,8 @@ def test_rejected_records_that_are_found_count_as_rejected(picky: World, upgrade
 
 @promise("2 read back")
 def test_late_batches_are_waited_for(world: World, upgrade: Any) -> None:
-    """What was on its way at the kill arrives during the wait: it is found, not sent again."""
+    """Batches that were on their way at the kill and arrive during the wait are found, not sent
+    again."""
     world.kill_in_flight(b"one\n", survivors=5)
     upgrade()
     world.start()
@@ -151,7 +155,7 @@ def test_late_batches_are_waited_for(world: World, upgrade: Any) -> None:
 
 
 def test_where_all_is_found_nothing_is_waited_for(world: World, upgrade: Any) -> None:
-    """The agent goes on at once."""
+    """If everything is found, the agent goes on at once."""
     world.kill_in_flight(b"one\n", arrives=FIRST)
     upgrade()
     world.settings = settings(raw(), read_back_wait_ms=3_600_000)
@@ -163,7 +167,7 @@ def test_where_all_is_found_nothing_is_waited_for(world: World, upgrade: Any) ->
 
 @promise("2 read back")
 def test_without_brokers_nothing_is_decided(world: World, upgrade: Any) -> None:
-    """Nothing is set apart or sealed, and the partitions are named, until they are back."""
+    """While the brokers are away nothing is set apart or sealed, and the partitions are named."""
     world.kill_in_flight(b"one\n")
     upgrade()
     world.brokers.away = True
@@ -184,7 +188,7 @@ def test_without_brokers_nothing_is_decided(world: World, upgrade: Any) -> None:
 
 
 def test_other_files_are_read_meanwhile(world: World, upgrade: Any) -> None:
-    """Only the files that wait for an answer stand still."""
+    """Only files that wait for an answer stand still; others are read."""
     world.kill_in_flight(b"one\n")
     world.files.append(B, b"two\n")
     upgrade()
@@ -195,7 +199,7 @@ def test_other_files_are_read_meanwhile(world: World, upgrade: Any) -> None:
 
 
 def test_a_partition_that_does_not_come_keeps_back_its_own_files_only(upgrade: Any) -> None:
-    """A broker of several is away: what lies on the others is decided."""
+    """While one broker is away, files of the other brokers' partitions are decided."""
     world = World(settings(raw()), partitions=8)
     for number in range(6):
         world.files.append(f"/log/{number}.log", b"line %d\n" % number)
@@ -219,7 +223,8 @@ def test_a_partition_that_does_not_come_keeps_back_its_own_files_only(upgrade: A
 def test_a_file_that_cannot_be_read_keeps_nobody_else_back(
     world: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
-    """What is asked later is decided before it; then its own lines are, in their order."""
+    """An unreadable file does not hold up files that are searched for later; its own lines follow
+    in order once it can be read."""
     files = [A, B, "/log/c.log"]
     for path in files:
         world.files.append(path, path.encode() + b" 1\n")
@@ -242,7 +247,7 @@ def test_a_file_that_cannot_be_read_keeps_nobody_else_back(
 
 
 def test_a_file_that_was_renamed_during_the_search_is_not_gone(world: World, upgrade: Any) -> None:
-    """Its bytes are looked for where it went; none of them is lost."""
+    """A file renamed during the search is read at its new name, and nothing is lost."""
     world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     upgrade()
     world.settings = settings(raw(), reconcile_interval_ms=3_600_000)
@@ -255,7 +260,7 @@ def test_a_file_that_was_renamed_during_the_search_is_not_gone(world: World, upg
 
 
 def test_what_expired_unread_is_uncertain(world: World, upgrade: Any) -> None:
-    """The log begins behind the floor: what is missing may have been there."""
+    """If the log begins above the floor, missing records are uncertain: they may have expired."""
     world.kill_in_flight(b"one\n", arrives=FIRST)
     world.brokers.starts[FIRST] = 1
     upgrade()
@@ -268,7 +273,8 @@ def test_what_expired_unread_is_uncertain(world: World, upgrade: Any) -> None:
 
 
 def test_bytes_that_are_gone_are_lost_but_for_what_is_found(world: World) -> None:
-    """The file was cut: found bytes count, the others are declared with their range."""
+    """Of a deleted file, bytes found on the broker count, and the others are declared lost with
+    their range."""
     world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     world.files.delete(A)
     world.start()
@@ -283,7 +289,7 @@ def test_bytes_that_are_gone_are_lost_but_for_what_is_found(world: World) -> Non
 
 @promise("2 found or sent")
 def test_killed_after_the_decision_it_is_read_back_again(world: World, upgrade: Any) -> None:
-    """A divided intent survives: its parts are found, or replayed, as they were decided."""
+    """After a kill the parts of a divided intent are read back again, and found or sent."""
     world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     upgrade("second")
     world.start()
@@ -299,7 +305,8 @@ def test_killed_after_the_decision_it_is_read_back_again(world: World, upgrade: 
 
 
 def test_what_was_given_up_is_read_back_where_its_topic_is_the_same(world: World) -> None:
-    """An operator gave it up for nothing: found or sent, by the settings of now."""
+    """If an operator gave up records although their topic is the same, they are read back, and
+    found or sent by the current settings."""
     world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     assert len(given_up(State(world.connection), "logs")) == 2
     world.start()
@@ -311,8 +318,8 @@ def test_what_was_given_up_is_read_back_where_its_topic_is_the_same(world: World
 def test_a_record_that_readers_would_drop_is_not_sent(
     picky: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
-    """The new program takes a line that the old one rejected, and later records of the file lie in
-    its partition: the line is lost by name, and nothing claims that it arrived."""
+    """The new program accepts a line that the old one rejected, but later records of the file are
+    in its partition: it is declared lost, not sent."""
     picky.kill_in_flight(b"b1\na1\n", arrives=FIRST)
     upgrade()
     build = recipes._BUILDERS["raw"]
@@ -328,7 +335,8 @@ def test_a_record_that_readers_would_drop_is_not_sent(
 def test_lines_that_end_elsewhere_for_this_version_are_not_cut(
     picky: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
-    """A part is sent only where both versions end records at its ends."""
+    """A missing part is sent only if both versions end records at its bounds; otherwise it is
+    declared lost."""
     picky.kill_in_flight(b"a1\nb1\n", arrives=FIRST)
     upgrade()
     bounds = lambda intent, _: np.array([intent.first, intent.end])  # noqa: E731
@@ -343,7 +351,7 @@ def test_lines_that_end_elsewhere_for_this_version_are_not_cut(
 def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
     world: World, upgrade: Any
 ) -> None:
-    """A version without floors left intents: nothing of theirs can lie below offset 0."""
+    """Intents of a version without floors are looked for from offset 0."""
     world.files.append(A, b"one\n")
     world.start()
     world.settle(5)
@@ -359,7 +367,8 @@ def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
 
 @promise("2 floor")
 def test_no_partition_begins_at_its_end_while_something_is_on_its_way(world: World) -> None:
-    """Its records may lie below that end; without them every partition without a floor does."""
+    """While records are on their way, a partition without a floor is not given its end as floor:
+    they may lie below."""
     world.start()
     state, destinations = State(world.connection), world.destinations()
     assert FIRST in beginning.without_floor(state, destinations)

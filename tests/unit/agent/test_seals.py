@@ -1,4 +1,4 @@
-"""Seals of the whole agent: which moment they name, and what they vouch for by then."""
+"""The agent's seals: the time (W) that each names, and what it vouches for."""
 
 from collections.abc import Sequence
 
@@ -20,12 +20,12 @@ def world() -> World:
 
 
 def sealed_until(world: World) -> list[int]:
-    """The W of each published seal of the topic."""
+    """The W of each published seal."""
     return [seal.topics[0].sealed_until for seal in world.of(Seal)]
 
 
 def silently(world: World, turns: int = 10) -> None:
-    """Time passes, announcements and seals are published, no record is acknowledged."""
+    """Lets time pass: announcements and seals are published, but no record is acknowledged."""
     world.hold(turns, 0.3)
     world.publish()
 
@@ -37,8 +37,8 @@ def silently(world: World, turns: int = 10) -> None:
 def test_a_seal_names_the_moment_before_its_look(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A line that is written while the patterns are looked through, into a file that was looked at
-    already, is not among the noted bytes: W must not be later than it."""
+    """W is the time before the look that notes the sizes: a line written during that look to a file
+    already looked at is not in them."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -71,7 +71,7 @@ def test_a_seal_names_the_moment_before_its_look(
 
 @promise("6 seal")
 def test_what_a_seal_vouches_for_is_in_deltas_of_lower_numbers() -> None:
-    """Also where counts are sent rarely: the seal does not wait for them, it brings them along."""
+    """If counts are sent rarely, a seal sends those it vouches for in a delta before itself."""
     world = World(settings(raw(), audit_interval_ms=10**7, seal_interval_ms=60_000))
     world.start()
     world.settle(2)
@@ -90,8 +90,8 @@ def test_what_a_seal_vouches_for_is_in_deltas_of_lower_numbers() -> None:
 
 @promise("6 seal")
 def test_a_file_that_is_not_what_was_read_voids_what_was_noted(world: World) -> None:
-    """Other bytes of the same size were written before W: the noted size is settled, as that of the
-    bytes before, and nobody has sent the new ones yet."""
+    """If a file's bytes are replaced by as many others before W, its noted size is void: only the
+    old bytes were acknowledged."""
     world.files.append(A, b"one\ntwo\n")
     world.start()
     world.settle(5)
@@ -107,8 +107,8 @@ def test_a_file_that_is_not_what_was_read_voids_what_was_noted(world: World) -> 
 
 @promise("6 seal")
 def test_a_promise_that_cannot_be_kept_voids_what_was_noted() -> None:
-    """Of a file that has ended: the start's first look notes its length, and only then the promise
-    shows that other bytes lie there, which were written before W and are in no file id yet."""
+    """A start's first look notes an ended file's length. When its promise then shows other bytes,
+    written before W, the note is void."""
     world = World(settings(raw("logs", "/log/*.log", "/log/*.1")))
     world.files.append(A, b"one\ntwo\n")
     world.start()
@@ -133,7 +133,8 @@ def test_a_promise_that_cannot_be_kept_voids_what_was_noted() -> None:
 
 @promise("6 seal")
 def test_generations_that_nobody_saw_void_what_was_noted() -> None:
-    """A seal that waits for bytes on their way is noted anew once generations are missing."""
+    """A seal that waits for bytes on their way is noted anew when generations turn out to be
+    missing."""
     world = World(settings(raw("logs", A)))
     world.files.append(A, b"1\n")
     world.start()
@@ -144,7 +145,7 @@ def test_generations_that_nobody_saw_void_what_was_noted() -> None:
     noted = world.clock.time_ms()
     world.clock.advance(1)
     doubts = world.agent.tracker.doubts["logs"]
-    for number in range(3):  # one generation is kept, and renamed files are deleted by it
+    for number in range(3):  # only one generation is kept
         world.files.rename(A, f"{A}.1")
         world.files.append(A, b"%d\n" % number)
     silently(world, 1)
@@ -156,7 +157,8 @@ def test_generations_that_nobody_saw_void_what_was_noted() -> None:
 
 
 def test_a_rotated_file_that_could_not_be_read_at_the_start_holds_the_seal_no_longer() -> None:
-    """All of it was delivered before; once it can be looked at it is proven, and sealed."""
+    """A delivered, rotated file that is unreadable at the start holds the seal only until it can be
+    looked at."""
     world, rotated = World(settings(raw("logs", "/log/*.log"))), f"{A}.1"
     world.files.append(A, b"one\n")
     world.start()

@@ -28,7 +28,7 @@ def load(text: str, tmp_path: Path) -> AgentSettings:
 
 
 def test_the_smallest_file_is_enough(tmp_path: Path) -> None:
-    """All else has defaults, and the configuration is good."""
+    """The smallest file is a good configuration, because everything else has defaults."""
     loaded = load(SMALLEST, tmp_path)
     check_settings(loaded)
     assert loaded.sources[0].rejected_topic == "hdfs-logs.rejected"
@@ -73,7 +73,7 @@ def test_the_smallest_file_is_enough(tmp_path: Path) -> None:
 def test_what_cannot_work_is_refused_before_it_runs(
     tmp_path: Path, old: str, new: str, words: str
 ) -> None:
-    """One sentence that names the mistake."""
+    """A setting that cannot work is refused with one sentence that names the mistake."""
     assert old in SMALLEST
     with pytest.raises(ConfigurationRefused, match=words):
         check_settings(load(SMALLEST.replace(old, new), tmp_path))
@@ -81,15 +81,16 @@ def test_what_cannot_work_is_refused_before_it_runs(
 
 @pytest.mark.parametrize("topic", ["hdfs-logs.rejected", "orders.rejected"])
 def test_a_topic_must_not_be_called_like_rejects(tmp_path: Path, topic: str) -> None:
-    """Dead letters and lines would mix; and the audit takes such a topic for rejects, whether there
-    is one whose rejects they could be or not."""
+    """A topic named *.rejected is refused: the audit takes it for rejects, and lines would mix with
+    another topic's rejects."""
     more = f"  - {{topic: {topic}, paths: [/x]}}\n"
     with pytest.raises(ConfigurationRefused, match="rejected"):
         load(SMALLEST + more, tmp_path)
 
 
 def test_a_schema_file_that_is_none_is_named(tmp_path: Path) -> None:
-    """With the source that wants it, and what is wrong with it."""
+    """A file that is no schema is refused; the sentence names the source, the file and the
+    fault."""
     schema = tmp_path / "s.avsc"
     schema.write_text('{"type": "reco')
     text = SMALLEST.replace("topic: hdfs-logs", f"topic: hdfs-logs\n    schema: {schema}")
@@ -98,7 +99,8 @@ def test_a_schema_file_that_is_none_is_named(tmp_path: Path) -> None:
 
 
 def test_a_schema_that_does_not_fit_the_parser_is_refused(tmp_path: Path) -> None:
-    """A required field that nothing fills would reject every line."""
+    """A schema with a required field that the parser does not fill is refused: every line would be
+    rejected."""
     schema = tmp_path / "s.avsc"
     schema.write_text(
         '{"type": "record", "name": "r", "fields": [{"name": "other", "type": "string"}]}'
@@ -112,7 +114,7 @@ def test_a_schema_that_does_not_fit_the_parser_is_refused(tmp_path: Path) -> Non
 
 
 def test_the_example_file_is_a_configuration(tmp_path: Path) -> None:
-    """Every key is in it, and it can be read back."""
+    """The example file has every key."""
     text = settings.example(AgentSettings)
     for documented in settings.documented(AgentSettings):
         assert documented.key.partition("[")[0] in text
@@ -122,7 +124,8 @@ def test_the_example_file_is_a_configuration(tmp_path: Path) -> None:
 def test_exit_statuses_of_the_command_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """0 good, 78 configuration refused, 1 a state that cannot be shown; one sentence each."""
+    """Exit status 0 means good, 78 a refused configuration, 65 a state that cannot be shown; each
+    with one sentence."""
     good = tmp_path / "good.yml"
     good.write_text(SMALLEST)
     assert main(["agent", "validate", "--config", str(good)]) == 0

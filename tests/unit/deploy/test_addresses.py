@@ -1,4 +1,4 @@
-"""Where programs are reached."""
+"""The addresses at which programs are reached."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def host(name: str, **variables: Any) -> dict[str, Any]:
 
 
 def test_brokers_are_found_by_cluster_and_reached_by_the_address_they_have() -> None:
-    """An agent is told the brokers of its own cluster only, by the names that others reach them."""
+    """An agent is given only the brokers of its own cluster, under the addresses at which other
+    hosts reach them."""
     brokers = [
         host("b1", skidway_cluster="dc1"),
         host("b2", skidway_cluster="dc1", ansible_host="10.0.0.2", broker_port=9192),
@@ -34,13 +35,14 @@ def test_brokers_are_found_by_cluster_and_reached_by_the_address_they_have() -> 
 
 
 def test_an_existing_kafka_stands_in_for_brokers() -> None:
-    """`bootstrap_servers` of a cluster in the inventory is used as it is."""
+    """The inventory's `bootstrap_servers` of a cluster are used unchanged."""
     clusters = {"dc1": {"bootstrap_servers": "k1:9092,k2:9092"}}
     assert addresses.bootstrap_servers(clusters, []) == {"dc1": "k1:9092,k2:9092"}
 
 
 def test_one_zookeeper_is_no_ensemble_and_three_are() -> None:
-    """server.N keys are written for several servers, under the numbers that the inventory gives."""
+    """server.N keys are written only for several servers, with the numbers that the inventory
+    gives."""
     alone = [host("z1")]
     three = [host(f"z{n}", zookeeper_id=n * 10) for n in (1, 2, 3)]
     assert addresses.zookeeper_servers(alone) == {}
@@ -49,7 +51,8 @@ def test_one_zookeeper_is_no_ensemble_and_three_are() -> None:
 
 
 def test_health_is_asked_where_the_settings_say() -> None:
-    """A metrics.listener of the inventory moves the question; a wildcard is asked on loopback."""
+    """A metrics.listener in the inventory moves the health URL; a wildcard address is asked on
+    loopback."""
     assert addresses.health_of(host("b"), "broker") == "http://127.0.0.1:9102/health"
     moved = host("b", broker_settings={"metrics": {"listener": "0.0.0.0:9999"}})
     assert addresses.health_of(moved, "broker") == "http://127.0.0.1:9999/health"
@@ -57,14 +60,15 @@ def test_health_is_asked_where_the_settings_say() -> None:
 
 @pytest.mark.parametrize("brokers", [[], [host("b", skidway_cluster="elsewhere")]])
 def test_a_cluster_without_brokers_has_no_addresses(brokers: list[dict[str, Any]]) -> None:
-    """An empty group is as one that is not there; nobody is told an empty address."""
+    """An empty group counts as a missing one: no program is given an empty address."""
     assert addresses.bootstrap_servers(CLUSTERS, brokers) == {}
     assert addresses.zookeeper_connect([]) == addresses.registry_url([]) == ""
     assert addresses.zookeeper_servers([]) == {}
 
 
 def test_a_broker_without_a_cluster_is_of_the_first_one() -> None:
-    """skidway_cluster has that default, which is no variable of other hosts."""
+    """A broker whose host sets no skidway_cluster belongs to the first cluster: one host cannot see
+    the role defaults of another."""
     assert addresses.bootstrap_servers(CLUSTERS, [host("b1")]) == {"dc1": "b1:9092"}
 
 
@@ -72,7 +76,7 @@ V6 = {"ansible_host": "fd00::1"}
 
 
 def test_an_ipv6_address_stands_in_brackets() -> None:
-    """So that the programs find its end: what is derived is read by them."""
+    """An IPv6 address is written in brackets, and the programs read the derived addresses back."""
     brokers = [host("b1", **V6), host("b2", skidway_address="[fd00::2]")]
     servers = addresses.bootstrap_servers(CLUSTERS, brokers)["dc1"]
     assert servers == "[fd00::1]:9092,[fd00::2]:9092"
@@ -98,7 +102,7 @@ def test_an_ipv6_address_stands_in_brackets() -> None:
     ],
 )
 def test_health_is_asked_at_a_listener_of_any_form(listener: str, url: str) -> None:
-    """Whoever listens everywhere is asked on loopback, of the same family."""
+    """A program that listens on all addresses is asked on loopback, of the same address family."""
     assert addresses.health_url(listener) == url
 
 
@@ -118,14 +122,16 @@ def test_health_is_asked_at_a_listener_of_any_form(listener: str, url: str) -> N
 def test_who_moves_a_broker_by_its_settings_moves_what_others_are_told(
     settings: dict[str, Any], told: str
 ) -> None:
-    """broker_settings go over broker_port; agents, mirrors and the broker itself follow."""
+    """broker_settings override broker_port, and the address that agents, mirrors and the broker
+    itself are given changes with them."""
     moved = host("b1.dc1.example.com", broker_port=9192, broker_settings=settings)
     assert addresses.broker_address(moved) == told
     assert addresses.bootstrap_servers(CLUSTERS, [moved]) == {"dc1": told}
 
 
 def test_who_moves_zookeeper_or_registry_by_their_settings_moves_what_others_are_told() -> None:
-    """clientPort of zookeeper_settings, listeners of registry_settings."""
+    """clientPort in zookeeper_settings and listeners in registry_settings change the addresses that
+    other programs are given."""
     moved = host("z1", zookeeper_port=1, zookeeper_settings={"clientPort": 12181})
     assert addresses.zookeeper_connect([moved, host("z2")]) == "z1:12181,z2:2181"
     moved = host("r1", registry_settings={"listeners": ["https://0.0.0.0:8443"]})
@@ -133,7 +139,8 @@ def test_who_moves_zookeeper_or_registry_by_their_settings_moves_what_others_are
 
 
 def test_health_is_asked_where_the_program_is_and_not_where_it_will_be() -> None:
-    """The inventory moves metrics.listener of all brokers at once; they follow one at a time."""
+    """Each broker is asked at the listener it uses now: the inventory moves metrics.listener of all
+    brokers at once, but they restart one at a time."""
     moved = host("b2", broker_settings={"metrics.listener": "127.0.0.1:9999"})
     for in_use in ({"metrics.listener": "127.0.0.1:9111"}, {"metrics": {"listener": ":9111"}}):
         assert addresses.health_of(moved, "broker", in_use) == "http://127.0.0.1:9111/health"

@@ -1,4 +1,4 @@
-"""What clusters mirror, and who counts their records."""
+"""What clusters mirror, and which counters count their records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def host(name: str, **variables: Any) -> dict[str, Any]:
 
 
 def test_the_offline_cluster_mirrors_what_the_inventory_says() -> None:
-    """mirror.sources come from skidway_clusters, one for each cluster that is mirrored."""
+    """mirror.sources has one entry for each cluster that skidway_clusters says is mirrored."""
     assert clusters.mirror_sources(CLUSTERS, "offline", SERVERS) == [
         {"cluster": "dc1", "bootstrap.servers": "b1:9092"},
         {"cluster": "dc2", "bootstrap.servers": "b2:9092"},
@@ -26,13 +26,15 @@ def test_the_offline_cluster_mirrors_what_the_inventory_says() -> None:
 
 
 def test_a_mirrored_cluster_without_brokers_is_refused() -> None:
-    """A mirror of nothing would be silence."""
+    """A mirrored cluster without brokers raises ValueError: its mirror would silently copy
+    nothing."""
     with pytest.raises(ValueError, match="dc2"):
         clusters.mirror_sources(CLUSTERS, "offline", {"dc1": "b1:9092"})
 
 
 def test_every_cluster_has_a_counter_of_its_own() -> None:
-    """What was mirrored is counted where it was mirrored to; ports and directories differ."""
+    """Mirrored records are counted in the cluster that holds the mirror; each counter has its own
+    port and directory."""
     counters = clusters.counters(CLUSTERS, SERVERS, 9114)
     assert {name: each["tier"] for name, each in counters.items()} == {
         "dc1": "broker",
@@ -44,7 +46,8 @@ def test_every_cluster_has_a_counter_of_its_own() -> None:
 
 
 def test_a_cluster_that_mirrors_and_has_agents_is_counted_twice() -> None:
-    """Else nobody would count what its own agents publish; other counters keep their ports."""
+    """A mirroring cluster with agents gets a second counter for what they publish; other counters
+    keep their ports."""
     agents = [host("a", skidway_cluster="offline"), host("b", skidway_cluster="dc1")]
     before, after = (clusters.counters(CLUSTERS, SERVERS, 9114, each) for each in ([], agents))
     second = after.pop("offline.broker")
@@ -59,7 +62,8 @@ def test_a_cluster_that_mirrors_and_has_agents_is_counted_twice() -> None:
 
 
 def test_only_servers_of_the_same_cluster_are_waited_for() -> None:
-    """A host that names none is of the first cluster."""
+    """A host waits only for servers of its own cluster; a server that names no cluster belongs to
+    the first."""
     hosts = {"b1": host("b1"), "b2": host("b2", skidway_cluster="dc1"), "b3": host("b3")}
     hosts["b3"]["skidway_cluster"] = "dc2"
     assert clusters.of_cluster(hosts, hosts, "dc1", CLUSTERS) == ["b1", "b2"]
@@ -67,7 +71,7 @@ def test_only_servers_of_the_same_cluster_are_waited_for() -> None:
 
 
 def test_an_empty_list_of_mirrors_mirrors_nothing() -> None:
-    """`mirrors:` without a value is as `mirrors: []`."""
+    """`mirrors:` without a value means the same as `mirrors: []`."""
     for nothing in (None, []):
         found = clusters.counters({"dc1": {"mirrors": nothing}}, SERVERS, 9114)
         assert found["dc1"]["tier"] == "broker"
@@ -75,7 +79,8 @@ def test_an_empty_list_of_mirrors_mirrors_nothing() -> None:
 
 
 def test_a_text_in_place_of_a_list_is_not_read_letter_by_letter() -> None:
-    """As the programs read one; the inventory is refused for it (test_problems)."""
+    """A text in place of a list is split at commas, as the programs do; the inventory check refuses
+    it (test_problems)."""
     texts = {"dc1": {"mirrored_topics": "nginx, auth"}, "offline": {"mirrors": "dc1"}}
     assert clusters.mirror_sources(texts, "offline", SERVERS) == [
         {"cluster": "dc1", "bootstrap.servers": "b1:9092", "topics": ["nginx", "auth"]}

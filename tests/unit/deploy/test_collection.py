@@ -1,4 +1,4 @@
-"""The collection's files agree with each other: specs, defaults, README, playbooks."""
+"""The collection's files agree with each other: argument specs, defaults, README, playbooks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def tasks() -> list[Path]:
 
 
 def test_the_readme_has_every_variable_as_the_specs_describe_it() -> None:
-    """`make docs-ansible` was run: the table that operators read is the one that is checked."""
+    """README's table of variables is what `make docs-ansible` makes of the specs."""
     page = variables.README.read_text()
     assert variables.updated(page) == page
     for role in variables.ROLES:
@@ -38,7 +38,7 @@ def test_the_readme_has_every_variable_as_the_specs_describe_it() -> None:
 
 @pytest.mark.parametrize("role", variables.ROLES)
 def test_specs_and_defaults_agree(role: str) -> None:
-    """A default that is documented is the one that holds, and none is undocumented."""
+    """Each documented default is the role's default, and every default is documented."""
     options = variables.specs(role)["options"]
     documented = {name: spec["default"] for name, spec in options.items() if "default" in spec}
     defaults = variables.defaults(role)
@@ -49,7 +49,8 @@ def test_specs_and_defaults_agree(role: str) -> None:
 
 @pytest.mark.parametrize("role", variables.ROLES)
 def test_every_option_has_type_and_description(role: str) -> None:
-    """Also where a list's elements are concerned; a required one has no default."""
+    """Each option has a type, a description, and, if it is a list, its elements' type; a required
+    option has no default."""
     for name, spec in variables.specs(role)["options"].items():
         assert spec["type"], name
         assert spec["description"], name
@@ -59,13 +60,14 @@ def test_every_option_has_type_and_description(role: str) -> None:
 
 @pytest.mark.parametrize("role", variables.ROLES)
 def test_variables_have_the_prefix_of_their_role(role: str) -> None:
-    """Or that of the fleet, or of the shared steps: ansible-lint is told to leave these to us."""
+    """A role's variables begin with its name, or with the fleet's or the shared steps' prefix:
+    ansible-lint does not check this."""
     found = names(role, "defaults") | names(role, "vars") | set(variables.specs(role)["options"])
     assert {name for name in found if not name.startswith((f"{role}_", *PREFIXES))} == set()
 
 
 def test_every_program_has_a_role_and_every_unit_is_installed_by_one() -> None:
-    """A unit that no role installs would be missing on hosts; so would a program's role."""
+    """Each program has a role, and each unit is installed by exactly one role."""
     assert {*PROGRAMS, "common"} == set(variables.ROLES)
     assert set(variables.ROLES) == {path.name for path in (COLLECTION / "roles").iterdir()}
     installed: list[str] = []
@@ -77,8 +79,8 @@ def test_every_program_has_a_role_and_every_unit_is_installed_by_one() -> None:
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_whichever_steps_are_asked_for_another_version_is_left_alone(program: str) -> None:
-    """The first step of a role sees to it, whichever tags are asked for, and whichever are left
-    out: a switch without that look would be one without a way back."""
+    """A role's first step checks the installed version, whichever tags are given or skipped:
+    without that check a run could switch versions with no way back."""
     path = COLLECTION / "roles" / program / "tasks" / "main.yml"
     first, *others = yaml.safe_load(path.read_text())
     assert first["ansible.builtin.import_role"]["tasks_from"] == "version"
@@ -91,7 +93,7 @@ def test_whichever_steps_are_asked_for_another_version_is_left_alone(program: st
 
 
 def test_only_modules_of_ansible_core_are_used_and_no_failure_is_ignored() -> None:
-    """No other collection has to be fetched; nothing goes on behind an error."""
+    """No other collection has to be fetched, and no task goes on after an error."""
     allowed = re.compile(r"ansible\.builtin\.\w+")
     for path in tasks():
         for task in _all_tasks(yaml.safe_load(path.read_text()) or []):
@@ -103,8 +105,8 @@ def test_only_modules_of_ansible_core_are_used_and_no_failure_is_ignored() -> No
 
 @pytest.mark.parametrize("playbook", ["site", "upgrade", "rolling_restart"])
 def test_a_host_that_is_off_is_left_out_before_the_waves(playbook: str) -> None:
-    """A playbook that goes on in waves asks all hosts first whether they are there: one that is off
-    and alone in its wave would end it, with nothing done on the others."""
+    """A playbook with waves pings all hosts first: a host that is off and alone in its wave would
+    end the play before the other hosts are done."""
     plays = yaml.safe_load((COLLECTION / "playbooks" / f"{playbook}.yml").read_text())
     assert any("serial" in play for play in plays)
     first = plays[0]
@@ -115,8 +117,8 @@ def test_a_host_that_is_off_is_left_out_before_the_waves(playbook: str) -> None:
 
 
 def test_one_oldest_ansible_is_named_everywhere() -> None:
-    """What checks use (pyproject.toml), what Ansible itself refuses below (requires_ansible), what
-    roles say, and what operators are told to install."""
+    """The oldest Ansible is the same in pyproject.toml (for checks), in requires_ansible (Ansible
+    refuses older ones), in the roles, and in what operators are told to install."""
     runtime = yaml.safe_load((COLLECTION / "meta" / "runtime.yml").read_text())
     oldest = runtime["requires_ansible"].removeprefix(">=").removesuffix(".0")
     extra = tomllib.loads((COLLECTION.parents[1] / "pyproject.toml").read_text())
@@ -140,8 +142,8 @@ def _all_tasks(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_what_an_interrupted_uninstalling_leaves_cannot_run_in_place_of_the_agent() -> None:
-    """The agent's own unit is never changed to drain: another one does, it gives way to the agent,
-    and its output needs nothing that systemd has had only since 240 and 248."""
+    """A unit of its own drains the agent, whose own unit stays unchanged: it gives way to the
+    agent, and its output needs no systemd feature of 240 or 248."""
     drain = (COLLECTION / "roles/agent/tasks/drain.yml").read_text()
     assert "skidway-agent.service.d" not in drain
     assert "skidway-agent-drain.service" not in units.names()
@@ -163,7 +165,7 @@ def test_what_an_interrupted_uninstalling_leaves_cannot_run_in_place_of_the_agen
     ],
 )
 def test_what_a_drain_said_is_found_behind_its_log(said: str, is_drained: bool) -> None:
-    """Lines of the log go to the same output, before its answer."""
+    """The role finds the drain's answer after the log lines that go to the same output."""
     steps = (COLLECTION / "roles/agent/tasks/drain.yml").read_text()
     (found,) = re.findall(r"is search\('(.+)', multiline=True\)", steps)
     assert bool(re.search(found, said, re.MULTILINE)) == is_drained

@@ -18,7 +18,7 @@ def member(servers: int, runs: bool = True) -> dict[str, Any]:
 
 
 def ordered(*seen: Any) -> str:
-    """The steps of z1, z2, ..., or the problem."""
+    """The steps of z1, z2, ..., or the problem sentence."""
     names = [f"z{n}" for n in range(1, len(seen) + 1)]
     hosts = {
         n: {"zookeeper_seen": each} if each else {} for n, each in zip(names, seen, strict=True)
@@ -33,9 +33,9 @@ def ordered(*seen: Any) -> str:
         ([NEVER], "rest"),  # one server needs nobody
         ([NEVER] * 3, "second second new"),  # a quorum at once, the third when that serves
         ([member(3), NEVER, NEVER], "rest second new"),  # that run broke off, this one goes on
-        ([ALONE, NEVER, NEVER], "first second new"),  # growing: who has the data is restarted first
-        ([NEVER, NEVER, ALONE], "second new first"),  # ... wherever it stands in the inventory
-        ([member(3)] * 3 + [NEVER] * 2, "rest rest rest new new"),  # they join who serves
+        ([ALONE, NEVER, NEVER], "first second new"),  # growing: the data restarts first
+        ([NEVER, NEVER, ALONE], "second new first"),  # ... wherever the inventory lists it
+        ([member(3)] * 3 + [NEVER] * 2, "rest rest rest new new"),  # they join a serving quorum
         ([member(3)] * 2 + [NEVER], "rest rest new"),  # a server that lost its disk
         ([member(3, runs=False)] * 2 + [NEVER], "first first new"),  # after a power cut
         ([member(3)] * 3, "rest rest rest"),
@@ -46,14 +46,15 @@ def ordered(*seen: Any) -> str:
 def test_servers_with_data_come_before_new_ones_and_as_many_as_a_quorum_at_once(
     seen: list[Any], steps: str
 ) -> None:
-    """None is waited for that cannot be healthy yet; no quorum is of new servers alone."""
+    """No server that cannot be healthy yet is waited for, and new servers alone never form a
+    quorum."""
     assert ordered(*seen) == steps
 
 
 @pytest.mark.parametrize(
     ("seen", "said"),
     [
-        ([ALONE, ALONE, NEVER], "z1, z2 have data"),  # whose would be lost?
+        ([ALONE, ALONE, NEVER], "z1, z2 have data"),  # the data of one would be lost
         ([ALONE, member(3), NEVER], "only one server's data"),
         ([UNSEEN, NEVER, NEVER], "z1: not part of this run"),  # it may hold the data
         ([ALONE, UNSEEN, NEVER], "z2: not part"),
@@ -61,11 +62,13 @@ def test_servers_with_data_come_before_new_ones_and_as_many_as_a_quorum_at_once(
     ],
 )
 def test_what_could_lose_the_ensemble_s_data_is_refused(seen: list[Any], said: str) -> None:
-    """New servers that find a quorum among themselves would make an empty history the valid one."""
+    """An order is refused in which new servers could form a quorum alone: their empty history would
+    become the valid one."""
     assert said in ordered(*seen)
 
 
 def test_a_server_that_was_started_alone_is_known_by_its_zoo_cfg() -> None:
-    """Not by the configuration on the disk, which a run that broke off may have changed."""
+    """The zoo.cfg of a server's last start tells whether it ran alone; an interrupted run may have
+    changed the configuration on disk."""
     assert servers_in("dataDir=/x\nclientPort=2181\n") == 0
     assert servers_in("dataDir=/x\nserver.1=a:2888:3888\nserver.2=b:2888:3888\n") == 2

@@ -14,7 +14,7 @@ def host(name: str, **variables: Any) -> dict[str, Any]:
 
 
 THERE = {"skidway_zookeeper_connect": "z:2181", "skidway_schema_registry_url": "http://r:8081"}
-"""What a host needs besides, where a test is about something else."""
+"""Variables that every host needs, for tests that are about something else."""
 
 
 def problems(groups: dict[str, list[str]], hosts: list[dict[str, Any]], **clusters: Any) -> str:
@@ -27,7 +27,7 @@ def sentences(groups: dict[str, list[str]], hosts: list[dict[str, Any]], **clust
 
 
 def test_a_good_inventory_has_no_problems() -> None:
-    """Two clusters may each have a broker 1."""
+    """A valid inventory has no problems; two clusters may each have a broker 1."""
     brokers = [host("b1", skidway_cluster="dc1", broker_id=1)]
     brokers.append(host("b2", skidway_cluster="dc2", broker_id=1))
     assert problems({"brokers": ["b1", "b2"]}, brokers, dc1={}, dc2={"mirrors": ["dc1"]}) == ""
@@ -40,7 +40,8 @@ def test_a_good_inventory_has_no_problems() -> None:
 
 
 def test_a_host_without_a_cluster_is_of_the_first_one() -> None:
-    """That is the default of skidway_cluster; with one cluster nobody has to name it."""
+    """A host without skidway_cluster belongs to the first cluster, so with one cluster nobody has
+    to name it."""
     hosts = [host("a", agent_sources=[{"topic": "t"}]), host("b", broker_id=1), host("c")]
     hosts[2] |= {"broker_id": 1, "skidway_cluster": "dc2"}
     groups = {"agents": ["a"], "brokers": ["b", "c"], "loaders": ["b"]}
@@ -51,7 +52,8 @@ def test_a_host_without_a_cluster_is_of_the_first_one() -> None:
 
 
 def test_a_host_is_of_one_cluster() -> None:
-    """In two of the groups cluster_<name> it is of the one whose name comes last, unseen."""
+    """A host in two groups cluster_<name> is reported: Ansible would silently take the cluster
+    whose name sorts last."""
     hosts = [host("a.b", skidway_cluster="dc2", agent_sources=[{"topic": "t"}])]
     hosts += [host("b1", skidway_cluster="dc1", broker_id=1)]
     groups = {"agents": ["a.b"], "cluster_dc1": ["a.b", "b1"], "cluster_dc2": ["a.b"]}
@@ -62,7 +64,8 @@ def test_a_host_is_of_one_cluster() -> None:
 
 
 def test_settings_that_each_counter_needs_for_itself_are_not_for_all() -> None:
-    """Two on one port, or in one directory, and one of them never runs."""
+    """With several counters, one port or directory set for all of them is reported: one of the
+    counters could never run."""
     monitor = host("m", audit_counter_settings={"metrics": {"listener": "0.0.0.0:1"}, "tier": "x"})
     said = problems({"audit": ["m"]}, [monitor], dc1={}, dc2={})
     assert "audit_counter_settings sets metrics.listener, tier for all counters" in said
@@ -81,8 +84,8 @@ KAFKA = {"bootstrap_servers": "k:9092"}
 
 
 def test_a_service_that_is_needed_is_a_group_or_an_existing_one() -> None:
-    """Without either an address would be empty, and the first program that needs it would refuse
-    its configuration in the middle of the playbook."""
+    """A needed service without a group or an address is reported: otherwise the first program that
+    needs it would refuse its configuration in the middle of the playbook."""
     hosts = [host("b", broker_id=1), host("r"), host("a", agent_sources=[{"topic": "t"}])]
     groups = {"brokers": ["b"], "registry": ["r"], "agents": ["a"]}
     lacking = sentences(groups, hosts, dc1={})
@@ -170,7 +173,8 @@ def test_a_service_that_is_needed_is_a_group_or_an_existing_one() -> None:
 def test_a_mistake_in_the_inventory_is_one_sentence(
     group: str, hosts: list[dict[str, Any]], clusters: dict[str, Any], sentence: str
 ) -> None:
-    """Nothing is installed then; the sentence names the host and the variable."""
+    """A mistake is reported before anything is installed, in a sentence that names the host and the
+    variable."""
     assert sentence in problems(
         {group: [h["inventory_hostname"] for h in hosts]}, hosts, **clusters
     )

@@ -1,4 +1,4 @@
-"""The audit's roster, from the inventory."""
+"""The audit's roster, made from the inventory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def host(name: str, **variables: Any) -> dict[str, Any]:
 
 
 def test_a_host_that_left_the_inventory_is_retired_and_can_come_back() -> None:
-    """The roster forgets nobody: the audit must know the difference between silent and gone."""
+    """The roster keeps every host: the audit must tell a silent host from a retired one."""
     app1 = host("app1", skidway_cluster="dc1", agent_sources=[{"topic": "b"}, {"topic": "a"}])
     app2 = host("app2", skidway_cluster="dc1", agent_settings={"sources": [{"topic": "c"}]})
     both = roster.roster(None, [app2, app1], CLUSTERS)
@@ -36,7 +36,7 @@ def many(count: int) -> list[dict[str, Any]]:
 
 
 def test_one_host_may_leave_a_small_inventory() -> None:
-    """A tenth of the roster, and at least one, is retired without a question."""
+    """A run retires up to a tenth of the roster, and at least one host, without asking."""
     agents = many(12)
     before = roster.roster(None, agents, CLUSTERS)
     assert roster.retirement_problem(None, agents, "10%") == ""
@@ -47,7 +47,8 @@ def test_one_host_may_leave_a_small_inventory() -> None:
 
 
 def test_an_inventory_that_is_not_whole_retires_nobody() -> None:
-    """The sentence names hosts and how to say that it is meant; who is retired is not counted."""
+    """Too many missing hosts are a problem: its sentence names them and the option that confirms
+    it. Hosts that are retired already do not count."""
     before = roster.roster(None, many(12), CLUSTERS)
     said = roster.retirement_problem(before, many(4), "10%")
     assert "8 of the 12 hosts" in said
@@ -62,14 +63,15 @@ def test_an_inventory_that_is_not_whole_retires_nobody() -> None:
 
 
 def test_a_roster_of_nobody_is_one() -> None:
-    """An empty group, or none, before and after: a file that the audit can read."""
+    """With no agents, an empty group or no group, the roster is an empty list that the audit can
+    read."""
     assert roster.roster(None, [], CLUSTERS) == {"hosts": []}
     assert roster.roster({"hosts": None}, [], CLUSTERS) == {"hosts": []}
     assert roster.retirement_problem(None, [], "10%") == ""
 
 
 def test_hosts_are_known_by_their_whole_names() -> None:
-    """Names with dots, also where the first parts are alike, and names that are addresses."""
+    """Hosts keep their full names: names with dots whose first parts are equal, and addresses."""
     names = ["app1.dc1.example.com", "app1.dc2.example.com", "app1", "10.0.0.1", "fd00::1"]
     agents = [host(n, agent_sources=[{"topic": "web.access"}]) for n in names]
     found = roster.roster(None, agents, CLUSTERS)["hosts"]
@@ -81,7 +83,7 @@ def test_hosts_are_known_by_their_whole_names() -> None:
 
 
 def test_a_host_without_a_cluster_is_of_the_first_one() -> None:
-    """As everywhere: skidway_cluster has that default."""
+    """A host without skidway_cluster belongs to the first cluster, as everywhere."""
     agents = [host("a"), host("b", skidway_cluster="dc2")]
     found = roster.roster(None, agents, CLUSTERS)["hosts"]
     assert [each["cluster"] for each in found] == ["dc1", "dc2"]

@@ -19,28 +19,31 @@ def files(*times: float) -> list[dict[str, Any]]:
 
 
 def test_a_restart_is_due_when_a_file_is_newer_than_the_process() -> None:
-    """By times, so that a run that broke off between writing and restarting is made up for."""
+    """Times decide, so the next run makes up for one that was interrupted between writing a file
+    and restarting."""
     assert services.started_before(status(), files(BEGAN - 60, BEGAN + 1))
     assert not services.started_before(status(), files(BEGAN - 60, BEGAN))
     assert not services.started_before(status("inactive"), files(BEGAN + 1))
 
 
 def test_a_service_that_cannot_come_up_is_restarted_from_newer_files() -> None:
-    """systemd's `start` does nothing while one is starting: the old program would stay."""
+    """A service that is still starting is restarted too: systemd's `start` would do nothing and
+    leave the old program."""
     assert services.started_before(status("activating"), files(BEGAN + 1))
     assert not services.started_before(status("activating"), files(BEGAN - 1))
 
 
 def test_a_roll_back_leaves_a_service_alone_that_was_not_stopped() -> None:
-    """It is the version before still; where the others are sick, stopping it would end a quorum."""
+    """A roll-back leaves alone a service that still runs the previous version: if others are sick,
+    stopping it would end a quorum."""
     assert services.runs_since_before(status(), BEGAN + 60.5)
-    assert not services.runs_since_before(status(), BEGAN)  # started since, from what is taken back
+    assert not services.runs_since_before(status(), BEGAN)  # started from the new version
     assert not services.runs_since_before(status("activating"), BEGAN + 60)
     assert not services.runs_since_before(status("failed"), BEGAN + 60)
     assert not services.runs_since_before({"ActiveState": "active"}, BEGAN)  # a timer
 
 
 def test_a_restart_that_was_done_is_not_done_again() -> None:
-    """A rolling restart that is taken up leaves alone what was restarted since it began."""
+    """A resumed rolling restart leaves alone the services that were restarted since it began."""
     assert services.started_before(status(), files(), "2026-11-20T20:44:44Z")
     assert not services.started_before(status(), files(), "2026-11-20T20:44:43Z")

@@ -1,4 +1,4 @@
-"""Settings of the inventory over those of a role."""
+"""The inventory's settings override those of a role."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from deploy.ansible.plugins.plugin_utils import settings
 
 
 def test_given_settings_win_whichever_way_they_are_written() -> None:
-    """`log: {dirs: x}` replaces a derived `log.dirs`; a program would refuse the key twice."""
+    """`log: {dirs: x}` replaces a derived `log.dirs`; a program would refuse a key that is set
+    twice."""
     derived = {"log.dirs": ["/a"], "broker.id": 1}
     assert settings.over({"log": {"dirs": ["/b"]}}, derived) == {"broker.id": 1, "log.dirs": ["/b"]}
 
@@ -30,13 +31,14 @@ def test_given_settings_win_whichever_way_they_are_written() -> None:
     ],
 )
 def test_settings_with_a_password_are_known_as_such(given: Any, secret: bool) -> None:
-    """Only they are kept out of Ansible's output: the difference of all others can be read."""
+    """Only settings with a secret are kept out of Ansible's output, so an operator can read the
+    differences of all others."""
     assert settings.holds_secret(given) is secret
 
 
 def test_a_directory_is_made_once() -> None:
-    """One that the settings in use have, in whichever form, is never made again: where it is
-    missing its disk is not mounted, and records must not go to the disk below."""
+    """A directory that the current settings name, flat or nested, is never created again: if it is
+    missing, its disk is not mounted, and records must not go to the disk below."""
     given = ["/disk1", "/disk2/skidway"]
     assert settings.not_named_by(given, {}) == given
     assert settings.not_named_by(given, {"log.dirs": ["/disk1"], "broker.id": 1}) == given[1:]

@@ -1,4 +1,4 @@
-"""Which topics the audit does not expect in every tier, by the inventory."""
+"""Which topics the audit does not expect in every tier, according to the inventory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OFFLINE: dict[str, Any] = {"mirrors": ["dc1", "dc2"]}
 def exempt(
     clusters: dict[str, Any], loaders: list[dict[str, Any]] | None = None, agents: str = ""
 ) -> dict[str, list[str]]:
-    """agents: their clusters."""
+    """The exempted topics by tier; `agents` lists the agents' clusters."""
     hosts: dict[str, Any] = {f"a{n}": {"skidway_cluster": c} for n, c in enumerate(agents.split())}
     groups = {"agents": list(hosts)}
     if loaders is not None:
@@ -27,8 +27,8 @@ def exempt(
 
 
 def expected(topic: str, found: dict[str, list[str]]) -> str:
-    """In which tiers the audit itself expects <cluster>.<topic> with these exemptions: its letters
-    are those of agent, broker, mirror, hdfs."""
+    """The tiers in which the audit itself expects <cluster>.<topic> with these exemptions: the
+    initials of agent, broker, mirror, hdfs."""
     derived = settings.over({}, {"exempt": found})
     given = [f"{key}={','.join(patterns)}" for key, patterns in derived.items()]
     policy = load(AuditSettings, None, ["bootstrap.servers=a:1", *given]).policy()
@@ -41,7 +41,8 @@ def at(cluster: str, **variables: Any) -> dict[str, Any]:
 
 
 def test_where_every_cluster_is_mirrored_and_loaded_nothing_is_exempt() -> None:
-    """The example's inventory: nothing new stands in audit.yml. Nor where a tier is not at all."""
+    """The example's inventory adds no exemption to audit.yml, nor does an inventory without mirror
+    or loaders."""
     clusters = {"dc1": {}, "dc2": None, "offline": OFFLINE}
     assert exempt(clusters, [at("offline")], "dc1 dc2") == {}
     assert exempt({"dc1": {}}, [at("dc1")], "dc1") == {}
@@ -49,8 +50,8 @@ def test_where_every_cluster_is_mirrored_and_loaded_nothing_is_exempt() -> None:
 
 
 def test_an_agent_of_a_cluster_that_nobody_mirrors_is_complete_without_mirror() -> None:
-    """As soon as one cluster mirrored another, all agents had to be complete there: a wave with one
-    of an unmirrored cluster never passed, and the report never called it complete."""
+    """The audit expects no mirror tier of an unmirrored cluster: a wave with one of its agents
+    would never pass, and the report never call it complete."""
     clusters = {"dc1": {}, "dc2": {}, "dc3": {}, "offline": OFFLINE}
     found = exempt(clusters, [at("offline")], "dc1 dc3")
     assert found == {"mirror": [r"dc3\..+"], "hdfs": [r"dc3\..+"]}
@@ -60,8 +61,8 @@ def test_an_agent_of_a_cluster_that_nobody_mirrors_is_complete_without_mirror() 
 
 
 def test_topics_that_a_mirror_leaves_out_are_exempt() -> None:
-    """mirrored_topics are patterns of whole names: rejects belong to them only if they match. What
-    is not mirrored cannot be loaded from the mirror either."""
+    """mirrored_topics are patterns of whole names, so a topic's rejects need a match of their own.
+    The loader cannot load from a mirror what is not mirrored."""
     clusters = {"dc1": {"mirrored_topics": ["nginx", "auth.*"]}, "offline": {"mirrors": ["dc1"]}}
     found = exempt(clusters, [at("offline")], "dc1")
     for topic in ("nginx", "auth", "auth.rejected"):
@@ -71,8 +72,8 @@ def test_topics_that_a_mirror_leaves_out_are_exempt() -> None:
 
 
 def test_what_agents_publish_to_a_mirroring_cluster_is_loaded_there() -> None:
-    """Nobody mirrors it; its loader loads that, too, as soon as there are such agents. Without them
-    it is not counted."""
+    """Topics of a mirroring cluster's own agents are not mirrored, but its loader loads them.
+    Without such agents they do not count."""
     clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
     found = exempt(clusters, [at("offline")], "dc1 offline")
     assert expected("offline.nginx", found) == "abh"
@@ -91,7 +92,8 @@ def test_what_agents_publish_to_a_mirroring_cluster_is_loaded_there() -> None:
     ],
 )
 def test_topics_that_nobody_loads_are_exempt_from_hdfs(variables: dict[str, Any]) -> None:
-    """Whichever way the loader is told; with the name of a topic come its rejects."""
+    """Topics that no loader takes are exempt from hdfs, whichever setting selects them; a topic's
+    rejects follow it."""
     clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
     found = exempt(clusters, [at("offline", **variables)], "dc1")
     assert found.keys() == {"hdfs"}
@@ -102,7 +104,8 @@ def test_topics_that_nobody_loads_are_exempt_from_hdfs(variables: dict[str, Any]
 
 
 def test_what_one_of_two_loaders_loads_is_loaded() -> None:
-    """One at the cluster itself, one at its mirror, each with topics of its own."""
+    """A topic that one of two loaders takes counts as loaded: one loads at the cluster itself, one
+    at its mirror."""
     clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
     loaders = [at("dc1", loader_topics=["a"]), at("offline", loader_topics=["dc1.b"])]
     found = exempt(clusters, loaders, "dc1")
@@ -115,7 +118,7 @@ def test_what_one_of_two_loaders_loads_is_loaded() -> None:
 
 
 def test_clusters_that_mirror_each_other_have_all_tiers() -> None:
-    """Each is published to, and each is mirrored."""
+    """Agents publish to both clusters, and both are mirrored, so nothing is exempt."""
     both = {"dc1": {"mirrors": ["dc2"]}, "dc2": {"mirrors": ["dc1"]}}
     assert exempt(both, None, "dc1 dc2") == {}
     assert exempt(both, [at("dc1")], "dc1 dc2") == {}
@@ -124,13 +127,14 @@ def test_clusters_that_mirror_each_other_have_all_tiers() -> None:
 
 @pytest.mark.parametrize("groups", [{}, {"agents": [], "loaders": []}])
 def test_empty_groups_are_as_those_that_are_not_there(groups: dict[str, list[str]]) -> None:
-    """An inventory may name a group before it has hosts."""
+    """An empty group counts as a missing one: an inventory may name a group before it has hosts."""
     clusters = {"dc1": {}, "dc3": {}, "offline": {"mirrors": ["dc1"]}}
     assert tiers.exempt_topics(clusters, groups, {}) == {"mirror": [r"dc3\..+"]}
 
 
 def test_a_loader_loads_what_its_cluster_mirrors_or_else_all() -> None:
-    """The default of loader_topics: what agents publish there is never left out."""
+    """By default a loader takes the mirrored topics of its cluster; if agents publish there, or
+    nothing is mirrored, it takes all topics."""
     clusters = {"dc1": {}, "offline": OFFLINE}
     assert tiers.topics_to_load(clusters, "offline") == [r"dc1\..*", r"dc2\..*"]
     assert tiers.topics_to_load(clusters, "dc1") == [".*"]
@@ -139,7 +143,8 @@ def test_a_loader_loads_what_its_cluster_mirrors_or_else_all() -> None:
 
 
 def test_a_text_in_place_of_a_list_exempts_no_more_than_the_list() -> None:
-    """Read letter by letter it would exempt everything, and nobody would see it."""
+    """A text in place of a list exempts the same topics as the list; read letter by letter it would
+    silently exempt everything."""
     lists = {"dc1": {"mirrored_topics": ["nginx"]}, "offline": {"mirrors": ["dc1"]}}
     texts = {"dc1": {"mirrored_topics": "nginx"}, "offline": {"mirrors": "dc1"}}
     assert exempt(texts, [], "dc1") == exempt(lists, [], "dc1")
@@ -147,7 +152,8 @@ def test_a_text_in_place_of_a_list_exempts_no_more_than_the_list() -> None:
 
 
 def test_a_tier_is_not_lost_without_a_word() -> None:
-    """An inventory without its loaders would make the audit call complete what no loader took."""
+    """An inventory that lost its loaders is a problem: the audit would call buckets complete that
+    no loader took."""
     all_four = {"tiers": ["agent", "broker", "mirror", "hdfs"]}
     said = tiers.lost_tiers_problem(all_four, ["agent", "broker"], [])
     assert "not for mirror, hdfs any more" in said
@@ -158,7 +164,8 @@ def test_a_tier_is_not_lost_without_a_word() -> None:
 
 
 def test_tiers_may_come_and_those_that_are_named_may_go() -> None:
-    """What is given with -e is a text; where there is no audit yet there is nothing to lose."""
+    """Tiers may be added, and those that are named with -e (as a text) may go; without an earlier
+    audit there is nothing to lose."""
     two = ["agent", "broker"]
     assert tiers.lost_tiers_problem({"tiers": two}, [*two, "hdfs"], []) == ""
     assert tiers.lost_tiers_problem({"tiers": [*two, "hdfs"]}, two, "hdfs") == ""

@@ -1,4 +1,4 @@
-"""Drop-ins of systemd."""
+"""Drop-ins for systemd."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from deploy.ansible.plugins.plugin_utils import units
 
 
 def test_a_drop_in_has_what_the_role_derives_and_what_was_given_over_it() -> None:
-    """Lists are the same key several times, empty values are left out, other sections stay."""
+    """Given values override derived ones; a list repeats its key, empty values are left out, other
+    sections are kept."""
     sections = units.drop_in(
         {"Service": {"MemoryMax": "1G"}, "Unit": {"After": ["a", "b"]}},
         MemoryMax="512M",
@@ -20,7 +21,8 @@ def test_a_drop_in_has_what_the_role_derives_and_what_was_given_over_it() -> Non
 
 
 def test_variables_reach_a_service_as_they_are() -> None:
-    """Blanks, quotes, backslashes and percent signs mean nothing to systemd."""
+    """Environment variables reach a service unchanged: blanks, quotes, backslashes and percent
+    signs are escaped for systemd."""
     assert units.environment({"OUTPUT": "hdfs://nn:8020/logs", "SINCE": "26h"}) == [
         '"OUTPUT=hdfs://nn:8020/logs"',
         '"SINCE=26h"',

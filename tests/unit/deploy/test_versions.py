@@ -1,4 +1,4 @@
-"""Wheels, and the versions on a host."""
+"""Wheels, and the installed versions on a host."""
 
 from __future__ import annotations
 
@@ -13,20 +13,23 @@ REQUIREMENTS = (
 
 
 def test_only_the_wheels_that_are_missing_are_carried() -> None:
-    """What another program of the host has brought, is there; pip itself always comes along."""
+    """Wheels that another program brought to the host are not copied again; pip itself is always
+    copied."""
     assert versions.wheels_for(REQUIREMENTS, [*WHEELS, "/w/numpy-2-x.whl"]) == sorted(WHEELS)
     there = ["pyyaml==6.0.3 --hash=sha256:bb\n"]
     assert versions.wheels_for(REQUIREMENTS, WHEELS, there) == [WHEELS[2], WHEELS[0]]
 
 
 def test_a_wheel_that_is_not_there_is_named() -> None:
-    """A folder of wheels that is not whole is found out before anything is copied."""
+    """An incomplete folder of wheels is refused before anything is copied; the error names the
+    missing requirement."""
     with pytest.raises(ValueError, match=r"pyyaml==6\.0\.3"):
         versions.wheels_for(REQUIREMENTS, WHEELS[::2])
 
 
 def test_other_content_under_the_same_version_is_refused() -> None:
-    """pip would take it for installed and leave the old code there."""
+    """A wheel with the same version but other content is refused: pip would take it for installed
+    and leave the old code."""
     with pytest.raises(ValueError, match=r"skidway==0\.2\.0 .* new version"):
         versions.wheels_for(REQUIREMENTS, WHEELS, ["skidway==0.2.0 --hash=sha256:cc\n"])
 
@@ -44,7 +47,8 @@ MANIFEST = {"version": "1.0", "python": "3.11", "implementation": "CPython", "pl
     ],
 )
 def test_wheels_for_another_python_are_refused(found: str, good: bool) -> None:
-    """Before anything is changed, in place of what pip says when it finds no wheel."""
+    """Wheels for another Python are refused before anything is changed; pip would only say that it
+    finds no wheel."""
     said = versions.python_problem(found, MANIFEST, "/usr/bin/python3")
     assert (said == "") is good
     assert good or f"/usr/bin/python3 here is {found}" in said
@@ -62,12 +66,14 @@ def test_wheels_for_another_python_are_refused(found: str, good: bool) -> None:
     ],
 )
 def test_going_back_is_told_by_the_numbers(version: object, than: str, older: bool) -> None:
-    """The audit goes last then: numbers are compared as numbers, and a fresh host has none."""
+    """Versions are compared as versions to recognize a downgrade, in which the audit goes last; a
+    fresh host has none."""
     assert versions.is_older(version, than) is older
 
 
 def test_versions_in_use_stay_and_the_newest_of_the_others() -> None:
-    """A roll-back by hand needs no wheels: the version before is kept, older ones go."""
+    """Versions in use and the newest of the others stay, so a manual roll-back needs no wheels;
+    older ones are deleted."""
     there = [{"path": f"/opt/skidway/{v}", "mtime": v} for v in ("1", "2", "3", "4")]
     assert versions.superfluous(there, ["../4", "../4"], 2) == [
         "/opt/skidway/2",
@@ -81,7 +87,8 @@ def test_versions_in_use_stay_and_the_newest_of_the_others() -> None:
 
 @pytest.mark.parametrize("name", ["0.1.0", "0.2.0.dev3", "9.8.7rc1", "1.0+site.2"])
 def test_only_what_is_named_as_a_version_is_removed(name: str) -> None:
-    """What an operator has put beside the versions is not ours to delete."""
+    """Only directories with a version's name are deleted, never what an operator put beside
+    them."""
     others = [{"path": f"/opt/skidway/{n}", "mtime": 1} for n in ("jdk-21", "backup", "1.0.old")]
     version = {"path": f"/opt/skidway/{name}", "mtime": 0}
     assert versions.superfluous([*others, version], ["../2.0"], 1) == [version["path"]]

@@ -9,7 +9,8 @@ from deploy.ansible.plugins.plugin_utils import waves
 
 
 class Reads(Mapping[str, Mapping[str, Any]]):
-    """The variables of hosts, of whom some have failed; counts how often one's are made."""
+    """The variables of hosts, some of which failed; counts how often a host's variables are
+    read."""
 
     def __init__(self, **failures: list[str]) -> None:
         self.failures = failures
@@ -27,13 +28,14 @@ class Reads(Mapping[str, Mapping[str, Any]]):
 
 
 def test_a_wave_in_which_all_went_well_is_good() -> None:
-    """Nobody failed, nobody was lost, and the audit has nothing to say."""
+    """A wave is good if no host failed, no host was lost, and the audit reports nothing."""
     assert waves.wave_problems(Reads(), ["a", "b"], ["a", "b"], []) == []
     assert waves.wave_problems({"a": {}}, ["a"], ["a"]) == []
 
 
 def test_a_wave_goes_back_for_each_of_its_hosts_and_for_the_audit() -> None:
-    """One that failed, one that is lost, one whose lines did not arrive: all are named."""
+    """A wave is rolled back for a host that failed, one that was lost, or one whose lines did not
+    arrive; all are named."""
     hosts = Reads(b=["b: no space left", "b: last lines"])
     found = waves.wave_problems(hosts, ["a", "b", "c"], ["a", "b"], ["a: bucket 10:05 is open"])
     assert found == [
@@ -45,7 +47,7 @@ def test_a_wave_goes_back_for_each_of_its_hosts_and_for_the_audit() -> None:
 
 
 def test_a_fleet_that_fails_as_a_whole_is_told_in_a_screen() -> None:
-    """Each host's variables are read once, however large the wave is."""
+    """The problems of a large wave fit a screen, and each host's variables are read once."""
     names = [f"h{n}" for n in range(3000)]
     hosts = Reads(**{name: [f"{name}: failed"] for name in names})
     found = waves.wave_problems(hosts, names, names[:2900], [])
@@ -56,7 +58,7 @@ def test_a_fleet_that_fails_as_a_whole_is_told_in_a_screen() -> None:
 
 
 def test_nothing_is_said_of_more_where_there_is_none() -> None:
-    """All sentences are told as long as they fit."""
+    """The line "and N more" is added only if some sentences do not fit."""
     for count in (waves.NAMED, waves.NAMED + 1):
         found = waves.wave_problems({}, [], [], [f"sentence {n}" for n in range(count)])
         assert found[waves.NAMED :] == ([] if count == waves.NAMED else ["and 1 more"])

@@ -1,4 +1,4 @@
-"""Debian's name for a version."""
+"""How a version is spelled for Debian."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ RISING = [
 
 
 def test_a_plain_version_stays_as_it_is() -> None:
-    """Only what comes before or after a release is spelt differently."""
+    """Only the suffixes of pre-releases and development versions are spelled differently for
+    Debian."""
     assert debian_version("1.3.0") == "1.3.0"
     assert debian_version("1.3.0rc1.dev3") == "1.3.0~rc1~~dev3"
     assert debian_version("1.3.0+site.7") == "1.3.0+site.7"
@@ -24,7 +25,7 @@ def test_a_plain_version_stays_as_it_is() -> None:
 
 @pytest.mark.foreign
 def test_dpkg_orders_versions_as_pip_does() -> None:
-    """An upgrade for one is an upgrade for the other, by dpkg's own comparison."""
+    """dpkg orders versions as pip does, so an upgrade for one is an upgrade for the other."""
     for lower, higher in pairwise(RISING):
         compared = [
             "dpkg",

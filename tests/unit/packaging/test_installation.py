@@ -12,7 +12,8 @@ LOCKS = Path(__file__).parents[3] / "requirements"
 
 
 def test_pip_becomes_one_line_for_each_distribution() -> None:
-    """Wheels, source archives and cached ones; metadata and whatever else pip says is left out."""
+    """Each downloaded or cached wheel or source archive becomes one line; metadata and pip's other
+    lines are left out."""
     said = told(
         "Collecting kazoo>=2.10",
         "  Downloading kazoo-2.11.0-py2.py3-none-any.whl.metadata (1.2 kB)",
@@ -35,7 +36,7 @@ def test_pip_becomes_one_line_for_each_distribution() -> None:
 
 
 def test_silence_is_explained() -> None:
-    """Long downloads and builds are named while pip says nothing."""
+    """While pip prints nothing, the long download or build under way is named."""
     telling = Telling()
     assert telling.silence(10) == "  ... pip starts (10 s)"
     telling.line("Collecting pyspark<4.4,>=4.1 (from skidway==0.1.0)")
@@ -46,7 +47,7 @@ def test_silence_is_explained() -> None:
 
 @pytest.mark.parametrize(("lock", "extra"), [("demo", "demo"), ("test", "dev")])
 def test_what_is_announced_is_what_is_needed(lock: str, extra: str) -> None:
-    """A lock names the extra's distributions with all that they need here, and what builds ours."""
+    """A lock file names all distributions that the extra and our build need here."""
     named = {_key(name) for name in locked((LOCKS / f"{lock}.txt").read_text())}
     wanted = set(needed("skidway", frozenset({extra, "build"}), {})) - {"skidway"}
     assert wanted <= named
@@ -61,7 +62,7 @@ def told(*lines: str) -> list[str]:
 def needed(
     name: str, extras: frozenset[str], found: dict[str, frozenset[str]]
 ) -> dict[str, frozenset[str]]:
-    """Names of the distributions that an installed one needs here, itself included."""
+    """Names of the distributions that an installed distribution needs here, itself included."""
     key = _key(name)
     if key not in found or extras - found[key]:
         found[key] = extras | found.get(key, frozenset())

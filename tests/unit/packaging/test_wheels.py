@@ -1,4 +1,4 @@
-"""Names, versions and lines that wheels are listed by."""
+"""Names, versions and requirement lines of wheels."""
 
 from __future__ import annotations
 
@@ -10,30 +10,32 @@ from deploy.packaging.third_party import PROGRAMS
 
 
 def test_a_requirement_is_pinned_to_one_file() -> None:
-    """Name and version come from the file's name, with the hash of its bytes."""
+    """A requirement line has the name and version of the file's name, and the hash of its bytes."""
     line = wheels.requirement("google_crc32c-1.9.0-cp311-cp311-manylinux_2_17_x86_64.whl", "ab12")
     assert line == "google-crc32c==1.9.0 --hash=sha256:ab12"
 
 
 @pytest.mark.parametrize("version", ["1.2.3", "1.3.0rc1", "1.3.0.dev4", "2.0+site.7", "1.0.post1"])
 def test_versions_in_normal_form_are_taken(version: str) -> None:
-    """Directories, units and packages are named as pip names the version."""
+    """A version in pip's normal form is accepted: directories, units and packages are named by
+    it."""
     assert version_or_default(version) == version
 
 
 @pytest.mark.parametrize("version", ["v1.2", "1.2-rc1", "1.2.0-dev", "../up", "1.2 3", "1:2"])
 def test_other_versions_are_refused_with_a_sentence(version: str) -> None:
-    """What pip would rewrite, or a path, never becomes a directory's name."""
+    """A version that pip would rewrite, or that is a path, is refused and never becomes a
+    directory's name."""
     with pytest.raises(PackagingFailed, match="no version in normal form"):
         version_or_default(version)
     assert wheels.main(["--version", version]) == 2
 
 
 def test_without_a_version_it_is_that_of_the_project() -> None:
-    """`make wheels` alone builds what pyproject.toml says."""
+    """`make wheels` without a version builds the one in pyproject.toml."""
     assert version_or_default(None) == own_wheel.project()["project"]["version"]
 
 
 def test_every_program_is_an_extra() -> None:
-    """Each list of requirements is made from the extra of the same name."""
+    """Each program's list of requirements is made from the extra of the same name."""
     assert set(PROGRAMS) <= set(own_wheel.project()["project"]["optional-dependencies"])

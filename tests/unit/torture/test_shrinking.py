@@ -1,4 +1,4 @@
-"""A schedule that fails is made shorter without being made another one."""
+"""A schedule that fails is shortened to the faults that make it fail."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ FAULTS = schedule(7, 600.0)
 
 
 def test_what_must_come_together_is_left() -> None:
-    """Three faults far from each other, of some sixty, and nothing else."""
+    """Of some sixty faults only the three that must come together are left, however far apart they
+    are."""
     needed = {FAULTS[3], FAULTS[30], FAULTS[-1]}
     tried: list[Sequence[Fault]] = []
 
@@ -24,13 +25,14 @@ def test_what_must_come_together_is_left() -> None:
 
 
 def test_what_did_not_fail_again_is_not_taken() -> None:
-    """Chance may have made it fail; the schedule that did fail is kept, in its order."""
+    """If no shorter schedule fails again, the one that did fail is kept, in its order: it may have
+    failed by chance."""
     assert shrunk(FAULTS, lambda _: False, 1_000) == FAULTS
     assert shrunk(FAULTS[:1], lambda _: True, 1_000) == FAULTS[:1]
 
 
 def test_no_more_runs_than_wanted() -> None:
-    """Each takes as long as the schedule."""
+    """Shrinking stops after the given number of runs: each takes as long as its schedule."""
     runs = 0
 
     def fails(_: Sequence[Fault]) -> bool:

@@ -1,4 +1,4 @@
-"""The torture's oracle: each of its numbers is told from the others."""
+"""The torture run's oracle tells its different findings apart."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def _found(
 
 
 def test_each_line_once_and_complete_is_good() -> None:
-    """So many lines are proven."""
+    """A run is good if each line is there once in a complete bucket; these lines count as
+    proven."""
     found = _found([1, 2, 3], _bucket("complete"))
     assert found.is_good
     assert (found.lines, found.rows, found.complete, found.proven) == (3, 3, 1, 3)
@@ -48,7 +49,8 @@ def test_each_line_once_and_complete_is_good() -> None:
 
 
 def test_what_is_missing_or_double_in_a_complete_bucket_is_a_false_complete() -> None:
-    """Also where the line is in a bucket of which nobody says anything."""
+    """A missing or doubled line makes a complete verdict false, and a missing line counts as lost
+    even if the report does not list its bucket."""
     found = _found([1, 1, 2], _bucket("complete"))
     assert (found.doubled, found.lost, found.false_complete) == ([1], [3], {(APP, 5_000)})
     assert not found.is_good
@@ -56,13 +58,15 @@ def test_what_is_missing_or_double_in_a_complete_bucket_is_a_false_complete() ->
 
 
 def test_nothing_is_good_where_nothing_was_judged() -> None:
-    """No report, or one that calls nothing complete, proves nothing."""
+    """A run without a report, or whose report calls no bucket complete, proves nothing and is not
+    good."""
     assert not _found([1, 2, 3]).is_good
     assert not _found([1, 2, 3], _bucket("unknown", "a message is missing")).is_good
 
 
 def test_a_row_that_no_line_is() -> None:
-    """Torn, invented, another topic's, or a line that had to be set apart and the reverse."""
+    """A torn row, an invented one, a row in another topic's table, and a good line among the
+    rejects are each reported."""
     verdicts = [_bucket("complete")]
     assert _found([1, 2, 3, 9], *verdicts).invented == [9]
     torn = {APP: [*_rows(1, 2), Row(3, is_whole=False, is_copy=False)]}
@@ -74,7 +78,8 @@ def test_a_row_that_no_line_is() -> None:
 
 
 def test_what_is_declared_is_counted_apart() -> None:
-    """A bucket that is lost or unknown hides nothing; one that waits has declared nothing."""
+    """Missing and doubled lines of a lost or unknown bucket count as declared; those of an open or
+    incomplete bucket do not."""
     found = _found([1, 1], _bucket("lost", "bytes 1 to 2 are lost"))
     assert (found.declared, found.lost, found.missing, found.false_alarms) == (3, [], [], {})
     for verdict in ("open", "incomplete"):
@@ -82,7 +87,8 @@ def test_what_is_declared_is_counted_apart() -> None:
 
 
 def test_where_nothing_was_counted_the_next_bucket_speaks_for_a_while() -> None:
-    """A loss is listed where it was declared, behind the buckets of which no line is left."""
+    """If a line's bucket is not listed, the next listed bucket within ten minutes has the verdict:
+    a loss is listed where it was declared, after the buckets that lost all their lines."""
     for word, bucket, lost in (
         ("lost", 90_000, []),
         ("complete", 90_000, [3]),
@@ -93,13 +99,15 @@ def test_where_nothing_was_counted_the_next_bucket_speaks_for_a_while() -> None:
 
 
 def test_no_other_bucket_speaks_for_one_that_is_listed() -> None:
-    """Neither a later one, nor that of what was set apart."""
+    """A listed bucket's own verdict counts, not that of a later bucket or of a later bucket of
+    rejects."""
     later = [_bucket("lost", bucket=90_000), _bucket("lost", bucket=9_000, topic=f"{APP}.rejected")]
     assert _found([1, 2], _bucket("complete"), *later).lost == [3]
 
 
 def test_a_line_that_does_not_fit_is_set_apart_by_the_time_of_its_reading() -> None:
-    """It may be in any later bucket of the rejects; its own may be lost, too."""
+    """A line that does not fit may be in any later bucket of the rejects, and may be lost there,
+    too."""
     lines = _lines(4, fits=False)
     rejected = f"{APP}.rejected"
 
@@ -115,7 +123,7 @@ def test_a_line_that_does_not_fit_is_set_apart_by_the_time_of_its_reading() -> N
 
 
 def test_a_line_of_another_datacenter_is_another() -> None:
-    """Topics of two clusters may have one name."""
+    """Topics of the same name in two datacenters are judged apart."""
     lines = [*_lines(1), *_lines(2, topic="dc2.app")]
     verdicts = [_bucket("lost"), _bucket("complete", topic="dc2.app")]
     found = compared(lines, Arrived({}, {}, verdicts), SIZE)
@@ -123,8 +131,8 @@ def test_a_line_of_another_datacenter_is_another() -> None:
 
 
 def test_what_is_gone_with_a_file_has_to_be_named_by_a_recount() -> None:
-    """The buckets of its differences, and all those of the hours of its faults; a doubling is
-    excused by nothing."""
+    """Lines of a deleted file count as declared only in buckets that a recount names: those of its
+    differences, and all of the hours of its faults. A doubled line is never excused."""
     hour = 1_769_853_600_000
     document = {
         "topics": [
@@ -144,7 +152,8 @@ def test_what_is_gone_with_a_file_has_to_be_named_by_a_recount() -> None:
 
 @pytest.mark.parametrize("copies", [0, 1, 2])
 def test_a_copied_line_may_be_there_as_one_of_the_copy(copies: int) -> None:
-    """However often; as one of the original it is there once."""
+    """A copied line may arrive any number of times as the copy's; as the original's it must arrive
+    once."""
     copied = [Row(3, is_whole=True, is_copy=True)] * copies
     for rows, lost in (([1, 2, 3], []), ([1, 2], [3])):
         arrived = Arrived({APP: [*_rows(*rows), *copied]}, {}, [_bucket("complete")])
@@ -152,8 +161,8 @@ def test_a_copied_line_may_be_there_as_one_of_the_copy(copies: int) -> None:
 
 
 def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
-    """A loss of the former one may be of a bucket that only the new one has, and what it had alone
-    may be incomplete for good."""
+    """For a topic made again the gravest verdict counts: a loss of the former topic may affect a
+    bucket that only the new one lists, and what only the former had may stay incomplete."""
     lines = _lines(1, 2, topic=GONE)
     new = _bucket("complete", topic=GONE, topic_id="1")
     for word in ("lost", "incomplete"):
@@ -165,8 +174,8 @@ def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
 
 
 def test_alarms_and_buckets_that_do_not_heal_have_their_reasons() -> None:
-    """The gravest word on a bucket counts, that of its rejects with it. A loss is of a span of
-    buckets, of which some may have all their lines: these are told apart."""
+    """A bucket's gravest verdict counts, that of its rejects included. A loss covers a span of
+    buckets, some of which may have all their lines: these alarms are listed separately."""
     lines = [*_lines(1), *_lines(2, time_ms=12_000), *_lines(3, time_ms=17_000)]
     verdicts = [
         _bucket("lost", "a", "b"),

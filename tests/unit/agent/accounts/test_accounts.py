@@ -1,4 +1,4 @@
-"""Losses: each is declared once, and stays declared."""
+"""Losses: the agent declares each one once, and it stays declared."""
 
 import pytest
 
@@ -18,7 +18,8 @@ def world() -> World:
 
 @promise("6 losses")
 def test_a_range_is_declared_once(world: World) -> None:
-    """Also when it is found again; another certainty is another declaration."""
+    """A lost range that is found again is declared once; only another certainty makes another
+    declaration."""
     world.files.append(A, b"1\n2\n")
     world.start()
     world.settle(5)
@@ -34,7 +35,8 @@ def test_a_range_is_declared_once(world: World) -> None:
 
 @promise("6 losses")
 def test_a_loss_that_a_start_finds_again_is_not_declared_again(world: World) -> None:
-    """Killed after the loss was written and before the position passed it, as often as you like."""
+    """A loss stays declared once, however often the agent is killed after writing it and before the
+    position passes it."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -60,7 +62,8 @@ def test_a_loss_that_a_start_finds_again_is_not_declared_again(world: World) -> 
 
 @promise("clocks reach of a loss")
 def test_a_clock_that_was_set_back_hides_no_lost_line() -> None:
-    """It may have a time of before: the loss reaches to the bucket of what the clock said then."""
+    """A lost line may have a time from before the clock was set back, so the loss reaches to the
+    bucket that the clock showed then."""
     world = World(settings(raw(), max_open_files=1))
     world.files.append(A, b"1\n")
     world.start()

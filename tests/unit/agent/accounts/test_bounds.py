@@ -1,4 +1,4 @@
-"""What the agent says of event times, for the audit to agree with or to widen."""
+"""The bounds of event times that the agent reports; the audit uses or widens them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ A = "/log/a.log"
 
 @promise("6 lateness")
 def test_each_message_says_what_the_agent_takes_event_times_to_be() -> None:
-    """Its lateness as it is set now, and how far ahead it believes a line's own time."""
+    """Each message carries the agent's current lateness and how far ahead it believes a line's own
+    time."""
     world = World(settings(raw(), lateness_ms=5_000))
     world.files.append(A, b"1\n")
     world.start()
@@ -24,7 +25,8 @@ def test_each_message_says_what_the_agent_takes_event_times_to_be() -> None:
 
 @promise("6 lateness")
 def test_a_loss_begins_with_the_bucket_of_the_last_seal() -> None:
-    """No lateness is taken off before it is said: how much, the audit decides with its own."""
+    """A loss begins at the last seal's bucket; the agent subtracts no lateness, because the audit
+    subtracts its own."""
     world = World(settings(raw()))
     world.files.append(A, b"1\n")
     world.start()

@@ -1,4 +1,4 @@
-"""The chain of `previous` numbers is one per bucket, however deltas fall into transactions."""
+"""Each bucket has one chain of `previous` numbers, however deltas are spread over transactions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def deltas_of(mail: Mail) -> list[Delta]:
 
 
 def test_two_deltas_of_one_transaction_follow_each_other() -> None:
-    """A second delta of the same turn names the first one, which no database knows yet."""
+    """A second delta in one transaction names the first, although no database has that one yet."""
     mail, changes = Mail([]), Changes()
     sender = Sender(Tier.AGENT, "dc1", "7", "host", 1)
     deltas = Deltas(sender, 10, 60_000, mail, nothing_stored)
@@ -59,7 +59,8 @@ def test_two_deltas_of_one_transaction_follow_each_other() -> None:
 
 
 def test_behind_the_transaction_the_database_is_asked() -> None:
-    """What is durable is read back and not remembered for ever."""
+    """After the transaction the previous number is read from the database, not kept in memory for
+    ever."""
     mail, changes = Mail([]), Changes()
     sender = Sender(Tier.AGENT, "dc1", "7", "host", 1)
     deltas = Deltas(sender, 10, 60_000, mail, lambda keys: dict.fromkeys(keys, 9))
@@ -73,7 +74,8 @@ def test_behind_the_transaction_the_database_is_asked() -> None:
 
 @promise("2 checkpoint")
 def test_what_was_counted_is_durable_with_each_checkpoint() -> None:
-    """Killed before a delta is cut: of each bucket the whole sum is there, of all checkpoints."""
+    """If the agent is killed before it cuts a delta, the database has each bucket's whole sum over
+    all checkpoints."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     create_tables(connection, "machine")
     state, mail = State(connection), Mail([])
@@ -106,7 +108,8 @@ def _one(state: State) -> Counts:
 
 
 def test_what_is_in_no_delta_yet_is_counted_after_a_crash_as_before(tmp_path: Path) -> None:
-    """The database holds the same sums and losses as the memory: none is lost, none is doubled."""
+    """After a crash the sums and losses that are in no delta yet are counted once: none is lost,
+    none is doubled."""
     for counted in (0, 2):
         state, changes = open_state(tmp_path), Changes()
         deltas = _opened(state, Mail([]))
@@ -125,8 +128,8 @@ def test_what_is_in_no_delta_yet_is_counted_after_a_crash_as_before(tmp_path: Pa
 
 
 def test_what_is_in_a_delta_is_in_no_other(tmp_path: Path) -> None:
-    """Sums and losses leave, and numbers stay, in the transaction that has the delta; so do those
-    of seals, behind which the next delta comes, and which a heartbeat says."""
+    """One transaction stores a delta or seal, removes its sums and losses, and keeps the numbers
+    from which the next delta and the heartbeat continue."""
     state, mail, changes = open_state(tmp_path), Mail([]), Changes()
     deltas = _opened(state, mail)
     deltas.passed([_one(state)], changes)

@@ -1,4 +1,4 @@
-"""When a seal is the last word, when it is taken back, and what stands in its way."""
+"""When a seal is the last word, when it is taken back, and what prevents it."""
 
 from dataclasses import replace
 
@@ -30,7 +30,8 @@ def is_last_word(leaving: Leaving, file: TrackedFile) -> bool:
 
 
 def test_only_a_topic_at_rest_gets_its_last_word() -> None:
-    """Not with bytes unread, on their way, or in a file that is not verified; and never unasked."""
+    """A topic gets its last word only when asked for, and only with no bytes unread or on their way
+    and no unverified file."""
     leaving = Leaving({})
     assert not is_last_word(leaving, tracked(9, 9))
     leaving.is_asked = True
@@ -43,8 +44,8 @@ def test_only_a_topic_at_rest_gets_its_last_word() -> None:
 
 
 def test_a_last_word_lasts_until_something_turns_up() -> None:
-    """That of before the start is taken back at once; one since then at a look that finds more,
-    another file or an error; and it is read on."""
+    """A last word from before the start is taken back at once; a newer one is taken back when a
+    look finds more bytes, another file or an error."""
     leaving = Leaving({"t": LastWord(1, 900, 3)})
     leaving.is_asked = True
     assert not leaving.is_done_with("t"), "it is looked through again"
@@ -66,7 +67,8 @@ def test_a_last_word_lasts_until_something_turns_up() -> None:
 
 
 def test_a_note_in_doubt_is_made_again() -> None:
-    """What turned out to be another file is read before anything is said of it."""
+    """If a noted file turns out to be another file, the new file is read before the topic gets its
+    last word."""
     leaving = Leaving({})
     leaving.is_asked = True
     assert is_last_word(leaving, tracked(9, 9))
@@ -75,7 +77,7 @@ def test_a_note_in_doubt_is_made_again() -> None:
 
 
 def test_what_is_not_durable_yet_is_not_done() -> None:
-    """A full disk: the last word is not said before its transaction is through."""
+    """On a full disk the last word does not count before its transaction is committed."""
     leaving = Leaving({})
     leaving.is_asked = True
     file = tracked(9, 9)
@@ -89,7 +91,8 @@ def test_what_is_not_durable_yet_is_not_done() -> None:
 
 
 def test_what_stands_in_the_way_is_named() -> None:
-    """A sentence for each file with its bytes or its error; none for what is closed or done."""
+    """Each file that prevents the last word is named, with its unread bytes or its error; closed
+    files and finished topics are not."""
     files = [tracked(3, 9), tracked(0, 5, state=FileState.CLOSED, length=5)]
     assert list(obstacles(["t"], files, {})) == ["topic t: 6 bytes of /p are not delivered"]
     denied = {"t": {"/p": "Permission denied"}}

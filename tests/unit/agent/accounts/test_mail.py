@@ -20,7 +20,8 @@ def committed(mail: Mail, state: State) -> None:
 
 
 def test_only_what_is_durable_is_published() -> None:
-    """A message leaves for the cluster behind its transaction, and leaves the outbox in one."""
+    """A message is published only after its transaction, and a later transaction removes it from
+    the outbox."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     create_tables(connection, "m")
     state = State(connection)
@@ -46,7 +47,8 @@ def test_only_what_is_durable_is_published() -> None:
 
 
 def test_what_was_published_while_the_disk_was_full_is_forgotten_later() -> None:
-    """A transaction that is tried again does not swallow what came in between."""
+    """Messages published while a transaction waits to be retried are removed from the outbox by the
+    next one."""
     mail = Mail([Message(4, 1, None, b"a"), Message(5, None, 9, b"b")])
     mail.take_published()
     waiting = Changes()
@@ -60,7 +62,8 @@ def test_what_was_published_while_the_disk_was_full_is_forgotten_later() -> None
 
 
 def test_ids_go_on_behind_those_of_the_state() -> None:
-    """The order of messages is that of their ids, also after a start."""
+    """Message ids give the order of messages, so after a start they continue from those in the
+    database."""
     mail = Mail([Message(4, 1, None, b"a"), Message(7, None, 9, b"b")])
     assert mail.announced_files() == {9}
     mail.stage(delta(2), number=2)

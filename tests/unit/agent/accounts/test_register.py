@@ -1,4 +1,4 @@
-"""Closures: the final length of a file is said once the state stands there, and not before."""
+"""Closures: a file's final length is announced once its records are acknowledged, not before."""
 
 import pytest
 
@@ -17,14 +17,14 @@ def world() -> World:
 
 
 def closures(world: World) -> list[int]:
-    """The final lengths that are durable, whether the cluster has them or not."""
+    """The final lengths that are durable, whether the cluster has them yet or not."""
     waiting = [decode(message.value) for message in State(world.connection).outbox()]
     found = [*world.of(Announcement), *waiting]
     return [m.length for m in found if isinstance(m, Announcement) and m.length is not None]
 
 
 def silently(world: World, turns: int) -> None:
-    """Time passes and nothing is acknowledged but announcements."""
+    """Lets time pass while only announcements are acknowledged."""
     for _ in range(turns):
         world.clock.advance(0.5)
         world.publish()
@@ -33,7 +33,7 @@ def silently(world: World, turns: int) -> None:
 
 
 def ended(world: World) -> None:
-    """A rotated file that stood still and was read to its end; its records are on their way."""
+    """A rotated file at rest that was read to its end, with its records on their way."""
     world.files.append(A, b"one\ntwo\n")
     world.start()
     silently(world, 6)
@@ -46,7 +46,8 @@ def ended(world: World) -> None:
 
 @promise("1 announcement")
 def test_a_file_is_closed_once_its_records_are_acknowledged(world: World) -> None:
-    """Not when it was read to its end: the closure says that nothing of it comes any more."""
+    """A file is closed once all its records are acknowledged, not once it was read: a closure says
+    that no more records come."""
     ended(world)
     world.settle(3)
     assert closures(world) == [8]
@@ -56,7 +57,8 @@ def test_a_file_is_closed_once_its_records_are_acknowledged(world: World) -> Non
 def test_the_closure_is_in_the_transaction_in_which_the_position_stands_there(
     world: World,
 ) -> None:
-    """Whatever is killed after any turn, no state has the one without the other."""
+    """One transaction writes the closure and the final position, so a kill after any turn leaves
+    both or neither."""
     ended(world)
     deliveries = world.producer.deliver_all()
     for _ in range(4):
@@ -71,7 +73,8 @@ def test_the_closure_is_in_the_transaction_in_which_the_position_stands_there(
 
 @promise("1 announcement")
 def test_a_file_is_not_closed_before_its_promises_are_kept_after_a_start(world: World) -> None:
-    """It has ended and nothing is on its way, because it cannot be opened right now."""
+    """After a start a file that cannot be opened is not closed until its promised records are
+    delivered, although none is on its way."""
     ended(world)
     world.kill()
     world.files.by_path["/log/a.log.1"].unreadable = True

@@ -20,7 +20,8 @@ def noted(*files: TrackedFile, limit: int | None = None) -> sealing.Noted:
 
 @promise("6 seal")
 def test_a_seal_waits_for_every_byte_that_lay_there() -> None:
-    """Also for what is still on its way of a file that has ended; not for later bytes."""
+    """A seal waits for all noted bytes, including those of an ended file that are on their way, but
+    not for later ones."""
     growing = tracked(1, 10, 20)
     ended = tracked(2, 5, 9, state=FileState.ENDED, length=9)
     note = noted(growing, ended, tracked(3, 0, 7, state=FileState.CLOSED))
@@ -33,7 +34,8 @@ def test_a_seal_waits_for_every_byte_that_lay_there() -> None:
 
 
 def test_nothing_is_said_of_a_file_in_doubt() -> None:
-    """Before it was verified after a start, and when it was replaced since the sizes were noted."""
+    """No seal covers a file that is not yet verified after a start, or that was replaced since its
+    size was noted."""
     file = tracked(1, 20, 20, verified=False)
     note = noted(file)
     assert not sealing.is_complete(note, {1: file})
@@ -46,13 +48,13 @@ def test_nothing_is_said_of_a_file_in_doubt() -> None:
 
 
 def test_bytes_behind_a_limit_are_not_waited_for() -> None:
-    """A file is sealed up to where it may be read."""
+    """A seal waits for a file only up to the position to which it may be read."""
     assert noted(tracked(1, 3, 20), limit=12).targets == {1: 12}
     assert noted(tracked(1, 15, 20), limit=12).targets == {1: 15}
 
 
 def test_what_cannot_be_read_is_named() -> None:
-    """Of its own topic only, and not endlessly."""
+    """At most five unreadable files are named, and only those of the topic itself."""
     unreadable = {"t": {f"/p{index}": "denied" for index in range(9)}}
     assert sealing.held_back_by("t", unreadable)[0] == "/p0: denied"
     assert len(sealing.held_back_by("t", unreadable)) == 5

@@ -1,4 +1,4 @@
-"""What the clock said before it was set back."""
+"""The greatest time that the clock showed before it was set back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _read(found: SetBacks, *readings_ms: int) -> None:
 
 
 def test_a_clock_that_only_goes_on_says_the_present() -> None:
-    """There is nothing greater."""
+    """If the clock was never set back, the present is its greatest time."""
     found = SetBacks()
     _read(found, 10, 20, 30)
     assert found.greatest("logs", 30) == 30
@@ -22,7 +22,8 @@ def test_a_clock_that_only_goes_on_says_the_present() -> None:
 
 @promise("clocks reach of a loss")
 def test_what_it_said_before_it_was_set_back_holds_until_a_seal_that_was_noted_later() -> None:
-    """A line that nobody has read may be of then; a seal of before vouches for none of these."""
+    """An unread line may have the earlier, greater time, which therefore counts until a seal is
+    sent that was noted after the clock was set back."""
     found = SetBacks()
     _read(found, 10)
     found.noted("logs")
@@ -36,7 +37,7 @@ def test_what_it_said_before_it_was_set_back_holds_until_a_seal_that_was_noted_l
 
 
 def test_of_several_times_the_greatest_counts() -> None:
-    """However often it was set."""
+    """However often the clock was set back, its greatest time counts."""
     found = SetBacks()
     _read(found, 90, 50, 60, 20)
     assert found.greatest("logs", 20) == 90

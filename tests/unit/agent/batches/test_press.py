@@ -17,7 +17,8 @@ from support.promises import promise
 
 
 def test_a_record_says_which_bytes_it_came_from() -> None:
-    """The origin is the file's byte range with its terminator, the value has none."""
+    """A record's origin covers the line with its terminator; its value leaves the terminator
+    out."""
     found = records(press(recipe(), reading(b"one\r\n\ntwo")))
     assert [(datum_text(r.value), r.first, r.length) for r in found] == [
         ("one", 100, 5), ("", 105, 1), ("two", 106, 3)
@@ -28,7 +29,7 @@ def test_a_record_says_which_bytes_it_came_from() -> None:
 
 @promise("2 re-send", "clocks reading")
 def test_pressing_again_gives_the_same_bytes() -> None:
-    """Batches are a pure function of intent, recipe and bytes."""
+    """The same intent, recipe and bytes give the same batches."""
     made = recipe(**regex(r"(?P<a>\S+) (?P<b>.*)", key="a"), partitions=3)
     data = b"".join(b"%d line\nbad\n" % i for i in range(300))
     first, again = press(made, reading(data)), press(from_json(made.to_json()), reading(data))
@@ -37,7 +38,7 @@ def test_pressing_again_gives_the_same_bytes() -> None:
 
 
 def test_what_a_line_becomes_does_not_depend_on_what_travels_with_it() -> None:
-    """Readings pressed together give the records that each gives by itself."""
+    """Readings pressed together give the same records as each reading alone."""
     made = recipe(**regex(r"(?P<a>[0-9]+) (?P<b>.*)", key="a"), partitions=3)
     readings = [
         reading(b"1 x\nbad\n2 \xff\n", file=1), reading(b"3 y", file=2, first=0),
@@ -56,7 +57,8 @@ def test_what_a_line_becomes_does_not_depend_on_what_travels_with_it() -> None:
 
 @promise("2 partition")
 def test_each_file_keeps_its_partition_whatever_travels_with_it() -> None:
-    """Also where files that are pressed together belong to several."""
+    """A file's records go to its own partition, also when files of several partitions are pressed
+    together."""
     made = recipe(partitions=8)
     readings = [reading(b"x\n", file=file) for file in range(1, 9)]
     alone = [press(made, each).batches[0].tp for each in readings]
@@ -66,7 +68,8 @@ def test_each_file_keeps_its_partition_whatever_travels_with_it() -> None:
 
 
 def test_lines_that_do_not_fit_go_whole_to_the_rejected_topic() -> None:
-    """With their place and a reason, the time of reading, and counted there."""
+    """A line that does not fit goes whole to the rejected topic, with its place, a reason and the
+    time of reading, and is counted there."""
     pressed = press(recipe(**regex(r"(?P<a>[0-9]+)")), reading(b"1\nno\n\xff\xfe\r\n"))
     assert [(r["reason"], r["line"], r["first"], r["length"]) for r in rejected(pressed)] == [
         ("no-match", b"no", 102, 3), ("encoding", b"\xff\xfe", 105, 4)
@@ -84,7 +87,7 @@ def test_lines_that_do_not_fit_go_whole_to_the_rejected_topic() -> None:
 
 
 def test_counts_are_those_of_the_records() -> None:
-    """Count, bytes and checksum per bucket of event time."""
+    """The count, bytes and checksum of each bucket of event time are those of its records."""
     source = regex(
         r"(?P<t>\d+) .*", timestamp=TimestampSettings(fields=["t"], format="epoch", timezone="UTC")
     )
@@ -102,7 +105,7 @@ def test_counts_are_those_of_the_records() -> None:
 
 @promise("4 times ahead", "clocks reading")
 def test_times_that_cannot_be_believed_are_those_of_reading() -> None:
-    """More than an hour ahead, or before 1970: the record gets the moment of reading."""
+    """A record whose time is more than an hour ahead, or before 1970, gets the time of reading."""
     source = regex(
         r"(?P<t>-?\d+)",
         timestamp=TimestampSettings(fields=["t"], format="epoch_ms", timezone="UTC"),
@@ -114,7 +117,7 @@ def test_times_that_cannot_be_believed_are_those_of_reading() -> None:
 
 
 def test_an_overlong_line_is_cut_and_keeps_its_length() -> None:
-    """Only its head was read; its origin covers all of it."""
+    """Only the head of an over-long line is read and kept, but its origin covers the whole line."""
     intent = Intent(1, 5, 100, 100 + 3 * READ_BYTES, 0, READ_MS, b"")
     pressed = press(recipe(), Reading(intent, b"x" * READ_BYTES, "host", "/log/a"))
     (row,) = rejected(pressed)
@@ -125,7 +128,8 @@ def test_an_overlong_line_is_cut_and_keeps_its_length() -> None:
 
 
 def test_lines_longer_than_allowed_are_rejected() -> None:
-    """By max.line.bytes, and by what a batch may hold; neighbours are delivered."""
+    """A line longer than max.line.bytes or than a batch may be is rejected; its neighbours are
+    delivered."""
     made = recipe(max_line_bytes=100)
     pressed = press(made, reading(b"a\n" + b"x" * 101 + b"\n" + b"y" * 100 + b"\n"))
     assert [datum_text(r.value)[0] for r in records(pressed)] == ["a", "y"]
@@ -147,7 +151,8 @@ def test_batches_stay_below_the_limit() -> None:
 
 
 def test_records_keep_the_order_of_their_file_in_each_partition() -> None:
-    """Marks downstream need rising positions per partition and file."""
+    """Records of a file have rising positions in each partition, as the marks of later programs
+    require."""
     made = recipe(**regex(r"(?P<k>\S+) .*", key="k"), partitions=4)
     data = b"".join(b"k%d v\n" % (i % 50) for i in range(500))
     pressed = press(made, reading(data))
@@ -164,7 +169,7 @@ def test_records_keep_the_order_of_their_file_in_each_partition() -> None:
 
 
 def test_null_keys_follow_their_file() -> None:
-    """A record without a key goes where its file goes."""
+    """A record without a key goes to the partition of its file."""
     avro = (
         '{"type":"record","name":"r","fields":[{"name":"k","type":["null","string"],'
         '"default":null}]}'
@@ -183,13 +188,14 @@ def test_null_keys_follow_their_file() -> None:
 
 
 def test_a_key_that_is_no_field_is_refused() -> None:
-    """A key must be a field of the schema."""
+    """A key that is no field of the schema is refused."""
     with pytest.raises(ConfigurationRefused, match="nope"):
         Press(recipe(key="nope"))
 
 
 def test_recipes_are_known_by_their_fingerprint() -> None:
-    """Equal recipes have equal fingerprints; anything that changes what is sent changes it."""
+    """Equal recipes have equal fingerprints, and any change to what is sent changes the
+    fingerprint."""
     assert recipe().fingerprint == recipe().fingerprint
     assert from_json(recipe().to_json()) == recipe()
     others = [recipe(partitions=2), recipe(limit=5), recipe(max_line_bytes=99), recipe(key="line")]

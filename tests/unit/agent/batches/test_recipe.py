@@ -1,4 +1,4 @@
-"""By what a program is named: all that changes the records which it makes of the same lines."""
+"""What names a program: everything that changes the records it makes of the same lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.agent_press import press, reading, recipe, records, regex
 from support.promises import promise
 
 KNOWN = "9cddd403b67c3675cf0afc6c6ccaa2e249f2e82faef56da6755982a8dfb3b532"
-"""Of the records of known lines; another one needs another PRESS_VERSION (or FRAMING_VERSION)."""
+"""Digest of known lines' records; to change it, raise PRESS_VERSION (or FRAMING_VERSION)."""
 
 LINES = (
     b"2023-11-14 23:13:20 as far ahead as is believed\n2023-11-14 23:13:21 and more\n"
@@ -45,13 +45,15 @@ def digest() -> str:
 
 @promise("2 another program")
 def test_known_lines_become_known_records() -> None:
-    """A change of what is made of a line shows here, and has to raise the number beside it."""
+    """A change in the records made of known lines is noticed here, and needs a higher PRESS_VERSION
+    or FRAMING_VERSION."""
     assert (FRAMING_VERSION, PRESS_VERSION, digest()) == (1, 1, KNOWN)
 
 
 @promise("2 another program")
 def test_what_a_program_is_named_by(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python for JSON, pyarrow for expressions and JSON, the rules of a zone: only where used."""
+    """A program's name has Python's version for JSON, pyarrow's for expressions and JSON, and a
+    zone's rules, each only where it is used."""
     assert program_of("raw", None) == recipes.program_version()
     assert "pyarrow-" in program_of("regex", None)
     assert "python-" not in program_of("regex", None)
@@ -69,7 +71,8 @@ def test_what_a_program_is_named_by(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_new_rules_of_a_zone_are_another_program(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """They come with the machine: a line's event time can be another one from then on."""
+    """New rules of a time zone, which come with the machine, make another program: they may change
+    a line's event time."""
     zone = tmp_path / "Nowhere" / "City"
     zone.parent.mkdir()
     monkeypatch.setattr(zoneinfo, "TZPATH", (str(tmp_path / "none"), str(tmp_path)))

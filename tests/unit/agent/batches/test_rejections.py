@@ -7,7 +7,8 @@ def line(first: int, reason: str = "no-match") -> RejectedLine:
 
 
 def test_the_log_is_told_at_once_and_then_once_a_minute() -> None:
-    """Each line is told once: how many of each reason, and where the first of them lies."""
+    """Each rejected line is logged once, in a summary: how many of each reason, and where the first
+    one lies."""
     rejections = Rejections(0.5)
     rejections.saw("logs", 3, [line(40), line(50, "schema")], 0.0)
     assert rejections.due(0.0) == [Untold("logs", {"no-match": 1, "schema": 1}, "/log/a", 40)]
@@ -20,7 +21,7 @@ def test_the_log_is_told_at_once_and_then_once_a_minute() -> None:
 
 
 def test_a_topic_that_rejects_more_than_its_share_is_named() -> None:
-    """With the share settable, and no share said of a few lines."""
+    """A topic that rejects more than the configured share is named, but not for a few lines."""
     rejections = Rejections(0.5)
     rejections.saw("few", 0, [line(1)], 0.0)
     rejections.saw("good", 10, [line(n) for n in range(10)], 0.0)
@@ -35,7 +36,8 @@ def test_a_topic_that_rejects_more_than_its_share_is_named() -> None:
 
 
 def test_a_source_that_was_mended_is_well_after_ten_minutes_of_lines() -> None:
-    """Old lines leave the window as new ones come; silence alone proves nothing."""
+    """A repaired source is well again once new lines have replaced the old ones in the window;
+    silence alone is not enough."""
     rejections = Rejections(0.5)
     rejections.saw("logs", 0, [line(n) for n in range(100)], 0.0)
     assert rejections.too_many()

@@ -23,7 +23,7 @@ LINE = '{"type":"record","name":"r","fields":[{"name":"line","type":"string"}]}'
 
 
 class Registry:
-    """Gives ids in the order of asking."""
+    """Hands out ids in the order of the requests."""
 
     def __init__(self) -> None:
         self.registered: dict[tuple[str, str], int] = {}
@@ -59,7 +59,8 @@ class Site:
 
 
 def test_missing_topics_are_made_and_existing_ones_left_alone() -> None:
-    """The data topic and its rejected topic, with as many partitions as the settings say."""
+    """The agent creates missing data and rejected topics with the configured number of partitions,
+    and does not change existing ones."""
     site = Site(raw("a"), raw("b"), topic_partitions=3)
     site.cluster.create("a", 7)
     site.ensure()
@@ -70,7 +71,8 @@ def test_missing_topics_are_made_and_existing_ones_left_alone() -> None:
 
 @promise("4 Apache Kafka")
 def test_on_apache_kafka_nothing_may_expire_by_event_time() -> None:
-    """Topics are made so that old lines stay; one that would delete them is refused."""
+    """On Apache Kafka topics are created so that old lines stay; an existing topic that would
+    delete them is refused."""
     site = Site(raw("a"))
     site.ensure(apache=True)
     configs = site.cluster.topics["a"].configs
@@ -82,7 +84,7 @@ def test_on_apache_kafka_nothing_may_expire_by_event_time() -> None:
 
 
 def test_event_times_are_not_written_over() -> None:
-    """A topic that stamps the time of appending is refused on our broker, too."""
+    """A topic with LogAppendTime is refused, on our broker too: it would overwrite event times."""
     site = Site(raw("a"))
     site.cluster.create("a", 1, {"message.timestamp.type": "LogAppendTime"})
     with pytest.raises(ConfigurationRefused, match=r"topic a: message\.timestamp\.type"):
@@ -90,7 +92,7 @@ def test_event_times_are_not_written_over() -> None:
 
 
 def test_a_source_becomes_a_recipe() -> None:
-    """With its schemas' ids and its topics' partitions and limits."""
+    """A source becomes a recipe with its schemas' ids and its topics' partitions and limits."""
     site = Site(raw("a"))
     site.cluster.create("a", 4, {"max.message.bytes": "5000"})
     site.ensure()
@@ -104,7 +106,8 @@ def test_a_source_becomes_a_recipe() -> None:
 
 
 def test_schemas_come_from_files_and_subjects(tmp_path: Path) -> None:
-    """A file is registered under the topic's subject; a subject's newest version is used."""
+    """A schema file is registered under the topic's subject; for a subject its newest version is
+    used."""
     path = tmp_path / "line.avsc"
     path.write_text('{"type":"record","name":"r","fields":[{"name":"text","type":"string"}]}')
     site = Site(raw("a", schema=str(path)), raw("b", schema="some-subject"))
@@ -115,14 +118,15 @@ def test_schemas_come_from_files_and_subjects(tmp_path: Path) -> None:
 
 
 def test_a_schema_that_the_registry_refuses_is_a_mistake_of_the_configuration() -> None:
-    """The registry's own sentence, and which source it is about."""
+    """A schema that the registry refuses is a configuration error, which names the source and gives
+    the registry's own sentence."""
     site = Site(raw("refused"))
     with pytest.raises(ConfigurationRefused, match="topic refused: the schema is incompatible"):
         connection.schemas_of(site.registry, site.settings)
 
 
 def test_parser_and_schema_are_compared_before_anything_is_read() -> None:
-    """A registered schema that the parser cannot fill is found at the start."""
+    """A registered schema that the parser cannot fill is refused at the start."""
     source = SourceSettings(
         topic="a",
         paths=["/x"],
@@ -135,7 +139,7 @@ def test_parser_and_schema_are_compared_before_anything_is_read() -> None:
 
 
 def test_a_configuration_that_cannot_run_leaves_no_topics(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the registry refuses is found out before anything is made in the cluster."""
+    """If the registry refuses a schema, the agent finds out before it creates any topic."""
     site = Site(raw("refused"))
     monkeypatch.setattr(program, "RegistryClient", lambda *_, **__: site.registry)
     monkeypatch.setattr(connection, "cluster_of", lambda *_: (CLUSTER, False))
@@ -147,7 +151,8 @@ def test_a_configuration_that_cannot_run_leaves_no_topics(monkeypatch: pytest.Mo
 
 @promise("2 topic made again")
 def test_new_partitions_are_seen_and_a_topic_made_again_is_not_mixed_in() -> None:
-    """Partitions and limits change while running, ids and schemas do not; the topic is named."""
+    """A running agent sees new partitions and limits and keeps its ids and schemas; a topic that
+    was made again is named instead."""
     site = Site(raw("a"))
     site.ensure()
     before = site.resolve()

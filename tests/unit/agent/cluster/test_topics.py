@@ -1,4 +1,4 @@
-"""What an agent knows of its topics."""
+"""How an agent recognizes that a topic was made again."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ TP, OTHER = TopicPartition("logs", 0), TopicPartition("logs", 1)
 def test_a_batch_below_what_was_acknowledged_lies_in_another_log(
     tp: TopicPartition, base: int, fallen: bool
 ) -> None:
-    """A topic that was made again takes batches before anybody is told; its offsets show it."""
+    """A batch acknowledged at or below an earlier offset lies in a topic made again, which takes
+    batches before the agent hears of it."""
     assert has_fallen_back([Delivery(None, tp, base, None)], {TP: 7}) is fallen
 
 
 def test_what_was_not_delivered_says_nothing() -> None:
-    """A batch that came back has no offset of its own."""
+    """A batch that was not delivered has no offset of its own, so it proves nothing."""
     assert not has_fallen_back([Delivery(None, TP, 0, Drained(TP))], {TP: 7})

@@ -1,4 +1,4 @@
-"""Draining before anything is connected, and what is said of how it went."""
+"""Draining before anything is connected, and the answer it gives."""
 
 import os
 from dataclasses import replace
@@ -18,7 +18,8 @@ from support.agent_world import raw, settings
 def test_a_state_of_another_user_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What root wrote into it, its agent could not read any more."""
+    """Draining as another user is refused: the agent could no longer read what root wrote into its
+    state."""
     open_state(tmp_path).close()
     owner = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
@@ -33,8 +34,8 @@ def drained(directory: Path, **others: Any) -> str:
 
 
 def test_only_a_state_that_never_was_has_nothing_to_say(tmp_path: Path) -> None:
-    """A directory that is not there (its disk is not mounted, another state.dir), and one whose
-    database is gone, but not its log, say nothing about what was read: they are refused."""
+    """Only an empty directory shows that no agent ran. A missing directory (unmounted disk, wrong
+    state.dir), or a log without its database, is refused."""
     assert "no agent ever ran" in drained(tmp_path)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(StateRefused, match="there is no directory"):
@@ -45,13 +46,14 @@ def test_only_a_state_that_never_was_has_nothing_to_say(tmp_path: Path) -> None:
 
 
 def test_where_not_all_may_be_read_no_last_word_is_said(tmp_path: Path) -> None:
-    """read.until keeps lines back: a last word would stand over them."""
+    """With read.until set, draining is refused: a last word would cover lines that it keeps
+    back."""
     with pytest.raises(ConfigurationRefused, match=r"read\.until is set"):
         drained(tmp_path, read_until=tmp_path / "until.json")
 
 
 def test_a_full_disk_is_named_and_nothing_is_promised(tmp_path: Path) -> None:
-    """What could not be written is not kept, so nobody is told that it is."""
+    """On a full disk the answer names the disk and does not say that the last word is kept."""
     full = Drained(0, {"logs"}, ["topic logs: ..."], False, "cannot write the state: disk full")
     with pytest.raises(draining.NotDrained, match="disk full: make room and drain again") as found:
         draining.answer(full, open_state(tmp_path))
@@ -59,6 +61,7 @@ def test_a_full_disk_is_named_and_nothing_is_promised(tmp_path: Path) -> None:
 
 
 def test_what_the_brokers_have_not_taken_yet_is_said(tmp_path: Path) -> None:
-    """A last word that was taken back stands until they have."""
+    """If the brokers have not yet got the message that takes a last word back, the answer asks to
+    drain again before the host is retired."""
     with pytest.raises(draining.NotDrained, match="drain again, before the host is retired"):
         draining.answer(Drained(0, {"logs"}, [], False), open_state(tmp_path))

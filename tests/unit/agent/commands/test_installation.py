@@ -1,4 +1,4 @@
-"""`skidway agent install-snippet`: what it prints. tests/deploy follows it on a host."""
+"""The output of `skidway agent install-snippet`. tests/deploy follows it on a host."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skidway.errors import UsageError
 
 
 def test_it_is_a_script_of_three_commands() -> None:
-    """A shell takes it as it is; three blocks are commands, the unit below is comment."""
+    """The output is a valid shell script: three blocks of commands, then the unit as a comment."""
     printed = snippet(Path("wheels"))
     subprocess.run(["sh", "-n"], input=printed, text=True, check=True)
     blocks = printed.split("\n\n")
@@ -26,7 +26,7 @@ def test_it_is_a_script_of_three_commands() -> None:
 
 
 def test_version_and_python_are_those_of_the_wheels(tmp_path: Path) -> None:
-    """Wheels of another version are installed under their own name."""
+    """The commands use the version and the Python of the given wheels."""
     folder = tmp_path / "with blank"
     folder.mkdir()
     (folder / "wheels.json").write_text(json.dumps({"version": "3.1.4", "python": "3.12"}))
@@ -37,11 +37,11 @@ def test_version_and_python_are_those_of_the_wheels(tmp_path: Path) -> None:
 
 
 def test_without_the_wheels_it_is_this_version() -> None:
-    """They may be on the host only."""
+    """If the wheels are not here, only on the host, the commands use this program's version."""
     assert f"/opt/skidway/{version('skidway')} " in snippet(Path("/srv/not-here"))
 
 
 def test_another_directory_is_refused(tmp_path: Path) -> None:
-    """One without wheels.json is a mistake; a usage error names it."""
+    """A directory without wheels.json is a usage error that names it."""
     with pytest.raises(UsageError, match="is no directory of `make wheels`"):
         snippet(tmp_path)

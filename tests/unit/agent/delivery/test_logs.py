@@ -1,4 +1,4 @@
-"""Logs as reading back sees them: what a fetcher's answers and errors become."""
+"""How reading back sees partitions: what becomes of a fetcher's answers and errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ P, Q = TopicPartition("logs", 0), TopicPartition("logs", 1)
 
 
 class Fetcher:
-    """Gives what it is told to."""
+    """Returns or raises what a test sets."""
 
     def __init__(self) -> None:
         self.positions: dict[TopicPartition, int] = {}
@@ -46,7 +46,7 @@ class Fetcher:
 
 
 class Asking:
-    """Says where a log begins, if it can."""
+    """Answers where a log begins, unless no broker can be reached."""
 
     start: int | None = None
 
@@ -70,7 +70,8 @@ def logs(fetcher: Fetcher) -> FetchedLogs:
 
 
 def test_records_with_an_origin_come_as_columns(logs: FetchedLogs, fetcher: Fetcher) -> None:
-    """Others' records without one are passed over; a damaged batch is a hole, the rest goes on."""
+    """Records with an origin become columns; others are skipped, and a damaged batch becomes a hole
+    behind which reading goes on."""
     ones = np.ones(2, np.int64)
     origins = Origins(ones * 3, ones * 4, np.array([0, 10]), ones * 10)
     values, times = pa_binary([b"a", b"b"]), np.array([7, 8], np.int64)
@@ -90,7 +91,8 @@ def test_records_with_an_origin_come_as_columns(logs: FetchedLogs, fetcher: Fetc
 def test_a_partition_is_read_up_by_a_watermark_told_anew(
     logs: FetchedLogs, fetcher: Fetcher
 ) -> None:
-    """One that was told before it was asked anew says nothing."""
+    """A partition is read to its end only when a high watermark is reached that was received after
+    asking anew."""
     assert logs.read_up() == set()
     fetcher.high_watermarks = {P: 5, Q: 9}
     assert logs.read_up() == {P}
@@ -104,7 +106,8 @@ def test_a_partition_is_read_up_by_a_watermark_told_anew(
 def test_a_log_that_begins_behind_the_floor_has_a_hole_and_is_read_on(
     logs: FetchedLogs, fetcher: Fetcher
 ) -> None:
-    """Also where the broker does not say where it begins; then somebody else is asked."""
+    """If a log begins above the floor, the gap becomes a hole and reading goes on; if the broker
+    does not say where it begins, the start is asked for."""
     fetcher.next = OffsetOutOfRange(P, 5, 20, 30)
     (hole,) = logs.poll()
     assert isinstance(hole, Hole)
@@ -129,7 +132,8 @@ def test_a_log_that_begins_behind_the_floor_has_a_hole_and_is_read_on(
 def test_what_cannot_be_read_is_a_hole_for_good(
     logs: FetchedLogs, fetcher: Fetcher, error: Exception
 ) -> None:
-    """A log cut below what was acknowledged, a right that is missing, damage: the others go on."""
+    """A log cut below its acknowledged end, a missing right, or damage is a permanent hole; other
+    partitions are read on."""
     fetcher.next, fetcher.stopped = error, P
     (hole,) = logs.poll()
     assert isinstance(hole, Hole)

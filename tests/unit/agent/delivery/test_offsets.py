@@ -1,4 +1,4 @@
-"""How far partitions have come: offsets that outlive the agent."""
+"""The last acknowledged offset of each partition outlives the agent."""
 
 from skidway.agent.state.database import State
 from skidway.audit.topic.messages import Seal
@@ -12,7 +12,8 @@ FIRST, REJECTED = TopicPartition("logs", 0), TopicPartition("logs.rejected", 0)
 
 @promise("2 checkpoint")
 def test_the_last_acknowledged_offset_is_durable_with_the_checkpoint() -> None:
-    """It is there with the position that it belongs to, of the data and of the rejected topic."""
+    """One transaction writes the last acknowledged offset and the position it belongs to, for the
+    data topic and the rejected topic."""
     world = World(settings(raw()))
     world.files.append(A, b"1\n2\n\xff\n")
     world.start()
@@ -29,7 +30,8 @@ def test_the_last_acknowledged_offset_is_durable_with_the_checkpoint() -> None:
 
 
 def test_seals_name_the_offsets_also_after_a_start() -> None:
-    """An agent that has sent nothing since its start knows how far it was."""
+    """After a start seals name the last acknowledged offsets, even before the agent sends
+    anything."""
     world = World(settings(raw()))
     world.files.append(A, b"1\n2\n")
     world.start()

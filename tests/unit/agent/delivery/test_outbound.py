@@ -39,7 +39,7 @@ class Sending:
 
 
 def test_a_flight_is_done_when_all_its_batches_are_acknowledged() -> None:
-    """Neither before, nor for the batches of others; the last offset is known then."""
+    """A flight is done when all its own batches are acknowledged; then the last offset is known."""
     sending = Sending(b"a\n\xff\n", b"b\n")
     assert [flight.waiting for flight in sending.flights] == [2, 1]
     settled = sending.outbound.settle(sending.producer.deliver_all())
@@ -48,7 +48,7 @@ def test_a_flight_is_done_when_all_its_batches_are_acknowledged() -> None:
 
 
 def test_what_the_producer_does_not_take_waits_in_order() -> None:
-    """A full buffer holds back reading, and nothing overtakes."""
+    """Batches that do not fit into the producer's full buffer wait in order, and reading stops."""
     sending = Sending(b"a\n", b"b\n", b"c\n", room=1)
     assert not sending.outbound.has_room
     for _ in range(3):
@@ -59,7 +59,7 @@ def test_what_the_producer_does_not_take_waits_in_order() -> None:
 
 
 def refused(sending: Sending) -> list[Refusal]:
-    """All that is delivered, and the refusals that come back."""
+    """Delivers everything, and returns the refusals."""
     found = []
     for _ in range(10):
         found += sending.outbound.settle(sending.producer.deliver_all()).refusals
@@ -68,7 +68,7 @@ def refused(sending: Sending) -> list[Refusal]:
 
 
 def test_a_refused_record_is_found_and_all_others_arrive_once_in_order() -> None:
-    """The record that the broker does not take is told; everything behind it is sent again."""
+    """The record that the broker refuses is identified, and everything behind it is sent again."""
     lines = [b"%d\n" % i for i in range(8)]
     sending = Sending(b"".join(lines), b"8\n", b"9\n")
     sending.brokers.refuses = lambda record: record.first == 10
@@ -79,8 +79,8 @@ def test_a_refused_record_is_found_and_all_others_arrive_once_in_order() -> None
 
 
 def test_what_came_back_is_sent_before_what_waited() -> None:
-    """The producer took two batches and gave them back: the third one, which it had no room for,
-    lies behind them, or readers would drop them."""
+    """Batches that the producer gave back are sent before the batch it had no room for: readers
+    drop records out of order."""
     sending = Sending(b"a\nb\n", b"c\n", b"d\n", room=2)
     assert not sending.outbound.has_room
     sending.brokers.refuses = lambda record: record.first == 2
@@ -90,7 +90,8 @@ def test_what_came_back_is_sent_before_what_waited() -> None:
 
 @pytest.mark.parametrize("certainty", [None, Certainty.LOST, Certainty.UNCERTAIN])
 def test_a_flight_waits_for_its_refused_record(certainty: Certainty | None) -> None:
-    """Until it is known what became of it: it counts as pressed, or not at all."""
+    """A flight is not done until the fate of its refused record is known: the record counts as
+    pressed, or not at all."""
     sending = Sending(b"a\nb\n\xff\n")
     sending.brokers.refuses = lambda record: record.first == 2
     (refusal,) = refused(sending)
@@ -112,7 +113,8 @@ def test_a_flight_waits_for_its_refused_record(certainty: Certainty | None) -> N
 
 @pytest.mark.parametrize("is_behind", [False, True])
 def test_what_was_sent_in_a_larger_batch_or_taken_back_may_have_arrived(is_behind: bool) -> None:
-    """The batch's answer was lost, or another one before it was refused; then it is halved."""
+    """A refused record may have arrived if it was sent before in a larger batch whose answer was
+    lost, or that came back after an earlier refusal."""
     sending = Sending(b"a\n", b"b\nc\n")
     if is_behind:
         sending.producer.arrive(TP)
@@ -128,7 +130,7 @@ def test_what_was_sent_in_a_larger_batch_or_taken_back_may_have_arrived(is_behin
 
 
 def test_halves_hold_the_same_records() -> None:
-    """A record is the same in whichever batch it travels."""
+    """A record is the same whether it travels in the whole batch or in a half."""
     whole = Sending(b"a\nbb\nccc\n\ndd\n")
     whole.outbound.settle(whole.producer.deliver_all())
     halved = Sending(b"a\nbb\nccc\n\ndd\n")
@@ -145,7 +147,8 @@ def test_halves_hold_the_same_records() -> None:
 
 
 def test_a_compression_that_brokers_refuse_stops_the_agent() -> None:
-    """It is a mistake of the configuration; setting lines apart for it would lose them."""
+    """A refused compression type is a configuration error that stops the agent; setting lines apart
+    would lose them."""
     sending = Sending(b"a\n")
     sent = sending.producer.sent[TP].pop()
     error = KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)

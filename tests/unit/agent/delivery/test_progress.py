@@ -1,4 +1,4 @@
-"""Offsets and floors of partitions: where reading back may begin."""
+"""Offsets and floors of partitions: the offsets at which reading back may begin."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ P, Q = TopicPartition("logs", 0), TopicPartition("logs", 1)
 
 
 class Files:
-    """A tracker whose one file has these intents on their way."""
+    """A tracker with one file, whose intents are on their way."""
 
     def __init__(self, *sequences: int) -> None:
         self.file: Any = SimpleNamespace(
@@ -44,7 +44,8 @@ def progress(**others: Any) -> Progress:
 
 @promise("2 floor")
 def test_a_batch_that_was_sent_holds_the_floor_until_its_intent_is_passed() -> None:
-    """Intent 1 waits for partition Q: the floor of P is what lay below it, not the last offset."""
+    """While intent 1 waits for partition Q, the floor of P stays below intent 1's batch in P,
+    although later offsets are acknowledged."""
     files, made = Files(1, 2), progress(floors={P: 10})
     made.sent([Departure(P, (1,)), Departure(P, (2,)), Departure(Q, (1,))])
     made.acknowledged({P: 14})
@@ -61,7 +62,8 @@ def test_a_batch_that_was_sent_holds_the_floor_until_its_intent_is_passed() -> N
 
 
 def test_what_was_acknowledged_before_an_intent_was_sent_lies_below_its_floor() -> None:
-    """Also if the checkpoint has not written it yet."""
+    """An offset acknowledged before an intent was sent lies below the intent's floor, even if no
+    checkpoint has written it yet."""
     files, made = Files(1, 2), progress()
     made.sent([Departure(P, (1,))])
     made.acknowledged({P: 9})
@@ -74,8 +76,8 @@ def test_what_was_acknowledged_before_an_intent_was_sent_lies_below_its_floor() 
 
 @promise("2 floor")
 def test_what_is_sent_again_may_lie_where_it_was_sent_first() -> None:
-    """Intents 1 and 2 arrived at 4 and 5; then the producer's id was lost, and 1 is acknowledged
-    at 6: the first copy of 2 is not below the floor."""
+    """Intents 1 and 2 arrived at 4 and 5, the producer's id was lost, and 1 is acknowledged at 6:
+    the floor stays at or below the first copy of 2."""
     files, made = Files(1, 2), progress(floors={P: 4})
     made.sent([Departure(P, (1,)), Departure(P, (2,))])
     made.acknowledged({P: 6})
@@ -87,7 +89,8 @@ def test_what_is_sent_again_may_lie_where_it_was_sent_first() -> None:
 
 @promise("2 floor")
 def test_floors_stand_still_while_old_intents_wait() -> None:
-    """Where records of before the start lie, this process was not told."""
+    """Floors do not move while intents from before the start wait: this process does not know where
+    their records lie."""
     files, made = Files(2), progress(before=[1], floors={P: 5})
     made.sent([Departure(P, (2,))])
     made.acknowledged({P: 20})
@@ -105,7 +108,8 @@ def test_floors_stand_still_while_old_intents_wait() -> None:
 
 @promise("2 floor")
 def test_of_several_intents_that_wait_the_lowest_place_is_the_floor() -> None:
-    """Intents 1 and 3 wait; 3 was sent when 2 was acknowledged already, and 1 before that."""
+    """The floor is the lowest of all waiting intents: 1 was sent before 2 was acknowledged, 3 after
+    that."""
     files, made = Files(1, 3), progress()
     made.sent([Departure(P, (1,)), Departure(P, (2,))])
     made.acknowledged({P: 5})

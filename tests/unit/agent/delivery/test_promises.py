@@ -1,4 +1,4 @@
-"""Promises of over-long lines: looked through piece by piece, and kept to the byte."""
+"""Promised over-long lines are compared piece by piece, and byte for byte."""
 
 import pytest
 
@@ -15,7 +15,7 @@ SIZE = READ_BYTES + 500_000
 
 @pytest.fixture
 def world() -> World:
-    """Killed while an over-long line is on its way."""
+    """An agent that was killed while an over-long line was on its way."""
     world = World(settings(raw()))
     world.files.append(A, b"x" * (SIZE - 1) + b"\n")
     world.start()
@@ -29,8 +29,8 @@ def world() -> World:
 @promise("2 set apart")
 @pytest.mark.parametrize("at", [2_000, READ_BYTES - 1, READ_BYTES, READ_BYTES + 250_000])
 def test_an_overlong_line_with_other_bytes_is_not_sent_again(world: World, at: int) -> None:
-    """One byte of another kind, in its head or behind it: no broker has the line, so it is lost by
-    name, and nothing is sent under the old origin."""
+    """If one byte differs, in the line's head or after it, the line that no broker has is declared
+    lost, and nothing is sent under its old origin."""
     (old,) = (intent.file for intent in State(world.connection).intents())
     world.files.overwrite(A, at, b"y")
     world.start()
@@ -45,7 +45,7 @@ def test_an_overlong_line_with_other_bytes_is_not_sent_again(world: World, at: i
 
 @promise("2 over-long line")
 def test_an_overlong_line_with_the_same_bytes_is_sent_again(world: World) -> None:
-    """Under the old origin, once, and nothing is uncertain."""
+    """The same line is sent again once, under its old origin, and nothing is uncertain."""
     (old,) = (intent.file for intent in State(world.connection).intents())
     world.start()
     world.settle()

@@ -1,4 +1,4 @@
-"""Records that a broker refuses, turn by turn: what became of them is read back first."""
+"""Records that a broker refuses: the agent first reads back what became of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FIRST = TopicPartition("logs", 0)
 
 @pytest.fixture
 def world() -> World:
-    """An agent that has sent three lines in two batches, and heard nothing."""
+    """An agent that has sent three lines in two batches and got no answer."""
     world = World(settings(raw()))
     for piece in (b"one\ntwo\n", b"three\n"):
         world.files.append(A, piece)
@@ -42,7 +42,8 @@ def apart(world: World) -> list[tuple[int, int | None, Certainty]]:
 
 @promise("2 refused record")
 def test_what_an_earlier_attempt_brought_is_acknowledged(world: World) -> None:
-    """Its answer was lost, the retry is refused: the line counts once, and nothing is set apart."""
+    """The first attempt arrived, its answer was lost, and the retry is refused: the line counts
+    once, and nothing is set apart."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
     world.brokers.refuses = is_two
@@ -55,8 +56,8 @@ def test_what_an_earlier_attempt_brought_is_acknowledged(world: World) -> None:
 
 
 def test_what_arrived_below_others_that_were_sent_again_is_found(world: World) -> None:
-    """The producer's id was lost: the first batch came twice, and its second copy is acknowledged;
-    the first copy of what is refused lies below that."""
+    """The producer's id was lost, so the first batch arrived twice; the refused record's first
+    copy, below the acknowledged second copy of that batch, is found."""
     world.producer.arrive(FIRST)
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST, is_known=False)
@@ -71,8 +72,8 @@ def test_what_arrived_below_others_that_were_sent_again_is_found(world: World) -
 
 @promise("2 refused record")
 def test_what_no_attempt_brought_is_lost_after_the_wait(world: World) -> None:
-    """The same retry, of a batch that never arrived: nothing is said, passed or sealed until
-    nothing can arrive any more; the lines behind it do not wait."""
+    """If no attempt arrived, the line is declared lost, but only when nothing can arrive any more;
+    until then no seal is sent, while later lines are."""
     world.producer.interrupt(FIRST, survivors=2)
     world.brokers.late.clear()
     world.brokers.refuses = is_two
@@ -95,7 +96,8 @@ def test_what_no_attempt_brought_is_lost_after_the_wait(world: World) -> None:
 
 
 def test_an_attempt_that_comes_during_the_wait_is_found(world: World) -> None:
-    """It was under way when its connection was lost."""
+    """An attempt that was under way when its connection was lost, and arrives during the wait, is
+    found."""
     world.files.append(A, b"four\n")
     world.producer.interrupt(FIRST, survivors=1)
     world.brokers.refuses = is_two
@@ -109,7 +111,7 @@ def test_an_attempt_that_comes_during_the_wait_is_found(world: World) -> None:
 
 
 def test_an_attempt_that_comes_behind_later_lines_is_lost(world: World) -> None:
-    """Whoever reads the partition takes it for a repeat: nobody has the line."""
+    """A line that arrives behind later lines is lost: readers take it for a repeat."""
     world.producer.interrupt(FIRST, survivors=1)
     world.brokers.refuses = is_two
     for _ in range(3):
@@ -124,7 +126,8 @@ def test_an_attempt_that_comes_behind_later_lines_is_lost(world: World) -> None:
 
 
 def test_what_expired_unread_is_uncertain(world: World) -> None:
-    """The log begins behind the floor: the attempt may have been there."""
+    """If the log begins above the floor, the line is uncertain: an expired attempt may have
+    arrived."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
     world.brokers.starts[FIRST] = 2
@@ -136,7 +139,8 @@ def test_what_expired_unread_is_uncertain(world: World) -> None:
 
 
 def test_while_the_partition_does_not_come_nothing_is_decided(world: World) -> None:
-    """It is named, and decided when it comes."""
+    """While the partition cannot be read, it is named and nothing is decided; once it can, the line
+    is found."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
     world.brokers.refuses = is_two
@@ -151,7 +155,8 @@ def test_while_the_partition_does_not_come_nothing_is_decided(world: World) -> N
 
 @promise("2 refused record")
 def test_what_a_process_before_may_have_sent_is_read_back_too(world: World) -> None:
-    """Sent again from its promise and refused at once: the attempt of before is found."""
+    """After a start the promised line is sent again and refused at once, and the attempt of the
+    previous process is found."""
     world.producer.arrive(FIRST)
     world.kill()
     world.brokers.refuses = is_two
@@ -162,7 +167,8 @@ def test_what_a_process_before_may_have_sent_is_read_back_too(world: World) -> N
 
 
 def test_killed_before_its_intent_is_passed_nothing_was_declared(world: World) -> None:
-    """The line is sent again, and taken by now: it was not called lost meanwhile."""
+    """An agent killed before it passes the intent has declared nothing; after its start the broker
+    takes the line."""
     world.brokers.refuses = is_two
     world.turn(world.producer.arrive(FIRST))
     world.turn(world.producer.arrive(FIRST))
@@ -176,7 +182,8 @@ def test_killed_before_its_intent_is_passed_nothing_was_declared(world: World) -
 
 
 def test_after_a_crash_it_is_not_sent_behind_later_lines(world: World) -> None:
-    """Readers would drop it, although the broker takes it by now: it is lost by name."""
+    """After a crash the refused line is not sent behind later lines, where readers would drop it,
+    but declared lost."""
     world.producer.interrupt(FIRST, survivors=2)
     world.brokers.late.clear()
     world.brokers.refuses = is_two
@@ -194,7 +201,8 @@ def test_after_a_crash_it_is_not_sent_behind_later_lines(world: World) -> None:
 
 @promise("2 refused record")
 def test_after_a_crash_its_neighbours_are_sent() -> None:
-    """Of the same intent, to another topic, which had none of it: only the refused line is lost."""
+    """After a crash the other records of its intent, which go to another topic and had not arrived,
+    are sent; only the refused line is lost."""
     picky = ParserSettings(type="regex", pattern="(?P<line>[^x].*)")
     world = World(settings(raw(parser=picky)))
     world.files.append(A, b"x1\na1\nx2\na2\n")
@@ -216,7 +224,7 @@ def test_after_a_crash_its_neighbours_are_sent() -> None:
 def test_nothing_behind_it_is_sent_before_that_mark_is_durable(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a full disk it waits."""
+    """Later lines are not sent before the refusal is durable, so on a full disk they wait."""
 
     def full(_state: State, _changes: object) -> None:
         raise StateFull("the disk is full")
@@ -233,7 +241,7 @@ def test_nothing_behind_it_is_sent_before_that_mark_is_durable(
 
 
 def test_with_many_undecided_nothing_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What waits has a limit, as everything has."""
+    """The number of undecided records is limited: at the limit the agent stops reading."""
     monkeypatch.setattr(refused, "RECORDS_MAX", 1)
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
@@ -249,8 +257,8 @@ def test_with_many_undecided_nothing_is_read(world: World, monkeypatch: pytest.M
 
 
 def test_a_record_is_there_where_readers_keep_it(world: World) -> None:
-    """Of this agent and file, with these bytes, and not behind later ones, unless it may be the
-    repeat of one that expired."""
+    """A record counts as found if agent, file and range are its own and no later record comes
+    before it, unless it may repeat an expired copy."""
     world.brokers.refuses = is_two
     refusals = []
     for _ in range(4):

@@ -1,4 +1,4 @@
-"""Until when what is missing is looked for."""
+"""How long missing records are searched for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AGENT, FILE = 7, 5
 
 
 class Logs:
-    """One partition, of which a watermark is told once, until it is asked for anew."""
+    """One partition that reports its watermark once, until it is asked anew."""
 
     def __init__(self) -> None:
         self.records: list[tuple[int, int]] = []  # first byte and length
@@ -50,7 +50,8 @@ class Logs:
 
 @promise("2 read back")
 def test_the_watermark_is_asked_for_anew_once_nothing_can_arrive_any_more() -> None:
-    """A batch that was under way lies behind the watermark that was told at first: it is found."""
+    """A late batch above the first watermark is found, because the watermark is asked for anew once
+    nothing can arrive any more."""
     logs = Logs()
     search = Search(logs, Found(AGENT, []))
     search.begin(Found(AGENT, [Intent(1, FILE, 0, 8, 0, 0, b"")]), {TP: 0}, 0.0)
@@ -66,7 +67,7 @@ def test_the_watermark_is_asked_for_anew_once_nothing_can_arrive_any_more() -> N
 
 
 def test_where_the_new_watermark_is_reached_what_is_missing_is_lost() -> None:
-    """And not before."""
+    """Missing records are lost once the new watermark is reached, and not before."""
     logs = Logs()
     search = Search(logs, Found(AGENT, []))
     search.begin(Found(AGENT, [Intent(1, FILE, 0, 8, 0, 0, b"")]), {TP: 0}, 0.0)

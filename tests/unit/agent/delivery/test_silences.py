@@ -7,7 +7,7 @@ ONE, TWO = TopicPartition("logs", 0), TopicPartition("logs", 1)
 
 
 def test_a_partition_that_nobody_acknowledges_is_named() -> None:
-    """With its seconds, beside others that go on."""
+    """A partition without acknowledgements is named with its seconds, while others go on."""
     silences = Silences()
     for now in range(12):
         silences.look([ONE, TWO], [TWO], float(now))
@@ -15,7 +15,7 @@ def test_a_partition_that_nobody_acknowledges_is_named() -> None:
 
 
 def test_who_has_nothing_on_its_way_is_not_silent() -> None:
-    """An idle partition begins anew with its next batch."""
+    """An idle partition is not silent: its time begins anew with its next batch."""
     silences = Silences()
     silences.look([ONE], [], 0.0)
     silences.look([], [ONE], 1.0)

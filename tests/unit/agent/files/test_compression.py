@@ -1,4 +1,4 @@
-"""Generations that are compressed: read at the positions of the plain file, once."""
+"""Compressed generations: the agent reads each one once, at the positions of the plain file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def made(pattern: str = APP, first: bytes = b"seen\n", **others: int) -> World:
 def test_the_rest_of_a_known_file_is_read_from_the_compressed_one(
     pattern: str, keeps_time: bool, is_down: bool
 ) -> None:
-    """It was rotated and compressed before anybody looked: its other bytes, and no byte twice."""
+    """The unread rest of a file that was rotated and compressed between two looks is read from the
+    compressed file, and no byte twice."""
     world = made(pattern, LONG, max_open_files=1)
     world.files.append("/log/app.log-other", b"held\n") if not is_down and "*" in pattern else None
     if is_down:
@@ -62,7 +63,7 @@ def test_the_rest_of_a_known_file_is_read_from_the_compressed_one(
 def test_generations_that_nobody_saw_are_read_from_the_compressed_ones(
     ending: str, keeps_time: bool
 ) -> None:
-    """Three rotations while the agent is down, each compressed: every line once."""
+    """Three rotations while the agent is down, each compressed: every line is read once."""
     world = made(first=LONG)
     world.kill()
     for number in range(3):
@@ -81,7 +82,8 @@ def test_generations_that_nobody_saw_are_read_from_the_compressed_ones(
 
 
 def test_what_was_read_is_not_read_again_when_it_is_compressed() -> None:
-    """`delaycompress`, while the agent runs and after: one file id, and nothing is declared."""
+    """With `delaycompress`, while the agent runs or is down, a compressed file keeps its file id,
+    and nothing is read again or declared."""
     world = made(first=LONG)
     world.files.rename(APP, f"{APP}.1")
     world.files.append(APP, b"next" + LONG)
@@ -99,7 +101,8 @@ def test_what_was_read_is_not_read_again_when_it_is_compressed() -> None:
 
 
 def test_history_that_was_compressed_before_the_agent_came_is_left_alone() -> None:
-    """Also where a known file is gone for good."""
+    """Generations compressed before the agent's first start are not read, even if a known file is
+    gone for good."""
     world = World(settings(raw("logs", APP)))
     world.files.append(f"{APP}.1", b"history\n")
     world.files.compress(f"{APP}.1")
@@ -116,7 +119,8 @@ def test_history_that_was_compressed_before_the_agent_came_is_left_alone() -> No
 
 
 def test_a_compressed_log_of_which_nobody_knows_is_in_doubt() -> None:
-    """Few bytes, alike, and another time of change: read, and named as what may be double."""
+    """A short compressed file that begins like a known one, but with another time of change, is
+    read and declared uncertain: its lines may be doubled."""
     world = made(first=b"Starting job\n")
     world.kill()
     world.files.append(APP, b"end\n")
@@ -130,7 +134,8 @@ def test_a_compressed_log_of_which_nobody_knows_is_in_doubt() -> None:
 
 
 def test_one_that_cannot_be_decompressed_is_declared_after_a_minute() -> None:
-    """Until then it is named and holds the seal: it may be written still."""
+    """A file that cannot be decompressed is declared lost after a minute; until then it is named
+    and holds the seal, because it may still be written."""
     world = made(first=LONG)
     world.kill()
     world.files.rename(APP, f"{APP}.1")
@@ -150,7 +155,8 @@ def test_one_that_cannot_be_decompressed_is_declared_after_a_minute() -> None:
 
 @promise("1 compression")
 def test_promises_are_kept_from_the_compressed_file() -> None:
-    """Bytes that were on their way when the agent died are sent again, though the file is gone."""
+    """Bytes that were on their way when the agent died are sent again from the compressed file,
+    though the plain one is gone."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.tick()
@@ -165,7 +171,8 @@ def test_promises_are_kept_from_the_compressed_file() -> None:
 
 
 def test_compressed_files_that_have_the_inodes_of_each_other_s_plain_ones() -> None:
-    """Two known generations, compressed while the agent is down: each goes on in its own."""
+    """Two known generations, compressed while the agent is down, have swapped inodes: each is read
+    on in its own file."""
     world = made(first=LONG)
     world.files.rename(APP, f"{APP}.1")
     world.files.append(APP, b"second" + LONG)
@@ -191,7 +198,8 @@ def test_compressed_files_that_have_the_inodes_of_each_other_s_plain_ones() -> N
 def test_a_log_with_the_inode_that_another_one_had_before_it_was_compressed(
     knows_births: bool,
 ) -> None:
-    """Once it is gone it does not lie where that one lies: what went with it unread is declared."""
+    """A log has the inode that another log had before it was compressed. When it is deleted, it is
+    not taken for that one, and its unread bytes are declared."""
     web = "/log/web/access.log"
     world = World(settings(raw("logs", APP), raw("web", web)))
     world.files.knows_births = knows_births
@@ -221,7 +229,8 @@ def test_a_log_with_the_inode_that_another_one_had_before_it_was_compressed(
 
 @pytest.mark.parametrize("is_down", [True, False])
 def test_a_short_file_is_known_by_its_time_of_change(is_down: bool) -> None:
-    """Few bytes may be another log's; with the time of the one that is gone they are its own."""
+    """A short compressed file is known by its time of change: its few bytes alone might be another
+    log's."""
     world = made()
     if is_down:
         world.kill()
@@ -236,7 +245,8 @@ def test_a_short_file_is_known_by_its_time_of_change(is_down: bool) -> None:
 
 @pytest.mark.parametrize("knows_births", [True, False])
 def test_while_the_plain_file_is_there_the_compressed_one_is_not_read(knows_births: bool) -> None:
-    """It is being made of it: no line twice, and the plain one is read on until it goes."""
+    """While a file is being compressed, the agent reads the plain file until it is gone, and no
+    line twice."""
     world = World(settings(raw("logs", f"{APP}*")))
     world.files.knows_births = knows_births
     world.files.append(APP, LONG)
@@ -255,7 +265,8 @@ def test_while_the_plain_file_is_there_the_compressed_one_is_not_read(knows_birt
 
 @contextmanager
 def measuring(world: World) -> Iterator[None]:
-    """As long as this lasts nobody knows how much a compressed file holds: it is a large one."""
+    """Within this block the size of every compressed file is unknown, as if the files were
+    large."""
     open_ = world.files.open
 
     def opened(path: str) -> MemoryHandle:
@@ -270,7 +281,8 @@ def measuring(world: World) -> Iterator[None]:
 
 @promise("1 compression")
 def test_promises_wait_for_a_file_that_is_being_measured() -> None:
-    """Longer than late batches are waited for, and over many looks: nothing is lost by that."""
+    """Promises wait while their compressed file is measured, for many looks and longer than late
+    batches are waited for, and nothing is lost."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()
@@ -291,8 +303,8 @@ def test_promises_wait_for_a_file_that_is_being_measured() -> None:
 def test_a_generation_that_is_measured_for_long_is_read_however_old_it_is_then(
     is_renamed: bool,
 ) -> None:
-    """Nobody saw it before it was compressed; the looks since say nothing of its age, nor do the
-    names that further rotations give it."""
+    """An unseen generation that takes long to measure is read: neither its age by then nor the
+    names that later rotations give it make it history."""
     world = made(first=LONG)
     world.kill()
     world.files.rename(APP, f"{APP}.2")
@@ -319,7 +331,8 @@ def test_a_generation_that_is_measured_for_long_is_read_however_old_it_is_then(
 
 
 def test_promises_are_not_given_up_before_the_first_look() -> None:
-    """An agent that is stopped as soon as it starts knows of no compressed file yet."""
+    """An agent that is stopped as soon as it starts keeps its promises, because it has not looked
+    for compressed files yet."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()
@@ -337,7 +350,8 @@ def test_promises_are_not_given_up_before_the_first_look() -> None:
 
 
 def test_a_compressed_file_with_fewer_bytes_than_were_promised_is_another_one() -> None:
-    """It begins like the one that is gone: the promises are kept from that one's own."""
+    """A compressed file that begins alike, but has fewer bytes than were promised, is another file;
+    the promises are kept from the right one."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()

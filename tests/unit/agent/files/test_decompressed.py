@@ -31,7 +31,7 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def opened(host: OperatingSystem, path: Path) -> Handle:
-    """As the agent does: it asks again until the size is known."""
+    """Opens the file as the agent does, asking again until its size is known."""
 
     handles: list[Handle] = []
 
@@ -46,7 +46,8 @@ def opened(host: OperatingSystem, path: Path) -> Handle:
 
 @pytest.mark.parametrize("ending", COMPRESS)
 def test_plain_bytes_at_any_position(tmp_path: Path, ending: str) -> None:
-    """Forwards, backwards, across parts that were compressed one by one, and beyond the end."""
+    """Plain bytes are read forwards, backwards, across separately compressed parts, and beyond the
+    end."""
     path = tmp_path / f"app.log.1{ending}"
     parts = [PLAIN[:1_000], PLAIN[1_000:]] if ending != ".lzma" else [PLAIN]
     path.write_bytes(b"".join(COMPRESS[ending](part) for part in parts))
@@ -67,7 +68,8 @@ def test_plain_bytes_at_any_position(tmp_path: Path, ending: str) -> None:
 
 
 def test_a_plain_file_under_such_a_name(tmp_path: Path) -> None:
-    """Its first bytes say that it is none: it is read as it is."""
+    """A plain file named like a compressed one is read as it is: its first bytes show that it is
+    not compressed."""
     path = tmp_path / "app.log.gz"
     path.write_bytes(b"plain\n")
     host = OperatingSystem()
@@ -81,7 +83,8 @@ def test_a_plain_file_under_such_a_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", COMPRESS)
 def test_half_a_file_is_damaged_until_it_is_whole(tmp_path: Path, ending: str) -> None:
-    """It may be written still: another size, another look."""
+    """A file that is still being compressed counts as damaged until its size changes and it is
+    opened again."""
     path = tmp_path / f"app.log.1{ending}"
     packed = COMPRESS[ending](PLAIN)
     path.write_bytes(packed[: len(packed) // 2])
@@ -98,7 +101,7 @@ def test_half_a_file_is_damaged_until_it_is_whole(tmp_path: Path, ending: str) -
 
 
 def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
-    """Neither after reading nor after damage."""
+    """No descriptor stays open, after reading or after damage."""
     host = OperatingSystem()
     whole, half = tmp_path / "a.log.gz", tmp_path / "b.log.gz"
     whole.write_bytes(gzip.compress(PLAIN))

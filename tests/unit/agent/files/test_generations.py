@@ -42,7 +42,8 @@ from skidway.agent.files.generations import generation
     ],
 )
 def test_names_that_rotation_gives(name: str, base: str) -> None:
-    """Numbers, dates and words, behind the name or before its ending, with or without a mark."""
+    """Numbers, dates and words mark a generation, after the log's name or before its ending, with
+    or without a separator."""
     found = generation(name)
     assert found is not None
     assert base in found.bases
@@ -54,12 +55,12 @@ def test_names_that_rotation_gives(name: str, base: str) -> None:
     ["app.log", "mail.err", "app.log.swp", "1", ".1", "worker.log", "mailold.log", "archive.log"],
 )
 def test_names_of_strangers(name: str) -> None:
-    """Another log, an editor's file: nothing that is read unasked."""
+    """Another log's name, or an editor's file, is no generation of the log."""
     assert generation(name) is None
 
 
 def test_a_compressed_generation_says_so() -> None:
-    """With the name that it had before."""
+    """The name of a compressed generation gives the name that it had before compression."""
     strange = generation("a\nb.log.1.gz")
     assert strange is not None
     assert "a\nb.log" in strange.bases

@@ -22,7 +22,8 @@ def tracked(path: Path, file: int = 1) -> TrackedFile:
 
 
 def test_a_file_is_found_read_and_known(tmp_path: Path) -> None:
-    """Sizes and keys are the same however the file is asked."""
+    """A file has the same size and key whether it is found by a pattern, by its path or by its
+    handle."""
     path = tmp_path / "a.log"
     path.write_bytes(b"hello")
     (tmp_path / "d").mkdir()
@@ -38,7 +39,7 @@ def test_a_file_is_found_read_and_known(tmp_path: Path) -> None:
 
 
 def test_only_regular_files_are_opened(tmp_path: Path) -> None:
-    """A pipe would block, a directory has no lines."""
+    """Only regular files are opened: a pipe would block, and a directory has no lines."""
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe"):
         with pytest.raises(OSError):
@@ -48,7 +49,8 @@ def test_only_regular_files_are_opened(tmp_path: Path) -> None:
 
 @promise("1 links")
 def test_a_link_that_leads_nowhere_is_named(tmp_path: Path) -> None:
-    """Nobody knows what it should lead to, so it holds the seal; what went away does not."""
+    """A dead link is named and holds the seal, because nobody knows where it should lead; a link
+    that is gone does not."""
     (tmp_path / "dead.log").symlink_to(tmp_path / "nowhere")
     scan = HOST.scan([Pattern(f"{tmp_path}/*.log"), Pattern(f"{tmp_path}/dead.log")])
     path = str(tmp_path / "dead.log")
@@ -60,7 +62,7 @@ def test_a_link_that_leads_nowhere_is_named(tmp_path: Path) -> None:
 
 
 def test_a_renamed_file_is_found_in_its_directory(tmp_path: Path) -> None:
-    """By its inode, whatever it is called."""
+    """A renamed file is found in its directory by its inode."""
     path = tmp_path / "a.log"
     path.write_bytes(b"x")
     found = HOST.look(str(path))
@@ -74,7 +76,8 @@ def test_a_renamed_file_is_found_in_its_directory(tmp_path: Path) -> None:
 def test_a_file_that_is_renamed_while_it_is_looked_for_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its name has gone between the listing and the look: it is no file that vanished."""
+    """A file renamed between the listing and the look is searched for again, and is not taken for a
+    file that vanished."""
     path = tmp_path / "a.log"
     path.write_bytes(b"x")
     found = HOST.look(str(path))
@@ -95,7 +98,8 @@ def test_a_file_that_is_renamed_while_it_is_looked_for_is_found(
 
 
 def test_a_name_may_end_as_the_kernel_calls_a_deleted_file(tmp_path: Path) -> None:
-    """It lies there all the same, until it is deleted."""
+    """A file whose name ends in " (deleted)", the kernel's mark, counts as there until it is
+    deleted."""
     path = tmp_path / "a.log (deleted)"
     path.write_bytes(b"x")
     handle = HOST.open(str(path))
@@ -106,7 +110,8 @@ def test_a_name_may_end_as_the_kernel_calls_a_deleted_file(tmp_path: Path) -> No
 
 
 def test_a_directory_that_is_not_there_lies_on_the_device_above_it(tmp_path: Path) -> None:
-    """As the place of a file system that is not mounted; a path that is none lies nowhere."""
+    """A missing directory, as of an unmounted file system, lies on the device of the directory
+    above it; an empty path lies on none."""
     device = os.stat(tmp_path).st_dev
     assert HOST.device_of(str(tmp_path)) == HOST.device_of(str(tmp_path / "x" / "y")) == device
     (tmp_path / "file").touch()
@@ -115,7 +120,8 @@ def test_a_directory_that_is_not_there_lies_on_the_device_above_it(tmp_path: Pat
 
 
 def test_descriptors_are_bounded(tmp_path: Path) -> None:
-    """The longest unused file is closed for the next one, and opened again when needed."""
+    """At the limit of descriptors the file unused for longest is closed, and opened again when
+    needed."""
     handles = Handles(HOST, 2)
     files = []
     for index in range(4):
@@ -131,7 +137,8 @@ def test_descriptors_are_bounded(tmp_path: Path) -> None:
 
 
 def test_a_handle_follows_a_rename_and_never_another_file(tmp_path: Path) -> None:
-    """A path that leads to another file now is not the file."""
+    """A handle follows its file through a rename; it is refused if the path leads to another
+    file."""
     path = tmp_path / "a.log"
     path.write_bytes(b"old")
     mine = tracked(path)

@@ -1,4 +1,5 @@
-"""Links that a pattern matches: the file is read, watched and searched for where it really lies."""
+"""Links that a pattern matches: the agent reads, watches and searches where the file really
+lies."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ LINK, TARGET = "/containers/web.log", "/pods/0.log"
 
 @pytest.fixture
 def world() -> World:
-    """As kubelet lays logs out: the pattern means the link alone."""
+    """Links as kubelet makes them: the pattern matches the link only."""
     made = World(settings(raw("logs", "/containers/*.log")))
     made.files.append(TARGET, b"seen\n")
     made.files.link(LINK, TARGET)
@@ -28,7 +29,7 @@ def losses(world: World) -> list[Loss]:
 
 
 def rotate(world: World, stamp: str, line: str) -> str:
-    """As kubelet does: the file gets a time behind its name, the link stays."""
+    """Rotates as kubelet does: the file gets a time after its name, the link stays."""
     world.files.rename(TARGET, f"{TARGET}.20261121-{stamp}")
     world.files.append(TARGET, f"{line}\n".encode())
     return line
@@ -40,7 +41,8 @@ def rotations(world: World) -> list[str]:
 
 @promise("1 links")
 def test_generations_beside_the_target_are_read(world: World) -> None:
-    """Three rotations between two looks: each line once, nothing declared."""
+    """Three rotations of the target between two looks: each line is read once, and nothing is
+    declared."""
     lines = rotations(world)
     world.settle()
     assert sorted(world.values()) == sorted(["seen", *lines])
@@ -49,7 +51,8 @@ def test_generations_beside_the_target_are_read(world: World) -> None:
 
 
 def test_rotations_of_the_target_while_the_agent_was_down(world: World) -> None:
-    """What lies beside the target is not lost, and is read to its end."""
+    """Generations that rotation leaves beside the target while the agent is down are read to their
+    end."""
     world.kill()
     world.files.append(TARGET, b"unread\n")
     lines = rotations(world)
@@ -61,7 +64,8 @@ def test_rotations_of_the_target_while_the_agent_was_down(world: World) -> None:
 
 
 def test_a_link_that_is_set_to_the_next_file(world: World) -> None:
-    """As rotatelogs and cronolog do: the files between two looks have names of the same kind."""
+    """A link moves on to the next file, as with rotatelogs and cronolog: the files in between are
+    found by their similar names and read."""
     made = World(settings(raw("logs", "/log/current.log")))
     made.files.append("/log/app.2026-11-20.log", b"seen\n")
     made.files.link("/log/current.log", "/log/app.2026-11-20.log")
@@ -76,7 +80,7 @@ def test_a_link_that_is_set_to_the_next_file(world: World) -> None:
 
 
 def test_a_link_that_went_leaves_its_file_to_be_read(world: World) -> None:
-    """Also where it went while the agent was down."""
+    """If a link is removed while the agent is down, the file it led to is still read."""
     world.kill()
     world.files.append(TARGET, b"last\n")
     del world.files.links[LINK]
@@ -88,7 +92,8 @@ def test_a_link_that_went_leaves_its_file_to_be_read(world: World) -> None:
 
 @promise("1 links")
 def test_a_link_that_leads_nowhere_holds_the_seal_by_name(world: World) -> None:
-    """Nobody knows what it should lead to."""
+    """A dead link is named and holds the seal until it is removed, because nobody knows where it
+    should lead."""
     world.files.link("/containers/dead.log", "/pods/nowhere.log")
     world.settle(rounds=3)
     seals = len(world.of(Seal))
@@ -101,7 +106,8 @@ def test_a_link_that_leads_nowhere_holds_the_seal_by_name(world: World) -> None:
 
 
 def test_an_event_of_the_target_is_one_of_the_link(world: World) -> None:
-    """Its directory is watched; what is written there is read without waiting for a look."""
+    """The target's directory is watched, and what is written to the target is read without waiting
+    for a look."""
     assert world.agent.tracker.linked_directories == {"/pods"}
     world.files.append(TARGET, b"more\n")
     world.agent.touch([TARGET])
@@ -109,7 +115,7 @@ def test_an_event_of_the_target_is_one_of_the_link(world: World) -> None:
 
 
 def test_a_link_and_its_target_are_one_file() -> None:
-    """Where a pattern means both, each line arrives once."""
+    """If the patterns match a link and its target, each line arrives once."""
     made = World(settings(raw("logs", "/containers/*.log", "/pods/*.log")))
     made.files.append(TARGET, b"seen\n")
     made.files.link(LINK, TARGET)
@@ -130,7 +136,8 @@ def test_a_link_and_its_target_are_one_file() -> None:
     "place", ["/log/2026-11-{}/app.log", "/log/2026/{}/x/app.log", "/log/{}.log", "/log/r{}/a.log"]
 )
 def test_what_a_link_led_to_between_two_looks_is_read(place: str, is_down: bool) -> None:
-    """A link per day, or per deploy, which leads on twice while nobody looks."""
+    """A link (one per day, or per deploy) moves on several times between two looks: all files it
+    led to are read."""
     made = World(settings(raw("logs", "/log/latest.log")))
     for number in range(1, 5):
         made.clock.advance(1)
@@ -154,7 +161,8 @@ def test_what_a_link_led_to_between_two_looks_is_read(place: str, is_down: bool)
 
 @pytest.mark.parametrize("is_down", [False, True])
 def test_containers_whose_logs_are_called_by_their_ids(is_down: bool) -> None:
-    """Docker's <id>/<id>-json.log, rotated once more: a crash loop, while nobody looks."""
+    """A container crashes several times between two looks, and the link leads through Docker's
+    <id>/<id>-json.log, one of them rotated: every line is read."""
     made = World(settings(raw("logs", "/containers/app.log")))
     for number, id_ in enumerate(("0fa2d1c09e", "beefcafe01", "c0ffee77aa", "deadbeef42")):
         path = f"/docker/{id_}/{id_}-json.log"
@@ -177,7 +185,8 @@ def test_containers_whose_logs_are_called_by_their_ids(is_down: bool) -> None:
 
 
 def test_links_to_names_without_an_order_are_declared() -> None:
-    """Nobody knows what a third one would be called."""
+    """A link that moves between names without an order is declared: nobody knows the name of a file
+    in between."""
     made = World(settings(raw("logs", "/log/latest.log")))
     for number, path in enumerate(("/log/a/first.log", "/log/b/next.log")):
         made.files.append(path, b"line %d\n" % number)
@@ -190,7 +199,8 @@ def test_links_to_names_without_an_order_are_declared() -> None:
 
 
 def test_other_logs_beside_what_a_link_led_to_are_left_alone() -> None:
-    """Those that were there before, and those that came later than what it leads to now."""
+    """Files of similar names are not read if they are older than the link's first target, or newer
+    than the present one."""
     made = World(settings(raw("logs", "/log/latest.log")))
     made.files.append("/log/0/app.log", b"history\n")
     made.clock.advance(60)
@@ -210,7 +220,8 @@ def test_other_logs_beside_what_a_link_led_to_are_left_alone() -> None:
 
 @promise("1 link leads elsewhere")
 def test_logs_of_other_names_where_a_link_led_in_between_are_left_alone() -> None:
-    """A deploy has more logs than the one that the link leads to; no pattern means them."""
+    """Other logs of a deploy, which no pattern matches, are not read in the directories that a link
+    led to."""
     made = World(settings(raw("logs", "/log/latest.log")))
     for number, line in enumerate((b"one\n", b"two\n", b"three\n")):
         made.files.append(f"/log/{number}/app.log", line)
@@ -227,7 +238,8 @@ def test_logs_of_other_names_where_a_link_led_in_between_are_left_alone() -> Non
 
 @promise("1 link leads elsewhere")
 def test_a_link_that_leads_somewhere_else_altogether_is_declared(world: World) -> None:
-    """Nobody knows where the logs in between would be."""
+    """A link that moves to an unrelated path is declared: nobody knows where the logs in between
+    would be."""
     world.files.append("/data/other/tree/web.log", b"next\n")
     world.files.link(LINK, "/data/other/tree/web.log")
     world.settle()
@@ -238,7 +250,8 @@ def test_a_link_that_leads_somewhere_else_altogether_is_declared(world: World) -
 
 @promise("1 link leads elsewhere")
 def test_containers_that_are_started_again_between_two_looks(world: World) -> None:
-    """kubelet's 0.log, 1.log, ...: each rotated, compressed, and the link led on to the next."""
+    """A container is started again several times between two looks, and kubelet's 0.log, 1.log, ...
+    are each rotated and compressed: every line is read."""
     for number in range(1, 4):
         old = f"/pods/{number - 1}.log"
         world.files.rename(old, f"{old}.20261121-07000{number}")

@@ -1,4 +1,5 @@
-"""An agent that starts before its file system is mounted, or that may not look for a while."""
+"""An agent that starts before its file system is mounted, or that may not look at files for a
+while."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ APP, READ = "/log/app.log", "/log/read.log"
 
 @pytest.fixture
 def world() -> World:
-    """Two files that were read; one of them stood still since."""
+    """Two files that were read, one of which has not changed since."""
     made = World(settings(raw("logs", APP, READ)))
     made.files.append(READ, b"read\n")
     made.start()
@@ -29,7 +30,7 @@ def losses(world: World) -> list[Loss]:
 
 
 def sealed(world: World) -> int:
-    """Until when the topic's files are complete, ms."""
+    """The time (ms) up to which the topic is sealed."""
     return max(
         each.sealed_until
         for seal in world.of(Seal)
@@ -45,7 +46,8 @@ def rotate(world: World) -> None:
 
 
 def go_on(world: World) -> None:
-    """What was written while nobody could look: in the known file, a generation, and the log."""
+    """Lines written while the agent could not look: to the known file, to a new generation, and to
+    the log."""
     world.files.append(APP, b"second\n")
     for line in (b"third\n", b"fourth\n"):
         world.clock.advance(60)
@@ -59,7 +61,8 @@ def go_on(world: World) -> None:
 def test_files_whose_file_system_is_not_mounted_yet_are_waited_for(
     world: World, is_renumbered: bool
 ) -> None:
-    """Nothing is lost, doubled or sealed; with it come the generations that nobody had seen."""
+    """Until the file system is mounted nothing is lost, doubled or sealed; then generations that
+    nobody saw are read, too."""
     world.kill()
     go_on(world)
     world.files.is_mounted = False
@@ -77,7 +80,8 @@ def test_files_whose_file_system_is_not_mounted_yet_are_waited_for(
 
 
 def test_a_file_system_that_never_comes_is_declared(world: World) -> None:
-    """After an hour what was known there is gone, and what it may have had unread is lost."""
+    """If the file system stays away for an hour, its files count as gone, and what may have been
+    unread is declared lost."""
     world.files.append(APP, b"second\n")
     world.kill()
     world.files.is_mounted = False
@@ -93,8 +97,8 @@ def test_a_file_system_that_never_comes_is_declared(world: World) -> None:
 @promise("6 unreadable")
 @pytest.mark.parametrize("is_running", [False, True])
 def test_what_was_read_is_known_again_however_late_its_file_system_comes(is_running: bool) -> None:
-    """Files at rest that are away for hours have lost nothing, and are not read for a second
-    time."""
+    """Files at rest whose file system is away for hours are not read a second time when it comes
+    back."""
     world = World(settings(raw("logs", "/log/*.log")))
     world.files.append(APP, b"read\n")
     world.start()
@@ -115,7 +119,7 @@ def test_what_was_read_is_known_again_however_late_its_file_system_comes(is_runn
 
 
 def test_a_directory_that_was_deleted_is_not_waited_for(world: World) -> None:
-    """Its place is on the file system on which the files lay."""
+    """Files of a deleted directory are not waited for: its path lies on their file system."""
     world.kill()
     world.files.delete(APP)
     world.files.delete(READ)
@@ -127,7 +131,8 @@ def test_a_directory_that_was_deleted_is_not_waited_for(world: World) -> None:
 
 @promise("6 unreadable")
 def test_what_was_rotated_while_nobody_might_look_is_read(world: World) -> None:
-    """Names can be listed, and no file can be looked at: what is listed then is no history."""
+    """While names can be listed but no file can be looked at, what is listed is not taken for
+    history, and is read later."""
     world.files.may_search = False
     world.settle(4)
     go_on(world)

@@ -23,12 +23,14 @@ from support.promises import promise
     ],
 )
 def test_patterns_mean_what_a_shell_means(pattern: str, path: str, means: bool) -> None:
-    """*, ?, [...] stay within a name, ** goes down; hidden names are not meant."""
+    """*, ? and [...] match within a name, ** matches directories below; hidden names need a pattern
+    with a dot."""
     assert Pattern(pattern).means(path) is means
 
 
 def test_walking_finds_what_is_meant_and_nothing_else(tmp_path: Path) -> None:
-    """Walking and meaning agree; exclusions hold; links that go round in circles end."""
+    """Walking finds the files that the pattern matches and no excluded ones, and ends although a
+    link makes a circle."""
     for name in ("a.log", "b.txt", "x/c.log", "x/y/d.log", ".h/e.log", "x/old.log"):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -43,7 +45,7 @@ def test_walking_finds_what_is_meant_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_looked_into_is_reported(tmp_path: Path) -> None:
-    """A directory that gives an error may hold files that nobody counts."""
+    """A directory that gives an error is reported: it may hold files that nobody counts."""
     (tmp_path / "loop").symlink_to("loop")
     unreadable: list[tuple[str, str]] = []
     assert list(Pattern(f"{tmp_path}/loop/*.log").walk(unreadable)) == []
@@ -53,8 +55,9 @@ def test_what_cannot_be_looked_into_is_reported(tmp_path: Path) -> None:
 @promise("6 unreadable")
 @pytest.mark.parametrize("pattern", ["closed/app.log", "*/app.log", "**/app.log", "closed/**"])
 def test_where_no_file_can_be_looked_at_nobody_knows_of_one(tmp_path: Path, pattern: str) -> None:
-    """Not even whether there is a file of that name; whether a wildcard leads there or not."""
-    (tmp_path / "closed").symlink_to("x" * 300)  # as good as a directory of somebody else
+    """A directory that cannot be searched is reported, with or without a wildcard: nobody knows
+    whether the file is there."""
+    (tmp_path / "closed").symlink_to("x" * 300)  # like a directory that may not be searched
     unreadable: list[tuple[str, str]] = []
     assert list(Pattern(f"{tmp_path}/{pattern}").walk(unreadable)) == []
     assert [path.startswith(f"{tmp_path}/closed") for path, _ in unreadable] == [True]
@@ -62,7 +65,8 @@ def test_where_no_file_can_be_looked_at_nobody_knows_of_one(tmp_path: Path, patt
 
 @pytest.mark.parametrize("exclude", ["closed/*", "*/closed/*", "clos*"])
 def test_what_is_left_out_need_not_be_readable(tmp_path: Path, exclude: str) -> None:
-    """Who cannot give the agent a right to a directory leaves it out."""
+    """An excluded directory is not reported, so whoever cannot give the agent a right to it can
+    exclude it."""
     (tmp_path / "closed").symlink_to("x" * 300)
     unreadable: list[tuple[str, str]] = []
     for text in ("*/app.log", "**/app.log", "closed/app.log"):
@@ -72,7 +76,8 @@ def test_what_is_left_out_need_not_be_readable(tmp_path: Path, exclude: str) -> 
 
 
 def test_links_in_a_circle_hold_nothing(tmp_path: Path) -> None:
-    """Beside logs, where a wildcard finds them, they lead to no file."""
+    """A link in a circle that a wildcard finds beside logs leads to no file, and is not
+    reported."""
     (tmp_path / "circle").symlink_to("circle")
     unreadable: list[tuple[str, str]] = []
     for text in ("*/app.log", "**/app.log"):
@@ -81,7 +86,7 @@ def test_links_in_a_circle_hold_nothing(tmp_path: Path) -> None:
 
 
 def test_directories_that_lie_too_deep_are_named(tmp_path: Path) -> None:
-    """They are not walked, and may hold files."""
+    """Directories deeper than the limit are not walked but named: they may hold files."""
     deep = tmp_path.joinpath(*["d"] * (DEPTH_MAX + 2))
     deep.mkdir(parents=True)
     unreadable: list[tuple[str, str]] = []
@@ -90,7 +95,8 @@ def test_directories_that_lie_too_deep_are_named(tmp_path: Path) -> None:
 
 
 def test_the_directory_to_watch() -> None:
-    """The directory above the first wildcard, with or without those below it."""
+    """The watched directory is the one above the first wildcard, with its subdirectories if the
+    pattern needs them."""
     assert (Pattern("/a/b/*.log").root, Pattern("/a/b/*.log").is_deep) == ("/a/b", False)
     assert (Pattern("/a/*/b.log").root, Pattern("/a/*/b.log").is_deep) == ("/a", True)
     assert (Pattern("/a/b.log").root, Pattern("/a/**").root) == ("/a", "/a")

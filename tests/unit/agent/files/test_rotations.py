@@ -1,4 +1,5 @@
-"""The agent in memory, with a pattern that means `app.log` and none of its rotated names."""
+"""Rotations, seen by an agent in memory whose pattern matches `app.log` and none of its rotated
+names."""
 
 import errno
 
@@ -20,7 +21,7 @@ def make(*paths: str, exclude: tuple[str, ...] = ()) -> World:
 
 @pytest.fixture
 def world() -> World:
-    """An agent that has seen app.log, sealed it, and whose clock is well past that."""
+    """An agent that has read and sealed app.log; its clock is well past that."""
     made = make()
     made.files.append(APP, b"seen\n")
     made.start()
@@ -34,7 +35,8 @@ def losses(world: World) -> list[Loss]:
 
 
 def rotate(world: World, *, keep: int = 99) -> None:
-    """app.log becomes app.log.1, app.log.1 becomes app.log.2 ...; what is beyond `keep` goes."""
+    """app.log becomes app.log.1, app.log.1 becomes app.log.2, ...; generations beyond `keep` are
+    deleted."""
     world.files.delete(f"{APP}.{keep}")
     for number in range(keep - 1, 0, -1):
         if f"{APP}.{number}" in world.files.by_path:
@@ -43,7 +45,7 @@ def rotate(world: World, *, keep: int = 99) -> None:
 
 
 def generations(world: World, count: int, *, keep: int = 99) -> list[str]:
-    """Rotations without a look in between: the lines of the generations that came of it."""
+    """Rotates `count` times without a look in between; returns the lines that were written."""
     lines = []
     for number in range(count):
         rotate(world, keep=keep)
@@ -53,7 +55,8 @@ def generations(world: World, count: int, *, keep: int = 99) -> list[str]:
 
 
 def test_generations_between_two_looks_are_read(world: World) -> None:
-    """Each once, to its end, announced with the path that it has now; nothing is declared lost."""
+    """Each generation is read once, to its end, and announced under its present path; nothing is
+    declared lost."""
     lines = generations(world, 4)
     world.settle()
     assert sorted(world.values()) == sorted(["seen", *lines])
@@ -68,7 +71,8 @@ def test_generations_between_two_looks_are_read(world: World) -> None:
 
 
 def test_a_generation_is_read_on_and_closed(world: World) -> None:
-    """Its program may still write to it; after it stood still its file id ends."""
+    """A generation to which its program still writes is read on; after it stood still its file id
+    is closed."""
     generations(world, 2)
     world.settle(rounds=4)
     world.files.append(f"{APP}.1", b"late\n")
@@ -80,7 +84,8 @@ def test_a_generation_is_read_on_and_closed(world: World) -> None:
 
 
 def test_a_generation_that_was_empty_when_it_was_rotated(world: World) -> None:
-    """What its program writes to it later is read."""
+    """A generation that was empty when it was rotated is read when its program writes to it
+    later."""
     rotate(world)
     world.files.append(APP, b"")
     world.settle(rounds=3)
@@ -96,7 +101,8 @@ def test_a_generation_that_was_empty_when_it_was_rotated(world: World) -> None:
 @promise("1 same file")
 @pytest.mark.parametrize("knows_births", [True, False])
 def test_an_empty_generation_whose_inode_another_log_has_by_now(knows_births: bool) -> None:
-    """It was deleted without a byte; the other log beside it is read in its own topic alone."""
+    """An empty generation is deleted and another log gets its inode: that log is read in its own
+    topic only."""
     web = "/log/web.log"
     world = World(settings(raw("logs", APP), raw("web", web)))
     world.files.knows_births = knows_births
@@ -122,7 +128,8 @@ def test_an_empty_generation_whose_inode_another_log_has_by_now(knows_births: bo
 
 
 def test_rotations_while_the_agent_was_down(world: World) -> None:
-    """The last seal tells what nobody can have seen; all of it is read after the start."""
+    """Generations made since the last seal, which nobody can have seen, are read after the
+    start."""
     world.kill()
     lines = generations(world, 3)
     world.clock.advance(3_600)
@@ -138,7 +145,8 @@ def test_rotations_while_the_agent_was_down(world: World) -> None:
 
 
 def test_a_half_read_generation_goes_on_after_a_start(world: World) -> None:
-    """Its name is remembered as one that its source means."""
+    """A half-read generation is read on after a start, because the agent remembers that its source
+    means it."""
     generations(world, 2)
     world.settle(rounds=2)
     world.kill()
@@ -150,7 +158,8 @@ def test_a_half_read_generation_goes_on_after_a_start(world: World) -> None:
 
 
 def test_history_is_left_alone() -> None:
-    """Generations that were there before the agent came are not read, whatever they are called."""
+    """Generations that were there before the agent's first start are not read, even after rotations
+    rename them."""
     world = make()
     for number in (3, 2, 1):
         world.files.append(f"{APP}.{number}", b"history\n")
@@ -167,7 +176,7 @@ def test_history_is_left_alone() -> None:
 
 @pytest.mark.parametrize("name", ["app.log.1", "app.log-20261120", "app.1.log", "app-20261120.log"])
 def test_names_of_generations(world: World, name: str) -> None:
-    """Whatever logrotate is told to call them."""
+    """Generations are found under each kind of name that logrotate can give."""
     world.files.append("/log/app.log.2", b"")
     world.files.rename(APP, "/log/app.log.2")
     world.files.append(APP, b"between\n")
@@ -179,7 +188,8 @@ def test_names_of_generations(world: World, name: str) -> None:
 
 
 def test_strangers_are_not_read(world: World) -> None:
-    """Other names, and a name of rotation that lay there before, though it is written to."""
+    """Files with other names are not read, nor one with a generation's name that was there before,
+    even if it grows."""
     world.files.append("/log/app.1.log", b"a worker of that name\n")
     world.clock.advance(60)
     world.settle()
@@ -192,7 +202,7 @@ def test_strangers_are_not_read(world: World) -> None:
 
 
 def test_what_is_excluded_stays_excluded() -> None:
-    """Also where its name is one of a generation."""
+    """An excluded path is not read, even if its name is a generation's."""
     world = make(exclude=("*.1",))
     world.files.append(APP, b"seen\n")
     world.start()
@@ -203,7 +213,7 @@ def test_what_is_excluded_stays_excluded() -> None:
 
 
 def test_a_generation_that_another_source_means_is_its_own() -> None:
-    """Its lines go to the topic of that source alone."""
+    """A generation that another source's pattern matches goes only to that source's topic."""
     world = World(settings(raw("logs", APP), raw("old", f"{APP}.*")))
     world.files.append(APP, b"seen\n")
     world.start()
@@ -215,7 +225,8 @@ def test_a_generation_that_another_source_means_is_its_own() -> None:
 
 
 def test_a_copy_is_not_read(world: World) -> None:
-    """Copytruncate leaves the path to its file: what lies beside it is no generation."""
+    """With copytruncate the path keeps its file, so a file beside it is no generation and is not
+    read."""
     world.files.append(f"{APP}.1", b"seen\n")
     world.files.append(APP, b"more\n")
     world.settle()
@@ -223,7 +234,8 @@ def test_a_copy_is_not_read(world: World) -> None:
 
 
 def test_deleted_generations_are_declared(world: World) -> None:
-    """The oldest went first, so the known one is gone too: what was between nobody knows."""
+    """Rotation deletes the oldest first: if the known generation is gone, unseen ones after it may
+    be gone, too, and one loss declares them."""
     generations(world, 5, keep=2)
     world.settle()
     (loss,) = losses(world)
@@ -233,7 +245,8 @@ def test_deleted_generations_are_declared(world: World) -> None:
 
 
 def test_deleted_generations_of_a_path_that_was_empty_are_declared(world: World) -> None:
-    """No known file proves that the chain is whole."""
+    """If the path was empty at the last look, no known file proves that all generations are there,
+    and the loss is declared."""
     rotate(world)
     world.settle()
     world.files.append(APP, b"first\n")
@@ -245,7 +258,8 @@ def test_deleted_generations_of_a_path_that_was_empty_are_declared(world: World)
 
 @pytest.mark.parametrize("is_restarted", [False, True])
 def test_a_look_between_two_generations_breaks_no_chain(world: World, is_restarted: bool) -> None:
-    """The path was empty at that moment; the newest generation beside it proves the rest."""
+    """The path is empty at a look in the middle of a rotation: the newest generation beside it
+    proves that none is missing."""
     generations(world, 2)
     rotate(world)
     world.settle(rounds=5)
@@ -261,7 +275,8 @@ def test_a_look_between_two_generations_breaks_no_chain(world: World, is_restart
 
 
 def test_deleted_while_the_agent_was_down(world: World) -> None:
-    """Its own file vanished unread, and perhaps others after it: at least one loss says so."""
+    """If a file vanished unread while the agent was down, and later ones perhaps too, at least one
+    loss declares it."""
     world.kill()
     generations(world, 5, keep=2)
     world.start()
@@ -270,7 +285,8 @@ def test_deleted_while_the_agent_was_down(world: World) -> None:
 
 
 def test_deleted_and_written_again_is_no_rotation(world: World) -> None:
-    """Where no generation lies, nothing speaks for more files than were seen."""
+    """A log that is deleted and written again, with no generation beside it, gives no sign of
+    unseen files."""
     for number in range(3):
         world.files.delete(APP)
         world.files.append(APP, b"%d\n" % number)
@@ -280,7 +296,7 @@ def test_deleted_and_written_again_is_no_rotation(world: World) -> None:
 
 
 def test_a_known_file_that_is_compressed_in_an_unknown_way(world: World) -> None:
-    """The same time of change says that it is the same."""
+    """A known file whose compression cannot be read is recognized by its time of change."""
     old = world.files.by_path[APP]
     rotate(world)
     world.files.append(APP, b"now\n")
@@ -292,7 +308,7 @@ def test_a_known_file_that_is_compressed_in_an_unknown_way(world: World) -> None
 
 
 def test_an_unknown_file_that_is_compressed_in_an_unknown_way_is_declared(world: World) -> None:
-    """Nobody can read it any more; its loss names it."""
+    """The file cannot be read any more; the declared loss names it."""
     rotate(world)
     world.files.append(APP, b"between\n")
     rotate(world)
@@ -307,7 +323,7 @@ def test_an_unknown_file_that_is_compressed_in_an_unknown_way_is_declared(world:
 
 
 def test_one_that_is_being_compressed_is_read(world: World) -> None:
-    """Both names are there; the readable one is read to its end."""
+    """While a generation is compressed, the plain file is read to its end."""
     generations(world, 2)
     world.files.append(f"{APP}.1.gz", b"...")
     world.settle(rounds=3)
@@ -320,7 +336,8 @@ def test_one_that_is_being_compressed_is_read(world: World) -> None:
 def test_generations_that_were_deleted_are_declared_though_the_log_has_the_old_inode(
     world: World,
 ) -> None:
-    """The kernel gave the deleted file's inode to the newest one: that is not the known one."""
+    """The newest log has the inode of the deleted known file, but is not taken for that file: the
+    deleted generations are declared."""
     inode = world.files.by_path[APP].inode
     world.kill()
     generations(world, 5, keep=2)
@@ -332,7 +349,8 @@ def test_generations_that_were_deleted_are_declared_though_the_log_has_the_old_i
 
 
 def test_another_file_under_the_inode_of_a_closed_one(world: World) -> None:
-    """The path seems to lead to the same file; what lay there in between is found all the same."""
+    """The log has the inode of a closed file, so the path seems unchanged: the generation in
+    between is found all the same."""
     inode = world.files.by_path[APP].inode
     rotate(world)
     world.settle()
@@ -350,8 +368,8 @@ def test_another_file_under_the_inode_of_a_closed_one(world: World) -> None:
 def test_another_file_under_the_same_inode_is_known_when_names_stand_still_again(
     world: World, monkeypatch: pytest.MonkeyPatch, is_missed: bool
 ) -> None:
-    """The look that found it fell into a rotation, and said nothing: the next one has to know that
-    the path leads to another file, or what lay there in between would be read by nobody."""
+    """The look that finds another file at the path falls into a rotation and decides nothing: the
+    next look still reads the generation in between."""
     read = world.files.list
 
     def renamed_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -372,7 +390,8 @@ def test_another_file_under_the_same_inode_is_known_when_names_stand_still_again
 
 @pytest.mark.parametrize("last", ["a last generation that is longer than the first\n", "4\n"])
 def test_another_file_under_the_inode_of_one_deleted_meanwhile(world: World, last: str) -> None:
-    """The agent was down, so nobody held it: its content says that the path leads elsewhere."""
+    """A file is deleted while the agent is down, and the log gets its inode: its content shows that
+    the path leads to another file."""
     inode = world.files.by_path[APP].inode
     world.kill()
     lines = generations(world, 3, keep=2)
@@ -385,8 +404,8 @@ def test_another_file_under_the_inode_of_one_deleted_meanwhile(world: World, las
 
 
 def test_truncated_while_the_agent_was_down_is_no_rotation(world: World) -> None:
-    """What the copy beside it holds is read on from there, and nothing of it twice; what may have
-    been written between the copy and the truncation nobody knows."""
+    """The copy beside a truncated file is read on, no line twice; bytes that may have been written
+    between the copy and the truncation are declared."""
     world.kill()
     world.files.append(f"{APP}.1", b"seen\nmore\n")
     world.files.truncate(APP)
@@ -400,7 +419,7 @@ def test_truncated_while_the_agent_was_down_is_no_rotation(world: World) -> None
 def test_a_directory_that_cannot_be_listed_holds_the_seal_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only where something was rotated; it is listed as soon as that is possible."""
+    """After a rotation a directory that cannot be listed holds the seal until it can."""
 
     def refuse(directory: str) -> list[tuple[str, int]]:
         raise PermissionError(errno.EACCES, "Permission denied", directory)
@@ -422,7 +441,7 @@ def test_a_directory_that_cannot_be_listed_holds_the_seal_back(
 def test_names_that_change_while_they_are_read_say_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A look into the middle of a rotation is repeated; nothing is sealed or declared by it."""
+    """A look that falls into a rotation is repeated; it seals and declares nothing."""
     read = world.files.list
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -451,7 +470,8 @@ def test_names_that_change_while_they_are_read_say_nothing(
 def test_a_rotation_that_takes_many_looks_is_waited_for(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A busy host renames slowly, and every look lists the directory without a name that moves."""
+    """A busy host renames slowly and each listing misses a moving name: the agent waits, and every
+    line is read."""
     read, lines, looks = world.files.list, ["seen"], 0
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -484,8 +504,8 @@ def test_a_rotation_that_takes_many_looks_is_waited_for(
 def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A generation whose name moved just then was written long before, and is as unread as it was:
-    what is old is told by the last look that saw all names."""
+    """An unread generation becomes history by a look that saw all names, not by one that fell into
+    a rotation."""
     read = world.files.list
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -507,8 +527,8 @@ def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
 
 
 def test_a_directory_that_changed_just_now_is_listed_again() -> None:
-    """Its time of change is as coarse as a clock's tick: what was compressed within the tick of a
-    rotation is found, and read on."""
+    """A directory's time of change is as coarse as a clock tick: a file compressed within the tick
+    of a rotation is found and read on."""
     world = World(settings(raw("logs", "/log/*.log"), max_open_files=1))
     world.files.append(APP, b"x" * FINGERPRINT_BYTES + b"\n")
     world.files.append("/log/held.log", b"held\n")
@@ -531,8 +551,8 @@ def test_a_directory_that_changed_just_now_is_listed_again() -> None:
 def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Found once where it could not be opened, it is renamed each time between finding and looking:
-    that is no loss."""
+    """A file that could not be opened, and is renamed each time after it is found, is not declared
+    lost."""
     lines = generations(world, 2)
     file = world.files.by_path[f"{APP}.1"]
     file.unreadable = True
@@ -556,8 +576,8 @@ def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(
 
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_new_path_that_an_event_told_of_before_any_look(is_first: bool) -> None:
-    """The file of the event is the first that lay there, so nothing behind it has gone; if a
-    generation is older, others may have."""
+    """If the file of an event is the oldest at its path, nothing is declared; if a generation is
+    older, others may be gone and one loss is declared."""
     made = make()
     made.start()
     made.settle()
@@ -573,7 +593,7 @@ def test_a_new_path_that_an_event_told_of_before_any_look(is_first: bool) -> Non
 
 
 def test_neighbours_that_come_and_go_do_not_hold_the_seal(world: World) -> None:
-    """A directory in which other files are made all the time: the log is sealed as ever."""
+    """Other files that come and go in the directory do not hold the log's seal."""
     rotate(world)
     world.files.append(APP, b"more\n")
     world.settle()
@@ -588,7 +608,8 @@ def test_neighbours_that_come_and_go_do_not_hold_the_seal(world: World) -> None:
 def test_a_generation_under_the_name_and_inode_of_one_that_is_gone(
     world: World, is_compressed: bool
 ) -> None:
-    """The kernel gives a freed inode to the next log, and rotation gives that log the same name."""
+    """A generation is read although it has the inode and the name of one that is gone: the kernel
+    and rotation reuse them."""
     rotate(world)
     world.files.append(APP, b"second\n")
     world.settle()
@@ -611,7 +632,8 @@ def test_a_generation_under_the_name_and_inode_of_one_that_is_gone(
 def test_a_compressed_file_that_was_being_written_at_the_last_look(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was listed then beside the plain one, which went away before anybody could open it."""
+    """A compressed file that was listed beside its plain file, which vanished before it could be
+    opened, is read."""
     read = world.files.list
 
     def listed_before(directory: str) -> list[tuple[str, int]]:
@@ -634,7 +656,8 @@ def test_a_compressed_file_that_was_being_written_at_the_last_look(
 
 
 def test_a_generation_whose_time_of_change_was_set_back_is_declared(world: World) -> None:
-    """`touch -d`, or a tool that keeps an old time: it may be history that somebody unpacked."""
+    """A generation whose time of change was set back (`touch -d`) is declared: it may also be
+    unpacked history."""
     generations(world, 2)
     world.files.by_path[f"{APP}.1"].changed_ns -= 3_600_000_000_000
     world.settle()
@@ -647,7 +670,8 @@ def test_a_generation_whose_time_of_change_was_set_back_is_declared(world: World
 
 
 def test_a_clock_that_was_set_back_while_the_agent_was_down_is_declared(world: World) -> None:
-    """What rotation made since is older than the last look, as that clock says."""
+    """If the clock was set back while the agent was down, new generations look older than the last
+    look, so a loss is declared."""
     world.kill()
     world.clock.set_time_ms(world.clock.time_ms() - 3_600_000)
     lines = generations(world, 3)
@@ -664,7 +688,8 @@ def test_a_clock_that_was_set_back_while_the_agent_was_down_is_declared(world: W
 
 
 def test_a_look_after_a_long_while_by_a_clock_that_was_set_back(world: World) -> None:
-    """A running agent knows how long it did not look."""
+    """A running agent knows how long it did not look, so a clock that was set back hides no
+    generation."""
     for number in range(3):
         rotate(world)
         world.clock.set_time_ms(world.clock.time_ms() - (3_600_000 if not number else 0))
@@ -675,7 +700,7 @@ def test_a_look_after_a_long_while_by_a_clock_that_was_set_back(world: World) ->
 
 
 def test_a_hole_in_the_numbers_is_declared(world: World) -> None:
-    """The middle one of three generations was deleted unread."""
+    """If the middle one of three generations was deleted unread, a loss is declared."""
     lines = generations(world, 3)
     world.files.delete(f"{APP}.2")
     world.settle()
@@ -685,7 +710,8 @@ def test_a_hole_in_the_numbers_is_declared(world: World) -> None:
 
 @promise("clocks generations")
 def test_a_clock_that_was_set_back_hides_nothing(world: World) -> None:
-    """A generation may seem older than the look before it."""
+    """A clock that was set back makes a generation look older than the last look, but it is
+    read."""
     world.clock.set_time_ms(world.clock.time_ms() - 7_200_000)
     lines = generations(world, 2)
     world.settle()
@@ -693,7 +719,8 @@ def test_a_clock_that_was_set_back_hides_nothing(world: World) -> None:
 
 
 def test_when_a_topic_was_started_with_first_is_kept(world: World) -> None:
-    """A start before the first seal knows since when generations are its own."""
+    """The time of a topic's first start is kept, so a start before the first seal knows which
+    generations are new."""
     first = State(world.connection).since()
     world.kill()
     world.clock.advance(60)

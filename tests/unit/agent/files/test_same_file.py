@@ -1,4 +1,4 @@
-"""Whether a file is a known one: evidence, and what the agent does with each answer."""
+"""Whether a file is a known one: the evidence, and what the agent does with each answer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ EVIDENCE = Evidence((HERE, HERE), (None, None), False, False, True, True)
     ],
 )
 def test_what_the_evidence_says(evidence: Evidence, answer: Answer) -> None:
-    """The strongest evidence decides; where none is left, nobody knows."""
+    """The strongest evidence decides; without any, the answer is unknown."""
     assert same_file(evidence) is answer
 
 
@@ -58,14 +58,14 @@ def losses(world: World) -> list[Loss]:
 
 
 def read(world: World) -> None:
-    """The file is read on, and no look comes before."""
+    """Reads the file on, without a look before."""
     world.agent.reader.wake(next(iter(world.agent.tracker.files.values())))
     world.turn()
     world.turn(world.producer.answer_all())
 
 
 def take_inode(world: World, path: str, data: bytes) -> None:
-    """run.log is deleted, and the next file gets its inode."""
+    """Deletes run.log, and gives its inode to the next file."""
     inode = world.files.by_path[RUN].inode
     world.files.delete(RUN)
     world.files.append(path, b"").inode = inode
@@ -75,7 +75,8 @@ def take_inode(world: World, path: str, data: bytes) -> None:
 @promise("1 same file")
 @pytest.mark.parametrize("path", [RUN, RUN2])
 def test_an_inode_taken_again_by_a_file_that_begins_alike(path: str) -> None:
-    """Logs without times begin alike: the next run's is read from its start, under either name."""
+    """The next run's log has the deleted one's inode and first lines: it is read from its start,
+    under the same or another name."""
     world = made(knows_births=True)
     world.kill()
     take_inode(world, path, JOB + b"done again\n")
@@ -90,7 +91,8 @@ def test_an_inode_taken_again_by_a_file_that_begins_alike(path: str) -> None:
 
 @promise("1 same file")
 def test_an_inode_taken_again_where_no_birth_is_known() -> None:
-    """Another name, the same bytes: it is read from its start, and what may be double is said."""
+    """Where births are unknown, a file with another name but the same inode and first bytes is read
+    from its start, and those bytes are declared uncertain."""
     world = made(knows_births=False)
     world.kill()
     take_inode(world, RUN2, JOB + b"done again\n")
@@ -103,7 +105,8 @@ def test_an_inode_taken_again_where_no_birth_is_known() -> None:
 
 
 def test_an_inode_taken_again_under_an_agent_that_holds_few_files() -> None:
-    """A file that is not held open can be deleted between two looks; its unread bytes are lost."""
+    """A file that is not held open is deleted between two looks: the next file with its inode is
+    read whole."""
     world = World(settings(raw(), max_open_files=1))
     world.files.append(RUN, JOB)
     world.files.append("/log/other.log", b"x\n")
@@ -118,8 +121,8 @@ def test_an_inode_taken_again_under_an_agent_that_holds_few_files() -> None:
 
 @promise("1 same file")
 def test_an_inode_taken_again_after_the_agent_had_the_deleted_file_open() -> None:
-    """Where no birth is known, that it lost its last name says it: the next file of this inode is
-    read from its first byte, though it lies there and begins alike."""
+    """The agent saw that the file it held open lost its last name, so the next file with this inode
+    is read from its first byte, though it begins alike."""
     world = made(knows_births=False)
     world.files.delete(RUN)
     world.settle(rounds=300)
@@ -133,7 +136,8 @@ def test_an_inode_taken_again_after_the_agent_had_the_deleted_file_open() -> Non
 
 @promise("1 same file")
 def test_an_inode_taken_again_by_a_file_of_the_same_size_and_time() -> None:
-    """As when a log is replaced by one that was copied with its times: its birth tells it."""
+    """A log replaced by one with the same inode, size and times is told apart by its time of
+    birth."""
     world = World(settings(raw(), max_open_files=1))
     world.files.append(RUN, JOB)
     world.files.append("/log/other.log", b"x\n")
@@ -152,7 +156,8 @@ def test_an_inode_taken_again_by_a_file_of_the_same_size_and_time() -> None:
 
 
 def test_unread_bytes_of_a_file_whose_inode_was_taken_are_lost() -> None:
-    """The next file's bytes are never sent as those of the deleted one."""
+    """Unread bytes of a deleted file are declared lost, and the next file's bytes are never sent in
+    their place."""
     world = World(settings(raw(), max_open_files=1))
     world.files.append(RUN, JOB)
     world.start()
@@ -182,7 +187,8 @@ def at_rest(still_s: float, **others: int) -> World:
 
 @promise("1 deleted at rest")
 def test_deleting_what_was_read_long_ago_loses_nothing() -> None:
-    """It stood still at its acknowledged end for longer than anybody looked away."""
+    """A file deleted at rest loses nothing: it stood still at its acknowledged end for longer than
+    the agent looked away."""
     world = at_rest(600)
     world.files.delete(RUN)
     world.settle()
@@ -191,7 +197,7 @@ def test_deleting_what_was_read_long_ago_loses_nothing() -> None:
 
 
 def test_deleting_what_was_written_just_now_is_a_loss() -> None:
-    """Nobody knows whether something came to it before."""
+    """A file deleted soon after it was written is a loss: nobody knows whether more came before."""
     world = at_rest(0.1)
     world.files.delete(RUN)
     world.settle()
@@ -201,7 +207,7 @@ def test_deleting_what_was_written_just_now_is_a_loss() -> None:
 @promise("clocks rest")
 @pytest.mark.parametrize("hours", [1, -1])
 def test_by_a_clock_that_was_set_nothing_was_at_rest(hours: int) -> None:
-    """It was written just now, however long ago the clock says."""
+    """A file that was just written does not count as at rest because the clock was set."""
     world = at_rest(0.1)
     world.clock.set_time_ms(world.clock.time_ms() + hours * 3_600_000)
     world.settle(20)
@@ -213,8 +219,8 @@ def test_by_a_clock_that_was_set_nothing_was_at_rest(hours: int) -> None:
 @promise("1 deleted at rest")
 @pytest.mark.parametrize(("away_s", "count"), [(60, 0), (3_600, 1)])
 def test_deleted_while_nobody_looked(away_s: float, count: int) -> None:
-    """At rest for ten minutes says much about one minute without an agent, and little about an
-    hour."""
+    """Deleting a file long at rest is no loss if the agent was down for a minute, but one if it was
+    down for an hour."""
     world = at_rest(900)
     world.kill()
     world.clock.advance(away_s)
@@ -226,13 +232,14 @@ def test_deleted_while_nobody_looked(away_s: float, count: int) -> None:
 
 @promise("1 deleted at rest")
 def test_one_look_declares_one_loss() -> None:
-    """Whatever the number of files that went: their loss names one, and says how many."""
+    """One look declares one loss for all files that vanished: it names one and counts the
+    others."""
     world = World(settings(raw(), max_open_files=1))
     for number in range(50):
         world.files.append(f"/log/{number}.log", b"%d\n" % number)
     world.start()
     world.settle()
-    world.files.append("/log/kept.log", b"x\n")  # is held open in their stead
+    world.files.append("/log/kept.log", b"x\n")  # is held open instead of them
     world.settle()
     for number in range(40):
         world.files.delete(f"/log/{number}.log")
@@ -246,7 +253,8 @@ def test_one_look_declares_one_loss() -> None:
 
 
 def test_bytes_that_were_cut_off_behind_the_position_are_lost() -> None:
-    """Seen and not read yet: the file is still longer than what was read of it."""
+    """Unread bytes that were cut off behind the position are declared, although the file is longer
+    than what was read."""
     world = World(settings(raw()))
     world.files.append(RUN, b"1\n2\n")
     world.start()
@@ -266,7 +274,8 @@ def test_bytes_that_were_cut_off_behind_the_position_are_lost() -> None:
 
 @promise("1 file id")
 def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -> None:
-    """What lies behind the position is shorter while it is read, and longer again at the look."""
+    """Unread bytes that are cut off and written anew between two looks are declared: the file was
+    shorter when it was read."""
     world = World(settings(raw(), reconcile_interval_ms=3_600_000))
     world.files.append(RUN, b"1\n2\n")
     world.start()
@@ -287,8 +296,8 @@ def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -
 
 @promise("1 file id")
 def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
-    """What was proven of the bytes before the cut says nothing of those that came in their place:
-    a second cut behind them is proven by what was read of the second id."""
+    """After a second cut the agent goes on where the bytes read since the first cut prove it, and
+    reads no line twice."""
     world = World(settings(raw()))
     for line in (b"1111\n", b"2222\n", b"3333\n", b"4444\n"):
         world.files.append(RUN, line)
@@ -308,7 +317,8 @@ def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
 
 
 def test_bytes_that_were_exchanged_before_the_first_reading() -> None:
-    """Seen, cut and written anew to another beginning: the id that was announced has none of it."""
+    """If a file is seen, cut and written anew before it is read, its first file id gets no bytes,
+    and the old ones are declared."""
     world = World(settings(raw()))
     world.start()
     world.settle()
@@ -326,7 +336,8 @@ def test_bytes_that_were_exchanged_before_the_first_reading() -> None:
 
 @pytest.mark.parametrize("is_down", [False, True])
 def test_the_same_bytes_written_again_are_declared(is_down: bool) -> None:
-    """`job > job.log`, which says the same at each run: nobody can tell its lines from the old."""
+    """The same bytes written again, as by `job > job.log`, are declared: nobody can tell the new
+    lines from the old."""
     world = made(knows_births=True)
     world.clock.advance(1)
     if is_down:
@@ -344,7 +355,8 @@ def test_the_same_bytes_written_again_are_declared(is_down: bool) -> None:
 
 
 def test_bytes_that_were_exchanged_in_the_middle_while_the_agent_was_down() -> None:
-    """`job > job.log` again: the same banner, the same last lines, and another number between."""
+    """`job > job.log` runs again while the agent is down, with the same first and last lines: the
+    line between them that differs is read."""
     banner, lines = b"#" * (FINGERPRINT_BYTES + 99) + b"\n", b"working\n" * 100
     world = World(settings(raw()))
     world.files.append(RUN, banner + b"run 1\n" + lines)
@@ -360,7 +372,7 @@ def test_bytes_that_were_exchanged_in_the_middle_while_the_agent_was_down() -> N
 
 
 def test_an_older_time_of_change_says_nothing() -> None:
-    """A power loss may bring it back; and a file that was touched earlier than it was read."""
+    """An older time of change declares nothing: a power loss or `touch` may set it."""
     world = made(knows_births=True)
     world.files.by_path[RUN].changed_ns -= 1_000_000_000
     world.settle()
@@ -369,8 +381,8 @@ def test_an_older_time_of_change_says_nothing() -> None:
 
 @pytest.mark.parametrize("waits_s", [0.1, 5.0])
 def test_a_write_that_has_noted_its_time_and_not_grown_yet_is_waited_for(waits_s: float) -> None:
-    """A write sets the time before the size, and may wait for its disk in between: a look then
-    declares nothing, and seals nothing."""
+    """A write sets the time before the size and may wait for its disk in between: a look meanwhile
+    declares and seals nothing."""
     world = made(knows_births=True)
     file = world.files.by_path[RUN]
     world.clock.advance(1)
@@ -388,7 +400,7 @@ def test_a_write_that_has_noted_its_time_and_not_grown_yet_is_waited_for(waits_s
 
 
 def test_each_of_many_writes_is_waited_for_anew() -> None:
-    """What is said of one write says nothing of the next, though no look saw the file between."""
+    """Each write is waited for anew, even if no look saw the file since the one before."""
     world = made(knows_births=True)
     file = world.files.by_path[RUN]
     for _ in range(3):
@@ -404,7 +416,8 @@ def test_each_of_many_writes_is_waited_for_anew() -> None:
 
 
 def test_the_same_bytes_written_again_while_the_file_is_being_read() -> None:
-    """A file that was read a moment ago is read again before any look."""
+    """The same bytes written again are declared even if the file is read again before the next
+    look."""
     world = World(settings(raw()))
     world.files.append(RUN, JOB)
     world.start()
@@ -420,8 +433,8 @@ def test_the_same_bytes_written_again_while_the_file_is_being_read() -> None:
 
 @promise("1 same file")
 def test_a_file_that_ends_alike_and_begins_otherwise_was_written_anew() -> None:
-    """It is held open, and cut and written between two looks: with the same bytes before the
-    position, and more."""
+    """An open file is cut and written anew between two looks, with the same bytes before the
+    position: it is read from its start."""
     foot = b"=" * 300 + b"\n"
     world = World(settings(raw()))
     world.files.append(RUN, b"run 1\n" + foot)
@@ -436,7 +449,8 @@ def test_a_file_that_ends_alike_and_begins_otherwise_was_written_anew() -> None:
 
 
 def test_a_file_that_grew_with_an_overlong_line_was_not_written_again() -> None:
-    """The pieces of such a line are read on while the file grows: its time of change goes along."""
+    """A file that grows while an over-long line is read piece by piece is not taken for one that
+    was written anew."""
     world = World(settings(raw()))
     world.files.append(RUN, b"x" * READ_BYTES)
     world.start()

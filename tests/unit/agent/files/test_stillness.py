@@ -1,4 +1,4 @@
-"""Whether a directory stood still while it was looked at."""
+"""Whether a directory's names stood still during a look."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ RENAMED: Seen = frozenset({("app.log.2", 7)})
 
 
 def test_neighbours_that_come_and_go_keep_nothing_waiting() -> None:
-    """A spool beside a log changes its directory all the time; the log's names stay."""
+    """A spool beside the log changes the directory all the time, but the log's names stay, so the
+    look counts."""
     before = Restless(5.0, NAMES, 90)
     assert look_again(before, NAMES, 5.1, 90 + STILL_MS) is None
 
 
 def test_two_looks_shortly_one_after_the_other_prove_nothing() -> None:
-    """Both may have seen the same half of a rotation; the third is compared with the first."""
+    """Two looks in quick succession may both see the same half of a rotation, so a third is
+    compared with the first."""
     before = Restless(5.0, NAMES, 90)
     assert look_again(before, NAMES, 5.0, 90 + STILL_MS - 1) == before
 
 
 def test_names_that_change_are_waited_for() -> None:
-    """However many looks that takes: a busy host renames slowly."""
+    """Names that change are waited for over many looks: a busy host renames slowly."""
     before = Restless(0.0, NAMES, 0)
     for look in range(1, 100):
         now = look * RESTLESS_S / 200
@@ -31,12 +33,13 @@ def test_names_that_change_are_waited_for() -> None:
 
 
 def test_a_directory_that_never_rests_is_taken_as_it_is() -> None:
-    """Seals do not wait for ever."""
+    """A directory that never rests is taken as listed after a limit, so that seals do not wait for
+    ever."""
     before = Restless(5.0, NAMES, 90)
     assert look_again(before, RENAMED, 5.0 + RESTLESS_S, 99_999) is None
 
 
 def test_a_clock_that_was_set_back_keeps_nothing_waiting() -> None:
-    """The look before was made later, as that clock says."""
+    """If the clock was set back, the previous look seems later, and no further look is needed."""
     before = Restless(5.0, NAMES, 3_600_000)
     assert look_again(before, NAMES, 6.0, 1_000) is None

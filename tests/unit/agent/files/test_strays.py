@@ -1,4 +1,4 @@
-"""Generations under names that nobody expects, in directories that nobody expects, and copies."""
+"""Generations under unexpected names or in unexpected directories, and copies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def losses(world: World) -> list[Loss]:
 
 
 def rotate(world: World, *paths: str) -> list[str]:
-    """app.log gets each of these names, one after the other."""
+    """Renames app.log to each of these paths in turn, and writes a new one each time."""
     lines = []
     for number, path in enumerate(paths):
         world.files.rename(APP, path)
@@ -50,7 +50,8 @@ def rotate(world: World, *paths: str) -> list[str]:
 def test_generations_under_any_name_that_tells_whose_they_are(
     world: World, names: tuple[str, str], is_down: bool
 ) -> None:
-    """Two rotations that nobody saw: each line once, if the names hold the log's or are alike."""
+    """After two unseen rotations each line is read once, if the names contain the log's name or are
+    alike."""
     if is_down:
         world.kill()
     lines = rotate(world, *(f"/log/{name}" for name in names))
@@ -63,7 +64,8 @@ def test_generations_under_any_name_that_tells_whose_they_are(
 
 
 def test_a_name_that_shares_nothing_is_declared(world: World) -> None:
-    """Nobody knows whether the other file made since is a generation, too."""
+    """A generation under an unrelated name is declared: nobody knows whether another new file is
+    one, too."""
     rotate(world, "/log/first", "/log/second")
     world.settle()
     (loss,) = losses(world)
@@ -73,7 +75,8 @@ def test_a_name_that_shares_nothing_is_declared(world: World) -> None:
 
 
 def test_generations_in_another_directory(world: World) -> None:
-    """logrotate's olddir: the open file tells where it went, and what lies beside it is read."""
+    """With logrotate's olddir the open file shows where it was moved, and the generations beside it
+    are read."""
     lines = rotate(world, "/old/app.log.2", "/old/app.log.1")
     world.settle()
     assert sorted(world.values()) == sorted(["seen", *lines])
@@ -84,7 +87,8 @@ def test_generations_in_another_directory(world: World) -> None:
 
 
 def test_strangers_that_were_there_are_left_alone(world: World) -> None:
-    """Another log of a like name, written to all the time, also after a start."""
+    """Another log of a similar name is not read, although it grows all the time and the agent
+    starts again."""
     world.files.append("/log/app-2.log", b"a worker's\n")
     world.clock.advance(60)
     world.settle()
@@ -102,7 +106,8 @@ def test_strangers_that_were_there_are_left_alone(world: World) -> None:
 def test_logs_that_a_pattern_means_are_no_copies_of_each_other(
     names: tuple[str, str], is_down: bool
 ) -> None:
-    """Workers, and runs of a job, write the same bytes: each is read, and nothing is in doubt."""
+    """Logs with the same bytes, of several workers or of a job's runs, are each read, and nothing
+    is uncertain."""
     made = World(settings(raw("logs", "/log/*.log")))
     data = b"".join(b"step %d of 1000\n" % number for number in range(200))
     made.files.append(f"/log/{names[0]}", data)
@@ -120,7 +125,7 @@ def test_logs_that_a_pattern_means_are_no_copies_of_each_other(
 
 @pytest.mark.parametrize("is_down", [False, True])
 def test_rotated_logs_with_the_same_bytes_are_each_read(world: World, is_down: bool) -> None:
-    """A job writes the same at each run, and rotation follows: every run is delivered."""
+    """A job writes the same bytes in each run and its log is rotated: every run is delivered."""
     data = b"".join(b"step %d of 1000\n" % number for number in range(200))
     for _ in range(3):
         if is_down:
@@ -138,13 +143,14 @@ def test_rotated_logs_with_the_same_bytes_are_each_read(world: World, is_down: b
     ("neighbour", "is_first"),
     [
         *((name, is_first) for name in NEIGHBOURS for is_first in (False, True)),
-        ("app-1.log", False),  # made before the log it would be what rotation leaves
+        ("app-1.log", False),  # made before the log it would be a generation
     ],
 )
 def test_a_neighbour_that_is_made_with_the_log_is_another_log(
     neighbour: str, is_first: bool
 ) -> None:
-    """A program begins two logs, of which a source means one: that one is read, nothing is lost."""
+    """A program creates two logs, one of which a source means: only that one is read, and nothing
+    is declared lost."""
     made = World(settings(raw("logs", APP)))
     made.files.append("/log/of another program", b"x\n")
     made.start()
@@ -163,7 +169,8 @@ def test_a_neighbour_that_is_made_with_the_log_is_another_log(
 
 @promise("1 copies")
 def test_a_copy_of_a_file_that_was_never_looked_at(world: World) -> None:
-    """Found by an event, copied and truncated before the first whole look: no line twice."""
+    """A file that an event reported is copied and truncated before the first whole look: no line is
+    read twice."""
     made = World(settings(raw("logs", APP)))
     made.start()
     made.files.append(APP, b"one\ntwo\n")
@@ -180,7 +187,7 @@ def test_a_copy_of_a_file_that_was_never_looked_at(world: World) -> None:
 
 @pytest.mark.parametrize("is_grown", [False, True])
 def test_a_copy_of_a_file_that_is_read_where_it_lies(is_grown: bool) -> None:
-    """`cp app.log app.log.bak`, before the first whole look at it: no line twice."""
+    """`cp app.log app.log.bak` before the first whole look at the log: no line is read twice."""
     made = World(settings(raw("logs", APP)))
     made.start()
     made.settle()
@@ -195,7 +202,8 @@ def test_a_copy_of_a_file_that_is_read_where_it_lies(is_grown: bool) -> None:
 
 
 def test_a_short_copy_where_no_birth_is_known() -> None:
-    """Shorter than what was announced of the log: read, and named as what may be double."""
+    """A copy shorter than the log's announced fingerprint is read, and declared uncertain because
+    its lines may be doubled."""
     made = World(settings(raw("logs", APP)))
     made.files.knows_births = False
     made.files.append("/log/old.log", b"x\n")
@@ -210,7 +218,8 @@ def test_a_short_copy_where_no_birth_is_known() -> None:
 
 @promise("1 copies")
 def test_what_a_copy_holds_of_truncated_bytes_is_read(world: World) -> None:
-    """copytruncate between two looks: the unread rest is read from the copy, and nothing twice."""
+    """After copytruncate between two looks the unread rest is read from the copy, and nothing
+    twice."""
     world.files.append(APP, b"unread\n")
     world.files.append(f"{APP}.1", b"seen\nunread\n")
     world.files.truncate(APP)
@@ -221,8 +230,8 @@ def test_what_a_copy_holds_of_truncated_bytes_is_read(world: World) -> None:
 
 @promise("1 copies")
 def test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that() -> None:
-    """An event tells of the copy first: what was read of the original says where the copy's unread
-    bytes begin, so no line is read twice, and none is in doubt."""
+    """A copy that an event reports first waits for its original: the bytes read of the original
+    tell where the copy's unread bytes begin."""
     made = World(settings(raw("logs", f"{APP}*")))
     made.files.append(APP, b"seen\n")
     made.start()
@@ -239,8 +248,8 @@ def test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that() -> Non
 @promise("1 copies")
 @pytest.mark.parametrize("is_meant", [False, True])
 def test_another_file_under_the_inode_of_a_copy_is_no_copy(is_meant: bool) -> None:
-    """The copy was left alone and deleted; the kernel gives its inode to the next log, which is
-    rotated before anybody looks: it is read."""
+    """A copy was skipped and deleted, and the next log gets its inode and is rotated before a look:
+    it is read, not skipped."""
     made = World(settings(raw("logs", f"{APP}*" if is_meant else APP)))
     made.start()
     made.settle()
@@ -259,7 +268,8 @@ def test_another_file_under_the_inode_of_a_copy_is_no_copy(is_meant: bool) -> No
 
 
 def test_a_generation_that_cannot_be_read_is_waited_for(world: World) -> None:
-    """By name, as long as it is there: its seal is held, and it is read once that is possible."""
+    """An unreadable generation is named and holds the seal; it is read as soon as that is
+    possible."""
     world.files.append(APP, b"rest\n")
     rotate(world, f"{APP}.2", f"{APP}.1")
     world.files.by_path[f"{APP}.1"].unreadable = True
@@ -279,7 +289,8 @@ def test_a_generation_that_cannot_be_read_is_waited_for(world: World) -> None:
 @pytest.mark.parametrize("is_rotated", [False, True])
 @pytest.mark.parametrize("is_down", [False, True])
 def test_what_goes_away_before_it_can_be_read_is_declared(is_rotated: bool, is_down: bool) -> None:
-    """A log that only root may read, deleted while the agent runs, or is started again."""
+    """A log that only root may read is deleted, while the agent runs or is down: the loss is
+    declared."""
     made = World(settings(raw("logs", APP)))
     made.files.append(APP, b"secret\n").unreadable = True
     made.start()
@@ -300,7 +311,8 @@ def test_what_goes_away_before_it_can_be_read_is_declared(is_rotated: bool, is_d
 
 @promise("1 not opened")
 def test_what_was_cut_off_before_it_could_be_read_is_declared() -> None:
-    """The file is still there, and some of what lay in it when it was found is not."""
+    """An unreadable file is cut before it can be read: the bytes that are missing since it was
+    found are declared."""
     made = World(settings(raw("logs", APP)))
     file = made.files.append(APP, b"secret\nmore\n")
     file.unreadable = True
@@ -316,7 +328,8 @@ def test_what_was_cut_off_before_it_could_be_read_is_declared() -> None:
 
 
 def test_a_look_asks_for_each_name_a_few_times_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many files come and go in a directory, beside however many strangers."""
+    """A look asks for each name only a few times, however many files come and go beside
+    strangers."""
     made = World(settings(raw("logs", "/log/job-*.log")))
     for number in range(200):
         made.files.append(f"/log/stranger-{number}", b"x\n")

@@ -12,7 +12,7 @@ def readable(inbox: Inbox) -> bool:
 
 
 def test_paths_are_handed_over_once_and_wake_the_loop() -> None:
-    """Many events of one file are one path; a move tells both names, the new one first."""
+    """Many events of one file give one path; a move gives both names, and the loop is woken."""
     inbox = Inbox()
     assert not readable(inbox)
     for _ in range(5):
@@ -26,7 +26,7 @@ def test_paths_are_handed_over_once_and_wake_the_loop() -> None:
 
 
 def test_too_many_paths_mean_everything() -> None:
-    """What is handed over stays bounded; so does a whole new directory."""
+    """Beyond a limit of paths, or for a new directory, the loop is told to look at everything."""
     inbox = Inbox()
     for index in range(PATHS_MAX + 1):
         inbox.dispatch(FileModifiedEvent(f"/log/{index}"))
@@ -38,7 +38,8 @@ def test_too_many_paths_mean_everything() -> None:
 
 
 def test_the_watch_rests_when_events_come_too_fast(tmp_path: Path) -> None:
-    """Events cost more than the lines that cause them; after a while it watches again."""
+    """The watch stops for a while when events come too fast: they cost more than the lines that
+    cause them."""
     watch = Watch([Pattern(f"{tmp_path}/*.log"), Pattern("/nowhere/at/all/*.log")])
     watch.start()
     assert watch._watched.keys() == {str(tmp_path)}
@@ -53,7 +54,8 @@ def test_the_watch_rests_when_events_come_too_fast(tmp_path: Path) -> None:
 
 
 def test_directories_that_links_lead_to_are_watched(tmp_path: Path) -> None:
-    """Writes to the target are events there alone; what no link leads to any more is let go."""
+    """A directory that a link leads to is watched, since writes to the target are events only
+    there, until no link leads to it."""
     (tmp_path / "links").mkdir()
     (tmp_path / "pods").mkdir()
     watch = Watch([Pattern(f"{tmp_path}/links/*.log")])

@@ -1,4 +1,4 @@
-"""The turn, from end to end in memory: files, delivery, checkpoint, accounts."""
+"""The agent's turn in memory, from end to end: files, delivery, checkpoint, accounts."""
 
 import json
 import sqlite3
@@ -46,7 +46,8 @@ def world() -> World:
 
 @promise("2 ledger")
 def test_lines_arrive_in_order_and_the_ledger_adds_up(world: World) -> None:
-    """Every byte is acknowledged; a last line without its end arrives once it stands still."""
+    """Every byte is acknowledged; a last line without a line end arrives once the file stands
+    still."""
     world.files.append(A, b"one\ntwo\r\n\nthree")
     world.start()
     for _ in range(5):
@@ -60,7 +61,8 @@ def test_lines_arrive_in_order_and_the_ledger_adds_up(world: World) -> None:
 
 @promise("2 framing")
 def test_a_partial_line_that_was_flushed_and_then_completed(world: World) -> None:
-    """Two records with their own bytes; the first is marked by its length being its value's."""
+    """A partial line sent before it was completed gives two records, each with its own bytes; the
+    first one's length is its value's, which marks it."""
     world.files.append(A, b"par")
     world.start()
     world.settle()
@@ -77,7 +79,8 @@ def test_a_partial_line_that_was_flushed_and_then_completed(world: World) -> Non
 
 @promise("1 announcement")
 def test_nothing_is_sent_before_its_announcement_is_acknowledged(world: World) -> None:
-    """What a file id stands for is known before its first record."""
+    """A file's announcement, which says what its id stands for, is acknowledged before its first
+    record is sent."""
     world.files.append(A, b"x\n")
     world.start()
     for _ in range(5):
@@ -91,7 +94,7 @@ def test_nothing_is_sent_before_its_announcement_is_acknowledged(world: World) -
 
 @promise("2 intent")
 def test_nothing_is_sent_before_its_intent_is_durable(world: World) -> None:
-    """A batch exists only behind the commit that promises its bytes."""
+    """A batch is made only after the transaction that promises its bytes is committed."""
     world.files.append(A, b"x\n")
     world.start()
     send, promised = world.producer.send, []
@@ -110,7 +113,8 @@ def test_nothing_is_sent_before_its_intent_is_durable(world: World) -> None:
 
 @promise("2 re-send")
 def test_killed_between_send_and_acknowledgement_the_same_is_sent_again(world: World) -> None:
-    """Same origin, partition, time and bytes: repeats that anybody can recognize."""
+    """After a kill the agent sends the same origins, partition, times and bytes again, so any
+    reader recognizes the repeats."""
     world.brokers.partitions["logs"] = 3
     world.files.append(A, b"one\ntwo\nth")
     world.start()
@@ -131,7 +135,8 @@ def test_killed_between_send_and_acknowledgement_the_same_is_sent_again(world: W
 
 @promise("2 re-send")
 def test_promises_of_different_moments_are_each_sent_again_with_their_own(world: World) -> None:
-    """A line without a time has that of its reading, whatever it travels with after a crash."""
+    """A line without a time gets the time of its first reading, also when it is sent again together
+    with others."""
     world.kill_in_flight(b"one\n", b"two\n")
     moments = [intent.read_ms for intent in State(world.connection).intents()]
     assert len(set(moments)) == 2
@@ -143,7 +148,7 @@ def test_promises_of_different_moments_are_each_sent_again_with_their_own(world:
 
 @promise("2 new settings")
 def test_new_settings_begin_behind_the_last_intent() -> None:
-    """What was promised is sent as it was promised; what comes then, by the new expression."""
+    """Promised lines are sent by the old pattern, later lines by the new one."""
 
     def source(pattern: str) -> SourceSettings:
         return SourceSettings(
@@ -164,7 +169,7 @@ def test_new_settings_begin_behind_the_last_intent() -> None:
 
 @promise("2 partition")
 def test_partitions_added_while_running() -> None:
-    """Promises keep their partition; the next intents use the new ones."""
+    """Promised records keep their partition; later intents use the added partitions."""
     source = raw(partitioning="key", key="line")
     world = World(settings(source))
     world.files.append(A, b"".join(b"k%d\n" % i for i in range(20)))
@@ -179,7 +184,7 @@ def test_partitions_added_while_running() -> None:
 
 
 def test_backpressure_stops_reading(world: World) -> None:
-    """No more is promised than the producer takes."""
+    """The agent promises no more than the producer takes."""
     world.producer._room = 1
     world.start()
     world.producer._room = 1
@@ -195,7 +200,8 @@ def test_backpressure_stops_reading(world: World) -> None:
 
 
 def test_a_record_that_the_broker_refuses_is_set_apart_alone(world: World) -> None:
-    """Its neighbours arrive; its range is lost and out of the counts, and not waited for."""
+    """A refused record's neighbours arrive; its range is declared lost, is in no count, and is not
+    waited for."""
     world.files.append(A, b"a\nb\nc\n")
     world.start()
     world.brokers.refuses = lambda record: record.first == 2
@@ -209,7 +215,8 @@ def test_a_record_that_the_broker_refuses_is_set_apart_alone(world: World) -> No
 
 @promise("2 over-long line")
 def test_an_overlong_line_is_rejected_with_its_whole_length(world: World) -> None:
-    """Whatever its length, memory holds its head only; the next line is an ordinary one."""
+    """An over-long line of any length is rejected with only its head in memory, and the next line
+    is delivered."""
     size = 2 * READ_BYTES + 17
     world.files.append(A, b"x" * size + b"\nshort\n")
     world.start()
@@ -224,7 +231,8 @@ def test_an_overlong_line_is_rejected_with_its_whole_length(world: World) -> Non
 def test_lines_that_do_not_fit_are_told_and_their_topic_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """In the log once a minute, by place and reason; in /health while most lines do not fit."""
+    """Lines that do not fit are logged once a minute by place and reason; /health names their topic
+    while most of its lines do not fit."""
     told: list[Untold] = []
     monkeypatch.setattr(events, "lines_rejected", told.append)
     number = ParserSettings(type="regex", pattern=r"(?P<number>\d+)")
@@ -243,7 +251,7 @@ def test_lines_that_do_not_fit_are_told_and_their_topic_is_named(
 
 
 def test_an_overlong_line_is_replayed(world: World) -> None:
-    """Also when the agent is killed while it is on its way; its end may come later."""
+    """An over-long line is sent again after a kill, as it was then, even if its end came later."""
     world.files.append(A, b"x" * (READ_BYTES + 5))
     world.start()
     world.hold(12, 0.3)
@@ -263,7 +271,7 @@ def test_an_overlong_line_is_replayed(world: World) -> None:
 
 @promise("1 file id")
 def test_rotation_by_rename_keeps_the_id_and_closes_it(world: World) -> None:
-    """The renamed file is read to its end, and closed with its final length."""
+    """A renamed file keeps its id, is read to its end, and is closed with its final length."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -282,8 +290,8 @@ def test_rotation_by_rename_keeps_the_id_and_closes_it(world: World) -> None:
 
 
 def test_disks_that_are_numbered_anew_keep_their_files(world: World) -> None:
-    """After a restart of the machine: the same files, open and closed ones, whatever their device
-    is called now; nothing is sent again, nothing is declared lost."""
+    """If a restart of the machine gives the disk another device number, open and closed files keep
+    their ids: nothing is sent again or declared lost."""
     world.settings = settings(raw("logs", "/log/*"))
     world.files.append("/log/a.log.1", b"1\n")
     world.files.append(A, b"2\n")
@@ -301,13 +309,13 @@ def test_disks_that_are_numbered_anew_keep_their_files(world: World) -> None:
     assert {each["file"] for each in world.ledger()} == before
     assert world.losses() == []
     world.kill()
-    world.start()  # and it stays so
+    world.start()  # and again
     world.settle(10)
     assert sorted(world.values()) == ["1", "2", "3"]
 
 
 def test_another_file_on_another_device_is_another_file(world: World) -> None:
-    """A disk was put in the place of one: same name and inode, other bytes."""
+    """A file on a replaced disk, with the same name and inode but other bytes, is another file."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -322,7 +330,8 @@ def test_another_file_on_another_device_is_another_file(world: World) -> None:
 
 @promise("1 announcement")
 def test_bytes_behind_a_closure_get_a_new_id(world: World) -> None:
-    """A closed id never grows; its successor names it and the position."""
+    """Bytes written after a closure get a new file id, which names the closed one and its
+    position."""
     world.settings = settings(raw("logs", "/log/*"))
     world.files.append(A, b"1\n")
     world.start()
@@ -338,7 +347,8 @@ def test_bytes_behind_a_closure_get_a_new_id(world: World) -> None:
 
 
 def test_a_quiet_file_is_closed_after_its_rotation_too(world: World) -> None:
-    """Also if nothing was written to it for long; nothing is left open."""
+    """A file that was at rest long before its rotation is closed, too, and no descriptor stays
+    open."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(60)
@@ -352,7 +362,8 @@ def test_a_quiet_file_is_closed_after_its_rotation_too(world: World) -> None:
 def test_bytes_behind_a_closure_are_found_out_of_the_pattern(
     world: World, is_restarted: bool
 ) -> None:
-    """A program may write to its old file for hours after a rotation."""
+    """Bytes that a program writes to a closed, rotated file are found, although no pattern matches
+    its name."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -370,7 +381,8 @@ def test_bytes_behind_a_closure_are_found_out_of_the_pattern(
 
 
 def test_rotation_while_the_agent_was_down(world: World) -> None:
-    """The renamed file is found by its inode in its directory, also outside of the patterns."""
+    """A file renamed while the agent was down is found in its directory by its inode, although no
+    pattern matches its name."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -385,7 +397,7 @@ def test_rotation_while_the_agent_was_down(world: World) -> None:
 
 
 def test_a_deleted_file_that_is_held_open_is_drained(world: World) -> None:
-    """Its last lines are read from the descriptor."""
+    """The last lines of a deleted file are read from the open descriptor."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -401,7 +413,8 @@ def test_a_deleted_file_that_is_held_open_is_drained(world: World) -> None:
 def test_another_file_with_the_inode_of_a_deleted_one_is_read_from_its_start(
     world: World,
 ) -> None:
-    """Even with the same bytes, and after a restart; it names the deleted one as predecessor."""
+    """A file with a deleted one's inode is read from its start, even with the same bytes or after a
+    restart, and names that one as predecessor."""
     for generation in range(3):
         if generation:
             world.files.delete(A)
@@ -422,7 +435,8 @@ def test_another_file_with_the_inode_of_a_deleted_one_is_read_from_its_start(
 
 
 def test_a_file_that_vanished_unread_is_a_loss_without_an_end(world: World) -> None:
-    """Nobody saw how long it became; it is named with the position that was read."""
+    """The loss of a file that vanished unread has no end, because nobody saw its length; it begins
+    at the position that was read."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -439,7 +453,8 @@ def test_a_file_that_vanished_unread_is_a_loss_without_an_end(world: World) -> N
 
 @promise("1 file id")
 def test_truncation_gives_a_new_id_and_declares_what_was_unread(world: World) -> None:
-    """copytruncate: the same inode, other bytes."""
+    """After copytruncate (same inode, other bytes) the file gets a new id, and its unread bytes are
+    declared."""
     world.files.append(A, b"first line of the old content\n")
     world.start()
     world.settle(5)
@@ -458,8 +473,8 @@ def test_truncation_gives_a_new_id_and_declares_what_was_unread(world: World) ->
 def test_content_replaced_in_place_is_noticed_although_the_file_grew(
     world: World, header: bytes
 ) -> None:
-    """Cut and grown beyond the position between two looks: the bytes before it tell, also where
-    those of the fingerprint are the same."""
+    """A file that is cut and grows beyond the position between two looks is noticed by the bytes
+    before the position, even with the same first bytes."""
     world.files.append(A, header + b"old content, some of it\n")
     world.start()
     world.settle(5)
@@ -472,7 +487,8 @@ def test_content_replaced_in_place_is_noticed_although_the_file_grew(
 
 @promise("1 file id")
 def test_a_file_cut_by_a_power_loss_goes_on_where_it_is_proven(world: World) -> None:
-    """The new id begins at the highest proven position; what may be doubled is named."""
+    """The new id begins at the highest proven position; bytes that may be doubled are declared
+    uncertain."""
     for index in range(5):
         world.files.append(A, b"line %d\n" % index)
         if index == 0:
@@ -491,7 +507,7 @@ def test_a_file_cut_by_a_power_loss_goes_on_where_it_is_proven(world: World) -> 
 
 @promise("2 set apart")
 def test_promised_bytes_that_are_gone_are_lost(world: World) -> None:
-    """The log is shorter than the state remembers, and the brokers have nothing of it either."""
+    """Promised bytes that neither the file nor the brokers have any more are declared lost."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -508,14 +524,14 @@ def test_promised_bytes_that_are_gone_are_lost(world: World) -> None:
 
 @promise("6 unreadable")
 def test_an_unreadable_file_is_named_and_holds_the_seal_back(world: World) -> None:
-    """The agent goes on with the others; nothing is sealed meanwhile."""
+    """An unreadable file is named and holds its topic's seal, while the agent reads the others."""
     world.files.append(A, b"1\n").unreadable = True
     world.files.append("/log/b.log", b"2\n")
     world.start()
     world.settle(10)
     assert world.values() == ["2"]
     assert world.agent.tracker.unreadable == {"logs": {A: "Permission denied"}}
-    [named] = world.of(Seal)  # the agent has the topic: no more is said of it
+    [named] = world.of(Seal)  # says only that the agent has the topic
     assert [(x.source.topic, x.sealed_until) for x in named.topics] == [("logs", NEVER_SEALED)]
     world.files.by_path[A].unreadable = False
     world.settle(10)
@@ -524,7 +540,8 @@ def test_an_unreadable_file_is_named_and_holds_the_seal_back(world: World) -> No
 
 
 def test_what_was_lost_of_a_file_that_is_gone_can_be_asked_for_a_week(world: World) -> None:
-    """Whether the agent is restarted or not; then it is forgotten, and the state does not grow."""
+    """The ledger shows the losses of a file that is gone for a week, across restarts; then they are
+    forgotten, so the state does not grow."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(10)
@@ -545,7 +562,7 @@ def test_what_was_lost_of_a_file_that_is_gone_can_be_asked_for_a_week(world: Wor
 
 
 def test_a_source_that_was_removed_leaves_a_loss(world: World) -> None:
-    """What it had unread is named; the file id ends."""
+    """The unread bytes of a removed source are declared lost."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -561,7 +578,8 @@ def test_a_source_that_was_removed_leaves_a_loss(world: World) -> None:
 
 @promise("6 topic without a source")
 def test_a_topic_without_a_source_is_sealed_on(world: World) -> None:
-    """Other hosts may write to it still: nobody waits for an agent that has nothing more to say."""
+    """The agent goes on sealing a topic that it has no source for any more, so that other hosts'
+    buckets need not wait for it."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -583,7 +601,8 @@ def test_a_topic_without_a_source_is_sealed_on(world: World) -> None:
 
 
 def test_another_topic_means_another_id(world: World) -> None:
-    """A file id belongs to one topic; its successor begins where it ended."""
+    """A file that moves to another topic gets a new file id, which begins where the old one
+    ended."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -600,7 +619,7 @@ def test_another_topic_means_another_id(world: World) -> None:
 
 
 def test_reading_stops_at_a_limit(world: World) -> None:
-    """Files are read up to the given positions, all others not at all."""
+    """With limits set, files are read up to their limit, and files without one not at all."""
     world.files.append(A, b"1\n2\n3\n")
     world.files.append("/log/b.log", b"x\n")
     world.start()
@@ -614,7 +633,7 @@ def test_reading_stops_at_a_limit(world: World) -> None:
 
 
 def test_descriptors_stay_bounded() -> None:
-    """Many files are read with few descriptors."""
+    """The agent reads many files with few open descriptors."""
     world = World(settings(raw(), max_open_files=8))
     for index in range(40):
         world.files.append(f"/log/{index:02}.log", b"%d\n" % index)
@@ -630,7 +649,8 @@ def test_descriptors_stay_bounded() -> None:
 
 @promise("2 checkpoint")
 def test_deltas_have_numbers_without_holes_and_count_what_was_passed(world: World) -> None:
-    """Across kills: every record counted once, each number once, buckets chained."""
+    """Across kills every record is counted once, numbers have no holes, and each bucket's deltas
+    form a chain."""
     world.start()
     for index in range(12):
         world.files.append(A, b"%d\n" % index)
@@ -656,7 +676,8 @@ def test_deltas_have_numbers_without_holes_and_count_what_was_passed(world: Worl
 def test_a_file_rotated_between_the_scan_and_its_opening_is_read(
     world: World, monkeypatch: pytest.MonkeyPatch, successor: bytes
 ) -> None:
-    """It lay there when the seal's time was noted, whatever it is called by now."""
+    """A file renamed between the scan and its opening is read, because the scan noted it for the
+    seal."""
     world.files.append(A, b"old\n")
     scan = world.files.scan
 
@@ -677,7 +698,8 @@ def test_a_file_rotated_between_the_scan_and_its_opening_is_read(
 def test_a_file_that_went_away_before_it_was_opened_holds_one_seal_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody knows where its lines are now; the next look through the patterns decides."""
+    """A file that vanishes between the scan and its opening holds that seal; the next scan
+    decides."""
     world.files.append(A, b"old\n")
     looked_ms: list[int] = []
     scan = world.files.scan
@@ -699,7 +721,8 @@ def test_a_file_that_went_away_before_it_was_opened_holds_one_seal_back(
 
 @promise("1 two agents")
 def test_a_file_that_grew_is_known_again_after_the_state_was_deleted(world: World) -> None:
-    """A fingerprint of the few bytes of its first day would be that of another file."""
+    """A file that grew is announced again with a longer fingerprint, by which it is recognized
+    after the state was deleted."""
     world.files.append(A, b"first\n")
     world.start()
     world.settle()
@@ -720,7 +743,8 @@ def test_a_file_that_grew_is_known_again_after_the_state_was_deleted(world: Worl
 @promise("1 two agents")
 @pytest.mark.parametrize("tells_births", [True, False])
 def test_a_small_file_that_grew_is_known_by_its_birth(world: World, tells_births: bool) -> None:
-    """Its first bytes are more than were announced, and its disk has another number."""
+    """After the state was deleted a small file that grew since is recognized by its time of birth,
+    although its disk has another number."""
     world.files.knows_births = tells_births
     world.files.append(A, b"first\n")
     world.start()
@@ -742,7 +766,8 @@ def test_a_small_file_that_grew_is_known_by_its_birth(world: World, tells_births
 def test_headers_that_come_again_in_one_inode_throw_nothing_into_doubt_again(
     world: World, is_another: bool, tells_births: bool
 ) -> None:
-    """After a lost state only what lay there at first may have been read before."""
+    """After a lost state only the file that lay there at the start may be a rereading, not later
+    ones with the same inode and header."""
     world.files.knows_births = tells_births
     world.files.append(A, b"header\n")
     world.start()
@@ -775,7 +800,8 @@ def test_headers_that_come_again_in_one_inode_throw_nothing_into_doubt_again(
 def test_a_file_that_was_truncated_is_known_again_after_the_state_was_deleted(
     world: World,
 ) -> None:
-    """copytruncate: what lies there now had a predecessor, of which the new agent knows nothing."""
+    """A truncated file is recognized after the state was deleted, although the new agent does not
+    know its predecessor."""
     world.files.append(A, b"old\n")
     world.start()
     world.settle()
@@ -795,7 +821,7 @@ def test_a_file_that_was_truncated_is_known_again_after_the_state_was_deleted(
 
 @promise("6 seal")
 def test_a_seal_vouches_only_for_what_is_acknowledged(world: World) -> None:
-    """Nothing is sealed while bytes that lay there are on their way; the rejected topic with it."""
+    """The topic and its rejected topic are not sealed while noted bytes are on their way."""
     world.files.append(A, b"1\n")
     world.start()
     world.hold(10, 0.3)
@@ -809,7 +835,7 @@ def test_a_seal_vouches_only_for_what_is_acknowledged(world: World) -> None:
 
 
 def test_a_quiet_agent_proves_its_life() -> None:
-    """A heartbeat repeats the last number, and is no delta."""
+    """An idle agent sends heartbeats that repeat its last number."""
     world = World(settings(raw(), heartbeat_interval_ms=1_000, seal_interval_ms=10**7))
     world.start()
     world.settle(20)
@@ -820,7 +846,8 @@ def test_a_quiet_agent_proves_its_life() -> None:
 
 @promise("1 announcement", "clocks announcement")
 def test_files_are_announced_again_every_day(world: World) -> None:
-    """A reader of a topic that expires still learns what a file id stands for."""
+    """Files are announced daily, so a reader of a topic that expires still learns what a file id
+    stands for."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(3)
@@ -830,7 +857,8 @@ def test_files_are_announced_again_every_day(world: World) -> None:
 
 
 def test_an_unacknowledged_announcement_is_sent_again_after_a_kill(world: World) -> None:
-    """A file is never stuck for want of its announcement."""
+    """An announcement that was not acknowledged before a kill is sent again, so its file is not
+    stuck."""
     world.files.append(A, b"1\n")
     world.start()
     world.turn()
@@ -841,7 +869,7 @@ def test_an_unacknowledged_announcement_is_sent_again_after_a_kill(world: World)
 
 
 def test_buckets_of_another_size_begin_a_chain_of_their_own(world: World) -> None:
-    """What was counted under the old size is said under it; nothing is mixed or lost."""
+    """Counts made with the old bucket size are sent with that size; nothing is mixed or lost."""
     world.settings = settings(raw(), audit_interval_ms=10**7, seal_interval_ms=10**7)
     world.start()
     world.settle(3)
@@ -861,7 +889,7 @@ def test_buckets_of_another_size_begin_a_chain_of_their_own(world: World) -> Non
 
 
 class FullDisk(sqlite3.Connection):
-    """A connection whose disk is full while `full`."""
+    """A connection whose disk is full while `full` is set."""
 
     full = False
 
@@ -883,7 +911,8 @@ def full_disk(world: World) -> Iterator[FullDisk]:
 
 
 def test_a_full_disk_stops_reading_and_loses_nothing(world: World, full_disk: FullDisk) -> None:
-    """Nothing is sent that is not promised; with room again it goes on by itself."""
+    """On a full disk nothing is promised or sent; once there is room the agent goes on by
+    itself."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(3)
@@ -900,7 +929,7 @@ def test_a_full_disk_stops_reading_and_loses_nothing(world: World, full_disk: Fu
 
 
 def test_a_kill_on_a_full_disk_loses_nothing(world: World, full_disk: FullDisk) -> None:
-    """What was not durable was not sent."""
+    """A kill on a full disk loses nothing, because what was not durable was not sent."""
     world.files.append(A, b"1\n2\n")
     world.start()
     world.settle(1)
@@ -915,7 +944,7 @@ def test_a_kill_on_a_full_disk_loses_nothing(world: World, full_disk: FullDisk) 
 
 @promise("2 another cluster")
 def test_lines_on_their_way_to_another_cluster_refuse_to_start(world: World) -> None:
-    """A state with promises is not used against another cluster, or a topic made again."""
+    """A state with promises is refused for another cluster and for a topic made again."""
     world.kill_in_flight(b"1\n")
     world.cluster_id = "cluster-2"
     with pytest.raises(StateRefused, match="cluster-2"):
@@ -928,7 +957,8 @@ def test_lines_on_their_way_to_another_cluster_refuse_to_start(world: World) -> 
 
 @promise("6 seal of a topic made again")
 def test_what_was_on_its_way_to_a_topic_made_again_can_be_given_up(world: World) -> None:
-    """Then the agent starts: those lines are uncertain by name, later ones go to the new topic."""
+    """After `state give-up` the agent starts: the promised lines are declared uncertain, and later
+    ones go to the new topic."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -953,7 +983,8 @@ def test_what_was_on_its_way_to_a_topic_made_again_can_be_given_up(world: World)
 
 
 def test_a_topic_made_again_gives_new_ids_when_nothing_was_on_its_way(world: World) -> None:
-    """It is another topic: its file ids begin where the old ones ended."""
+    """A topic made again is another topic, so its files get new ids that begin where the old ones
+    ended."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -969,7 +1000,7 @@ def test_a_topic_made_again_gives_new_ids_when_nothing_was_on_its_way(world: Wor
 
 
 def test_a_quiet_agent_sleeps_longer() -> None:
-    """Nothing is read, sent or due: it wakes for the next look, or for what happens."""
+    """An agent with nothing to read, send or do sleeps until its next look or an event."""
     world = World(settings(raw(), reconcile_interval_ms=60_000, seal_interval_ms=60_000))
     world.files.append(A, b"1\n")
     world.start()
@@ -984,7 +1015,7 @@ def test_a_quiet_agent_sleeps_longer() -> None:
 
 
 def test_a_settled_agent_says_so(world: World) -> None:
-    """An orderly end waits for exactly what is on its way."""
+    """On an orderly stop the agent waits only for what is on its way."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(3)

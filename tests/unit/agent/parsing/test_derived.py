@@ -9,13 +9,14 @@ from skidway.errors import ConfigurationRefused
 
 
 def test_names_of_topics_become_names_of_records() -> None:
-    """Whatever a topic is called, its record has a legal name."""
+    """Every topic name becomes a legal record name."""
     assert record_name("hdfs-logs.v2") == "hdfs_logs_v2"
     assert record_name("2fast") == "_2fast"
 
 
 def test_derived_schemas_hold_the_groups_and_the_time() -> None:
-    """Raw: one string; regex: the groups, and the parsed time under a free name."""
+    """The derived schema of a raw parser has one string field; that of a regex has the groups, and
+    the parsed time under a name that no group has."""
     assert [f["name"] for f in json.loads(raw_schema("t"))["fields"]] == ["line"]
     fields = json.loads(regex_schema("t", ["a", "timestamp"], with_time=True))["fields"]
     assert [f["name"] for f in fields] == ["a", "timestamp", "event_time"]
@@ -25,7 +26,8 @@ def test_derived_schemas_hold_the_groups_and_the_time() -> None:
 
 
 def test_a_raw_parser_fills_the_one_string_field() -> None:
-    """Whatever it is called; other required fields are refused."""
+    """A raw parser fills the only string field, whatever its name; a schema with other required
+    fields is refused."""
     schema = pa.schema([("text", pa.string()), ("n", pa.int32())])
     parsed = RawParser(schema, frozenset({"n"})).parse(pa.array([b"a"], pa.binary()), 0)
     assert parsed.batch.to_pylist() == [{"text": "a"}]

@@ -36,7 +36,7 @@ def test_lf_and_crlf_end_a_line_and_are_no_part_of_it(data: bytes, expected: lis
 
 @promise("2 framing")
 def test_no_record_crosses_the_end_of_a_range() -> None:
-    """A last line without its end and the next range's first line stay two records."""
+    """A range's last line without a line end and the next range's first line are two records."""
     assert values(b"a\nb", b"c\r\n", b"\n") == [b"a", b"b", b"c", b""]
 
 
@@ -45,7 +45,7 @@ pieces = st.lists(st.sampled_from([b"a", b"\r", b"\n", b"\r\n", b"bc"]), min_siz
 
 @given(st.lists(pieces.map(b"".join), min_size=1, max_size=5))
 def test_ranges_are_framed_together_as_each_by_itself(ranges: list[bytes]) -> None:
-    """What a range becomes does not depend on its neighbours, and every byte is in a record."""
+    """A range gives the same records with or without neighbours, and every byte is in a record."""
     assert values(*ranges) == [value for each in ranges for value in values(each)]
     data = b"".join(ranges)
     frames = frame(data, np.cumsum([len(each) for each in ranges]))
@@ -55,6 +55,6 @@ def test_ranges_are_framed_together_as_each_by_itself(ranges: list[bytes]) -> No
 
 
 def test_only_whole_lines_are_read() -> None:
-    """A half-read record belongs to the next range."""
+    """A line without its end is left to the next range."""
     assert whole_records_end(b"a\nbc") == 2
     assert whole_records_end(b"abc") == 0

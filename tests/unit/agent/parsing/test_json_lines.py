@@ -44,7 +44,8 @@ def parse(*texts: str | bytes, **others: Any) -> Parsed:
 
 
 def test_members_are_fields_and_missing_ones_take_their_default() -> None:
-    """Members the schema does not have are left out; order does not matter."""
+    """Members become fields in any order; members that the schema lacks are left out, and missing
+    ones take the default."""
     parsed = parse('{"x": 2, "n": 1, "more": {}}', '{"n": 2, "tags": ["a"], "inner": {"k": 7}}')
     assert parsed.batch.to_pylist() == [
         {"n": 1, "text": None, "x": 2.0, "tags": [], "inner": None},
@@ -76,20 +77,21 @@ def test_members_are_fields_and_missing_ones_take_their_default() -> None:
     ],
 )
 def test_a_line_that_does_not_fit_is_rejected_alone(line: str | bytes, reason: str) -> None:
-    """Nothing is converted that would change a value, and neighbours are not touched."""
+    """A line that does not fit is rejected without its neighbours: no value is converted to make it
+    fit."""
     parsed = parse('{"n": 1}', line, '{"n": 3}')
     assert parsed.rows.tolist() == [0, 2]
     assert [(r.row, r.reason) for r in parsed.rejects] == [(1, reason)]
 
 
 def test_a_line_without_a_required_member_is_left_to_the_codec() -> None:
-    """A missing required member is a fault of the schema's."""
+    """The parser passes a line without a required member on, and the codec rejects it."""
     parsed = parse('{"text": "a"}')
     assert [index for index, _ in SCHEMA.encode_rows_checked(parsed.batch)[1]] == [0]
 
 
 def test_times_come_from_members() -> None:
-    """A missing time is none; one that is there but does not parse rejects the line."""
+    """A line without its time member has no time; one whose time does not parse is rejected."""
     parsed = parse(
         '{"n": 1, "text": "2020-01-02T00:00:00Z"}', '{"n": 2}', '{"n": 3, "text": "soon"}',
         time_fields=["text"], time_format=TimeFormat("rfc3339"),
@@ -99,7 +101,7 @@ def test_times_come_from_members() -> None:
 
 
 def test_timestamp_fields_take_numbers_and_rfc3339() -> None:
-    """A logical timestamp is a number as Avro has it, or a text that is a time."""
+    """A logical timestamp takes a number in Avro's unit or an RFC 3339 text."""
     codec = Codec(
         {
             "type": "record",
@@ -114,7 +116,7 @@ def test_timestamp_fields_take_numbers_and_rfc3339() -> None:
 
 
 def test_deep_but_legal_objects_are_read() -> None:
-    """Nesting up to the limit is followed."""
+    """Objects nested up to the limit are read."""
     deep: Any = 1
     for _ in range(DEPTH_MAX - 1):
         deep = [deep]
@@ -122,6 +124,6 @@ def test_deep_but_legal_objects_are_read() -> None:
 
 
 def test_fields_that_json_cannot_fill_are_refused() -> None:
-    """Bytes have no form in JSON."""
+    """A schema with a bytes field is refused: JSON has no form for bytes."""
     with pytest.raises(ConfigurationRefused, match="'b'"):
         JsonParser(pa.schema([("b", pa.binary())]), {})

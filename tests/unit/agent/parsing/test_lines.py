@@ -5,19 +5,19 @@ from skidway.agent.parsing import lines
 
 
 def test_rows_that_are_no_text_are_told_apart() -> None:
-    """Bytes that are not UTF-8 are null in the text and named by row."""
+    """Rows that are not UTF-8 become null, and their numbers are returned."""
     text, bad = lines.text(pa.array([b"a", b"\xff", "ü".encode(), b"\xc3"]))
     assert text.to_pylist() == ["a", None, "ü", None]
     assert bad.tolist() == [1, 3]
 
 
 def test_sizes_count_bytes_also_of_a_slice() -> None:
-    """Sizes are those of the rows, wherever the array begins."""
+    """A slice of an array gives the sizes of its own rows."""
     assert lines.sizes(pa.array([b"abc", b"", b"de"])[1:]).tolist() == [0, 2]
 
 
 def test_slices_cut_in_the_middle() -> None:
-    """Slices need not touch each other."""
+    """Slices need not be adjacent."""
     cut = lines.slices(b"abcdef", np.array([0, 3]), np.array([2, 6]))
     assert cut.to_pylist() == [b"ab", b"def"]
     assert lines.slices(b"abc", np.array([], np.int64), np.array([], np.int64)).to_pylist() == []

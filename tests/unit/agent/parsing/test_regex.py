@@ -46,7 +46,7 @@ def parse(texts: list[bytes], pattern: str, schema: pa.Schema, **others: object)
 
 @pytest.mark.parametrize("name", sorted(REAL))
 def test_real_logs_are_parsed_as_others_parsed_them(name: str) -> None:
-    """Every field of every line of a real log is what an independent parser found."""
+    """Every field of every line of a real log equals what an independent parser found."""
     pattern, time_fields, time_format = REAL[name]
     data = (LOGS / f"{name}.log").read_bytes()
     column = lines.cut(data, frame(data, np.array([len(data)])))
@@ -67,7 +67,7 @@ def test_real_logs_are_parsed_as_others_parsed_them(name: str) -> None:
 
 
 def test_the_whole_line_must_match() -> None:
-    """A match of a part is none; a blank line is a line."""
+    """A pattern must match the whole line, and a blank line counts as a line."""
     schema = pa.schema([("a", pa.string())])
     parsed = parse([b"abc", b"xabc", b"abcx", b"", b"ab\xff"], "(?P<a>[a-c]+)", schema)
     assert parsed.rows.tolist() == [0]
@@ -79,7 +79,8 @@ def test_the_whole_line_must_match() -> None:
 
 
 def test_groups_become_numbers_where_the_schema_says_so() -> None:
-    """A group that does not convert rejects its line alone; an empty one may be null."""
+    """A group that does not convert to its field's type rejects only its line; an empty group may
+    become null."""
     schema = pa.schema(
         [pa.field("n", pa.int32(), False), pa.field("x", pa.float64()), pa.field("s", pa.string())]
     )
@@ -93,7 +94,7 @@ def test_groups_become_numbers_where_the_schema_says_so() -> None:
 
 
 def test_a_line_whose_time_is_none_is_rejected() -> None:
-    """The parsed time is a field; a line without one does not fit."""
+    """The parsed time is a field of the record, so a line without a valid time is rejected."""
     codec = Codec(regex_schema("t", ["d"], with_time=True))
     parsed = parse(
         [b"2020-01-02", b"2020-99-02"], r"(?P<d>\S+)", codec.arrow_schema,
@@ -109,13 +110,14 @@ def test_a_line_whose_time_is_none_is_rejected() -> None:
     [("(?P<a>", "missing"), ("(.*)", "without a name"), ("a.*", "no named group")],
 )
 def test_patterns_that_cannot_work_are_refused(pattern: str, words: str) -> None:
-    """A pattern that RE2 refuses, or that names no field, is a mistake of the configuration."""
+    """A pattern that RE2 refuses, or that names no field, is a configuration error."""
     with pytest.raises(ConfigurationRefused, match=words):
         groups_of(pattern)
 
 
 def test_a_schema_that_the_groups_do_not_fill_is_refused() -> None:
-    """A required field that no group fills would reject every line."""
+    """A schema with a required field that no group fills is refused: every line would be
+    rejected."""
     schema = pa.schema([("a", pa.string()), ("b", pa.string())])
     with pytest.raises(ConfigurationRefused, match="'b'"):
         RegexParser("(?P<a>.*)", schema, frozenset())

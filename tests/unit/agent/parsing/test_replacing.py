@@ -1,4 +1,4 @@
-"""Lines that are not UTF-8 and are delivered nevertheless, with what is not replaced."""
+"""Lines that are not UTF-8 but are delivered with the wrong bytes replaced."""
 
 import json
 
@@ -42,7 +42,8 @@ def rows(made: Recipe, data: bytes) -> list[dict[str, object]]:
 
 
 def test_a_raw_line_is_delivered_with_what_is_not_text_replaced_and_marked() -> None:
-    """Its origin has the bytes of the file; a U+FFFD that the line has itself is no mark."""
+    """Bytes that are not UTF-8 are replaced and the record is marked; its origin keeps the file's
+    range. A U+FFFD of the line itself sets no mark."""
     made = recipe(on_error="replace")
     data = b"good\n" + BROKEN + b"\n\xef\xbf\xbd\n"
     pressed = press(made, reading(data))
@@ -56,7 +57,8 @@ def test_a_raw_line_is_delivered_with_what_is_not_text_replaced_and_marked() -> 
 
 
 def test_a_regex_parser_matches_the_replaced_line() -> None:
-    """Groups hold the replaced text; what does not match is rejected as it lies in the file."""
+    """Groups hold the replaced text; a line that does not match is rejected with its original
+    bytes."""
     made = recipe(**regex(r"(?P<level>[A-Z]+) (?P<text>.*)", on_error="replace"))
     data = b"INFO " + BROKEN + b"\nno \xff\nWARN ok\n"
     assert rows(made, data) == [
@@ -69,7 +71,8 @@ def test_a_regex_parser_matches_the_replaced_line() -> None:
 
 
 def test_a_json_parser_reads_the_replaced_line() -> None:
-    """Inside of strings it fits; a member of the mark's name is not read; else it is no JSON."""
+    """Bytes that are not UTF-8 are replaced within JSON strings; elsewhere the line is no JSON. A
+    member with the mark's name is ignored."""
     made = json_recipe(MARKED)
     data = b'{"m": "' + BROKEN + b'"}\n{"m": "ok", "encoding_replaced": true}\n{\xff}\n'
     assert rows(made, data) == [
@@ -81,7 +84,7 @@ def test_a_json_parser_reads_the_replaced_line() -> None:
 
 @promise("2 encoding")
 def test_without_the_setting_the_line_is_rejected_whole() -> None:
-    """The default: not a byte is changed, and the schema has no mark."""
+    """By default the line is rejected with no byte changed, and the schema has no mark."""
     pressed = press(recipe(), reading(BROKEN + b"\n"))
     assert [(r["reason"], r["line"]) for r in rejected(pressed)] == [("encoding", BROKEN)]
     assert pressed.replaced == 0
@@ -90,7 +93,7 @@ def test_without_the_setting_the_line_is_rejected_whole() -> None:
 
 @promise("2 encoding")
 def test_what_is_replaced_is_a_function_of_bytes_and_recipe() -> None:
-    """Pressed again by the recipe as the state keeps it, and beside other lines: the same bytes."""
+    """The stored recipe gives the same replaced bytes again, also beside other lines."""
     made = recipe(on_error="replace", partitions=3, partitioning="key", key="line")
     alone, others = reading(BROKEN + b"\n", file=1), reading(b"fine\n\xff\n", file=2)
     kept = from_json(made.to_json())
@@ -102,7 +105,8 @@ def test_what_is_replaced_is_a_function_of_bytes_and_recipe() -> None:
 
 
 def test_the_setting_is_part_of_the_recipe() -> None:
-    """Another setting is another fingerprint; that of a recipe of before it was one stays."""
+    """Another on_error gives another fingerprint; recipes stored before the setting existed keep
+    theirs."""
     schema = raw_schema("logs")
     assert recipe().fingerprint != recipe(on_error="replace").fingerprint
     kept = json.loads(recipe().to_json())
@@ -113,7 +117,8 @@ def test_the_setting_is_part_of_the_recipe() -> None:
 
 
 def test_replaced_text_that_outgrows_a_batch_is_rejected_by_name() -> None:
-    """A replaced byte takes three: the record may be too large although its line was not."""
+    """A line that is too large after the replacement, which makes three bytes of one, is rejected
+    as too long."""
     made = recipe(on_error="replace", limit=20_000)
     pressed = press(made, reading(b"\xff" * 10_000 + b"\na\n"))
     (row,) = rejected(pressed)
@@ -122,7 +127,7 @@ def test_replaced_text_that_outgrows_a_batch_is_rejected_by_name() -> None:
 
 
 def test_text_is_left_as_it_is() -> None:
-    """Lines that are UTF-8 are handed on without a copy."""
+    """Valid UTF-8 lines are passed on without a copy."""
     lines = pa.array([b"a", "ü".encode()], pa.binary())
     found, bad = repaired(lines)
     assert found is lines
@@ -130,7 +135,8 @@ def test_text_is_left_as_it_is() -> None:
 
 
 def test_each_maximal_part_becomes_one_character() -> None:
-    """As Unicode recommends: one for a cut-off sequence, one for each byte that begins nothing."""
+    """As Unicode recommends, a cut-off sequence becomes one U+FFFD, and so does each byte that
+    begins no sequence."""
     lines = pa.array([b"\xe2\x82", b"\xff\xfe", b"\xed\xa0\x80"], pa.binary())
     found, bad = repaired(lines)
     assert [value.decode() for value in found.to_pylist()] == ["\ufffd" * n for n in (1, 2, 3)]
@@ -138,7 +144,7 @@ def test_each_maximal_part_becomes_one_character() -> None:
 
 
 def test_a_schema_without_the_mark_is_refused_with_a_sentence() -> None:
-    """No record is changed without saying so: the field must be there, and be a boolean."""
+    """A schema without the boolean mark is refused: no record is changed without a mark."""
     words = (
         "source of topic logs: on_error: replace marks each record in the schema's field "
         "'encoding_replaced', and the schema has no boolean field of that name; "
@@ -151,14 +157,14 @@ def test_a_schema_without_the_mark_is_refused_with_a_sentence() -> None:
 
 
 def test_derived_schemas_with_and_without_the_mark_may_follow_each_other() -> None:
-    """The setting can be changed, and changed back, whatever level the subject has."""
+    """The setting can be changed and changed back at any compatibility level of the subject."""
     without, marked = parse(raw_schema("logs")), parse(raw_schema("logs", with_mark=True))
     assert check(marked, [(1, without)], Level.FULL_TRANSITIVE) is None
     assert check(without, [(1, without), (2, marked)], Level.FULL_TRANSITIVE) is None
 
 
 def test_a_group_cannot_take_the_marks_name() -> None:
-    """With a derived schema and with one of its own."""
+    """A group with the mark's name is refused if the schema has the mark, and allowed otherwise."""
     groups = ["encoding_replaced"]
     with pytest.raises(ConfigurationRefused, match="a group 'encoding_replaced'"):
         regex_schema("logs", groups, with_time=False, with_mark=True)

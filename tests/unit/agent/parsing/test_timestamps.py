@@ -37,7 +37,7 @@ def parse(text: str | None, format: str, zone: str = "UTC", now_ms: int = NOW_MS
     ],
 )
 def test_formats_of_real_logs(text: str, format: str, expected: str) -> None:
-    """Directives mean what they mean to strptime, %f and %z included."""
+    """Directives mean what they mean to strptime, including %f and %z."""
     assert parse(text, format) == expected
 
 
@@ -56,7 +56,7 @@ def test_formats_of_real_logs(text: str, format: str, expected: str) -> None:
     ],
 )
 def test_what_is_no_time_is_none(text: str | None, format: str) -> None:
-    """No time is guessed out of what does not fit."""
+    """A text that does not fit the format gives no time; nothing is guessed."""
     assert parse(text, format) is None
 
 
@@ -70,12 +70,12 @@ def test_what_is_no_time_is_none(text: str | None, format: str) -> None:
     ],
 )
 def test_a_missing_year_is_the_latest_possible(text: str, expected: str) -> None:
-    """The year is the latest in which the time is at most a day after the reading."""
+    """A time without a year gets the latest year in which it is at most a day after the reading."""
     assert parse(text, "%b %d %H:%M:%S") == expected
 
 
 def test_a_missing_year_around_new_year() -> None:
-    """A host ahead of UTC writes January while UTC still has December."""
+    """A January time from a host ahead of UTC gets the coming year while UTC still has December."""
     now_ms = int(datetime(2026, 12, 31, 23, 30, tzinfo=UTC).timestamp() * 1000)
     assert parse("Jan 1 01:20:00", "%b %d %H:%M:%S", "Etc/GMT-2", now_ms) == (
         "2026-12-31T23:20:00.000"
@@ -83,30 +83,31 @@ def test_a_missing_year_around_new_year() -> None:
 
 
 def test_local_times_of_a_zone() -> None:
-    """Without %z times are the zone's, also around its clock changes."""
+    """Times without %z are in the configured zone, also around its clock changes."""
     for text, expected in (
         ("2024-07-01 12:00", "2024-07-01T10:00:00.000"),
         ("2024-01-01 12:00", "2024-01-01T11:00:00.000"),
-        ("2024-10-27 02:30", "2024-10-27T00:30:00.000"),  # happens twice: the first
+        ("2024-10-27 02:30", "2024-10-27T00:30:00.000"),  # happens twice: the first is taken
     ):
         assert parse(text, "%Y-%m-%d %H:%M", "Europe/Berlin") == expected
 
 
 @pytest.mark.parametrize("format", ["%Y", "%H:%M", "%Q %d %m", "%I %d %m", "%d.%m.%Y é", "%d %m %"])
 def test_formats_that_name_no_moment_are_refused(format: str) -> None:
-    """A format that cannot tell a day is a mistake of the configuration."""
+    """A format that does not tell the day is a configuration error."""
     with pytest.raises(ConfigurationRefused):
         TimeFormat(format)
 
 
 def test_an_unknown_zone_is_refused() -> None:
-    """A zone that this machine does not know is named."""
+    """A zone that this machine does not know is refused by name."""
     with pytest.raises(ConfigurationRefused, match="Mars"):
         TimeFormat("%d %m %Y", "Mars/Olympus")
 
 
 def test_numbers_side_by_side_need_their_leading_zeros() -> None:
-    """Which of them lacks a digit is not guessed: Python reads the 10th of January here."""
+    """Adjacent numbers that lack a digit give no time, where Python would guess (here the 10th of
+    January)."""
     texts = pa.array(["000110 000000", "00110 000000", "001110 0000"])
     found, good = TimeFormat(SIDE_BY_SIDE).parse(texts, NOW_MS)
     assert good.tolist() == [True, False, False]

@@ -43,7 +43,7 @@ def durable(tracked: TrackedFile) -> tuple:
 
 
 def test_what_is_committed_is_there_after_a_start(tmp_path: Path) -> None:
-    """Every value comes back as it was written."""
+    """Every committed value is read back unchanged after a start."""
     state = open_state(tmp_path)
     made = recipe()
     intent = Intent(4, 7, 100, 200, 2**32 - 1, 5, made.fingerprint)
@@ -83,7 +83,7 @@ def test_what_is_committed_is_there_after_a_start(tmp_path: Path) -> None:
 
 @promise("2 checkpoint")
 def test_a_transaction_is_all_or_nothing(tmp_path: Path) -> None:
-    """What fails in the middle leaves nothing, and can be tried again as it is."""
+    """A transaction that fails in the middle leaves nothing behind."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_meta("number", 5)
@@ -100,7 +100,7 @@ def test_a_transaction_is_all_or_nothing(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_no_damage(tmp_path: Path) -> None:
-    """The transaction is taken back; with room it goes through."""
+    """On a full disk the transaction is rolled back, and succeeds once there is room."""
     state = open_state(tmp_path)
     connection = state._connection
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
@@ -124,7 +124,7 @@ def spoil(path: Path, at: int, size: int = 1) -> None:
 
 
 def test_a_damaged_database_is_refused_with_a_sentence(tmp_path: Path) -> None:
-    """The agent never starts over by itself."""
+    """A damaged or missing database is refused: the agent never starts over by itself."""
     open_state(tmp_path).close()
     path = tmp_path / database.DATABASE
     whole = path.read_bytes()
@@ -140,7 +140,8 @@ def test_a_damaged_database_is_refused_with_a_sentence(tmp_path: Path) -> None:
 
 @promise("2 corrupt state")
 def test_damage_that_nothing_reads_at_the_start_is_noticed_there(tmp_path: Path) -> None:
-    """A page somewhere in the middle: SQLite looks through all of them before any is used."""
+    """SQLite checks all pages at the start, so damage in any page is noticed before the state is
+    used."""
     state, changes = open_state(tmp_path), Changes()
     for number in range(200):
         changes.put_message(number, bytes(200))
@@ -155,7 +156,7 @@ def test_damage_that_nothing_reads_at_the_start_is_noticed_there(tmp_path: Path)
 @promise("2 corrupt state")
 @pytest.mark.parametrize("column", ["position", "prefix_crc", "announced", "marks"])
 def test_a_changed_value_is_noticed(tmp_path: Path, column: str) -> None:
-    """A position that is not the one that was written would skip or double lines."""
+    """A changed value is noticed by its checksum: another position would skip or double lines."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_files([a_file()])
@@ -167,7 +168,7 @@ def test_a_changed_value_is_noticed(tmp_path: Path, column: str) -> None:
 
 
 def test_a_changed_promise_is_noticed(tmp_path: Path) -> None:
-    """An intent that says other bytes than were promised is not replayed."""
+    """A changed intent is noticed by its checksum and not replayed."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_intents([Intent(1, 2, 3, 4, 5, 6, b"x")])
@@ -178,7 +179,7 @@ def test_a_changed_promise_is_noticed(tmp_path: Path) -> None:
 
 
 def test_another_database_or_format_is_refused(tmp_path: Path) -> None:
-    """Whatever lies there is not written over."""
+    """A database that is no agent's, or has another format, is refused and not overwritten."""
     path = tmp_path / database.DATABASE
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE t (x)")
@@ -197,7 +198,8 @@ def test_another_database_or_format_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_half_made_database_is_made_anew(tmp_path: Path) -> None:
-    """A crash during the very first start leaves nothing under the right name."""
+    """A crash during the first start leaves no file under the database's name, so the next start
+    creates it anew."""
     (tmp_path / f"{database.DATABASE}.new").write_bytes(b"half")
     state = open_state(tmp_path)
     assert state.agent > 0
@@ -207,8 +209,8 @@ def test_a_half_made_database_is_made_anew(tmp_path: Path) -> None:
 
 @promise("1 agent id")
 def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On another machine it is refused until somebody adopts it, in a new epoch, whose numbers
-    begin with 1 and whose chains begin with 0, and which has no last word to take back."""
+    """Another machine is refused until somebody adopts the state. The new epoch's numbers begin
+    with 1, its chains with 0, and it has no last word to take back."""
     state = open_state(tmp_path)
     agent = state.agent
     source = Source("main", "cid", "logs", "tid")
@@ -238,7 +240,8 @@ def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_new_epoch_is_begun_where_the_state_is_at_home(tmp_path: Path) -> None:
-    """Only when it is asked for: numbers begin with 1, what is not sealed is kept."""
+    """On its own machine a state gets a new epoch only on request: numbers begin with 1, and unsent
+    counts are kept."""
     state = open_state(tmp_path)
     key = (Source("main", "cid", "logs", "tid"), state.agent, 60_000)
     changes = Changes()
@@ -259,7 +262,7 @@ def test_a_new_epoch_is_begun_where_the_state_is_at_home(tmp_path: Path) -> None
 
 
 def test_the_ledger_is_read_beside_a_running_agent(tmp_path: Path) -> None:
-    """Reading it neither waits for the agent nor disturbs it."""
+    """Reading the ledger neither waits for a running agent nor disturbs it."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_files([a_file()])
@@ -277,7 +280,8 @@ def test_the_ledger_is_read_beside_a_running_agent(tmp_path: Path) -> None:
 
 @promise("6 telling a loss")
 def test_what_was_declared_lost_is_shown_as_the_audit_names_it(tmp_path: Path) -> None:
-    """By file id, path and range; where nobody saw the end, the bytes are more than the sum."""
+    """A declared loss is shown by file id, path and range, as in the audit; without an end, the
+    lost bytes are "or more"."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_files([a_file()])
@@ -293,7 +297,8 @@ def test_what_was_declared_lost_is_shown_as_the_audit_names_it(tmp_path: Path) -
 
 
 def test_parts_of_a_divided_intent_stand_where_it_stood(tmp_path: Path) -> None:
-    """A file's intents come in the order of its bytes, other files' in the order of promises."""
+    """A file's intents are ordered by its bytes, those of different files by when they were
+    promised."""
     state = open_state(tmp_path)
     rows = [(1, 7, 0), (2, 8, 0), (3, 7, 90), (4, 8, 50), (5, 7, 30), (6, 7, 60)]
     changes = Changes()
@@ -305,7 +310,7 @@ def test_parts_of_a_divided_intent_stand_where_it_stood(tmp_path: Path) -> None:
 
 
 def test_floors_go_with_the_offsets_of_a_topic_made_again(tmp_path: Path) -> None:
-    """They are of the old topic's partitions."""
+    """When a topic is made again, its floors are forgotten with its offsets."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_floors([(TopicPartition("logs", 3), "id", 8)])
@@ -319,7 +324,7 @@ def test_floors_go_with_the_offsets_of_a_topic_made_again(tmp_path: Path) -> Non
 
 @promise("1 not opened")
 def test_files_that_could_not_be_opened_are_kept(tmp_path: Path) -> None:
-    """All of them are written anew, whatever bytes their paths have."""
+    """Files that could not be opened are stored anew each time, whatever bytes their paths have."""
     state = open_state(tmp_path)
     found = Found("/log/\udcff", FileKey(-5, 2**62), 2**40, 2**60, None, "/real/\udcff")
     first = UnopenedFile("logs", "id", None, found)

@@ -1,4 +1,4 @@
-"""What the state asks of SQLite, so that a transaction outlives the power."""
+"""What the state asks of SQLite, so that transactions survive a power loss."""
 
 import sqlite3
 from pathlib import Path
@@ -18,8 +18,8 @@ FULL = 2
 def test_a_transaction_is_on_the_disk_when_it_is_committed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """FULL for the connection that commits, and for the one that made the file: with less, an
-    intent could be lost to a power failure after its bytes were sent."""
+    """Every connection uses synchronous=FULL, also the one that creates the file: with less, a
+    power loss could take an intent whose bytes were sent."""
     asked: list[int] = []
 
     class Watched(sqlite3.Connection):

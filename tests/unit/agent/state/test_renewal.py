@@ -1,4 +1,4 @@
-"""An older copy of a state that was adopted goes on under new names."""
+"""An older copy of a state that was adopted goes on under new file ids."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def tracked(file: int, serial: int, position: int, **other: object) -> TrackedFi
 
 @pytest.fixture
 def state(tmp_path: Path) -> Iterator[State]:
-    """A copy that knew of message 17, and was adopted; message 12 waits to be published."""
+    """An adopted copy that knew of message 17; message 12 waits to be published."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_meta("number", 17)
@@ -61,7 +61,8 @@ def state(tmp_path: Path) -> Iterator[State]:
 
 @promise("1 adopted copy")
 def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(state: State) -> None:
-    """Lines of other bytes are no repeats of those, and what it counted is not counted again."""
+    """An open file goes on under a new id, so no line is taken for a repeat of what the newer state
+    sent; its counts are not sent again."""
     renew(state, Newest(1, 18, 0))
     *kept, found = state.files()
     assert [each.file for each in kept] == [12, 13]
@@ -74,7 +75,8 @@ def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(state: S
 
 
 def test_a_file_that_had_ended_keeps_its_end_and_what_was_promised_of_it(state: State) -> None:
-    """Its inode may go on under another id: read on under two, each line would come twice."""
+    """A file that had ended keeps its id, end and promises: under a second id its lines would come
+    twice."""
     renew(state, Newest(1, 18, 0))
     ended = state.files()[0]
     assert (ended.file, ended.state, ended.position, ended.length) == (12, FileState.ENDED, 50, 80)
@@ -83,14 +85,16 @@ def test_a_file_that_had_ended_keeps_its_end_and_what_was_promised_of_it(state: 
 
 @pytest.mark.parametrize("newest", [None, Newest(1, 17, 0)])
 def test_a_state_that_is_the_newest_goes_on_as_it_is(state: State, newest: Newest | None) -> None:
-    """It was moved to another machine, or the audit topic was lost."""
+    """If no newer message exists (the state was moved, or the audit topic lost), everything
+    stays."""
     renew(state, newest)
     assert [each.file for each in state.files()] == [11, 12, 13]
     assert (len(state.intents()), len(state.sums())) == (2, 1)
 
 
 def test_it_is_looked_at_once(state: State, tmp_path: Path) -> None:
-    """From the first start behind the adoption on the agent's own messages are newer."""
+    """Newer messages are looked for only at the first start after the adoption; later ones are the
+    agent's own."""
     renew(state, Newest(1, 17, 0))
     again = open_state(tmp_path)
     renew(again, Newest(2, 5, 0))
@@ -99,7 +103,8 @@ def test_it_is_looked_at_once(state: State, tmp_path: Path) -> None:
 
 
 def test_adopted_twice_the_first_time_counts(tmp_path: Path, state: State) -> None:
-    """Nothing was read or sent in between."""
+    """After two adoptions in a row the first one's number counts, as nothing was read or sent in
+    between."""
     state.close()
     ledger.adopt(tmp_path, new_epoch=True)
     again = open_state(tmp_path)

@@ -17,7 +17,7 @@ LINE = '{"type":"record","name":"r","fields":[{"name":"line","type":"string"}]}'
 
 
 class Registry:
-    """Knows one subject; is away when a test says so."""
+    """Knows one subject; cannot be reached while `is_away` is set."""
 
     is_away = False
 
@@ -50,7 +50,8 @@ def configured(tmp_path: Path, pattern: str) -> list[str]:
 def test_a_wrong_pattern_is_told_with_examples(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Status 1 where most lines would be rejected; which, why, and what they look like."""
+    """If most lines would be rejected, validate ends with status 1 and shows how many, why, and
+    examples."""
     assert main(configured(tmp_path, r"(?P<date>\d+)")) == 1
     said, refused = capsys.readouterr()
     assert "app: 1 file; 3 of 3 lines (100.0%) do not fit: no-match 3\n" in said
@@ -63,7 +64,8 @@ def test_a_wrong_pattern_is_told_with_examples(
 def test_a_few_lines_that_do_not_fit_are_no_mistake(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """They are shown, and paths that match nothing yet are said; the configuration is good."""
+    """A few lines that do not fit, and paths without files, are shown, but the configuration is
+    good."""
     command = configured(tmp_path, r"(?P<date>\d+) (?P<message>.*)")
     assert main(command) == 0
     said = capsys.readouterr().out
@@ -77,7 +79,8 @@ def test_a_few_lines_that_do_not_fit_are_no_mistake(
 
 
 def test_a_schema_of_the_registry_is_asked_for() -> None:
-    """Unknown there it is refused as `run` would; with the registry away that is said."""
+    """A subject that the registry does not know is refused, as `run` does; an unreachable registry
+    is reported and no error."""
     files = Files(ManualClock())
     files.append("/log/a.log", b"one\n")
     registry = Registry()
@@ -98,7 +101,7 @@ def test_a_schema_of_the_registry_is_asked_for() -> None:
 def test_a_schema_that_is_no_record_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
-    """With the source's name and status 78, as `run` does."""
+    """A schema that is no record is refused with the source's name and status 78, as `run` does."""
     schema = tmp_path / "line.avsc"
     schema.write_text(text)
     path = tmp_path / "agent.yml"

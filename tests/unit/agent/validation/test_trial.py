@@ -22,7 +22,8 @@ def tried(files: Files, lines_max: int = 1_000) -> Trial:
 
 
 def test_what_does_not_fit_is_shown_with_its_place() -> None:
-    """How many lines of how many, why, and examples by file and line number."""
+    """Lines that do not fit are counted by reason and shown as examples with file and line
+    number."""
     files = Files(ManualClock())
     files.append("/log/a.log", b"1 a\nbad\n\n2 b\r\n\xff\n" + b"3 c\n" * 5)
     sample = tried(files)
@@ -36,7 +37,7 @@ def test_what_does_not_fit_is_shown_with_its_place() -> None:
 
 
 def test_a_line_that_is_being_written_is_no_misfit() -> None:
-    """A last line without its end is left out, unless it is all there is."""
+    """A last line without a line end is not tried, unless the file has no other line."""
     files = Files(ManualClock())
     files.append("/log/a.log", b"1 a\n2")
     assert (tried(files).lines, tried(files).rejected) == (1, 0)
@@ -45,7 +46,8 @@ def test_a_line_that_is_being_written_is_no_misfit() -> None:
 
 
 def test_the_work_is_bounded() -> None:
-    """So many lines of so many files, the newest, and few examples; one line may be huge."""
+    """Validate tries a limited number of lines of the newest files and shows few examples, even if
+    one line is huge."""
     files = Files(ManualClock())
     for number in range(FILES_MAX + 1):
         files.append(f"/log/{number}.log", b"bad\n" * 10)
@@ -59,7 +61,8 @@ def test_the_work_is_bounded() -> None:
 
 
 def test_a_format_that_changed_in_the_middle_is_seen() -> None:
-    """The last lines are tried, too, each line once; far behind, a place is a byte."""
+    """The first and the last lines are tried, each line once; the last ones are named by their
+    byte, not their line number."""
     files = Files(ManualClock())
     files.append("/log/a.log", b"1 a\n" * 8 + b"bad\n" * 2 + b"wor")
     assert (tried(files).lines, tried(files).rejected) == (10, 2)
@@ -78,7 +81,7 @@ def test_a_format_that_changed_in_the_middle_is_seen() -> None:
 
 
 def test_paths_that_lead_nowhere_and_files_that_cannot_be_read_are_said() -> None:
-    """Both are counted, not passed over."""
+    """Paths without files and unreadable files are counted and named."""
     files = Files(ManualClock())
     assert tried(files).files == 0
     files.append("/log/a.log", b"1 a\n").unreadable = True

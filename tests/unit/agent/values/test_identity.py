@@ -39,13 +39,14 @@ MARKS = tuple(Mark(at, crc_of(OLD[:at])) for at in (100, 500, 1500, 2000))
     ],
 )
 def test_other_bytes_are_noticed(data: bytes, words: str | None) -> None:
-    """A file that is not the one that was read is never read on."""
+    """A file with other bytes than those that were read is noticed and never read on."""
     reason = doubt(reader(data), len(data), POSITION, *EVIDENCE)
     assert reason is None if words is None else words in str(reason)
 
 
 def test_a_position_without_evidence_is_doubtful() -> None:
-    """What could not be proven once is not trusted later."""
+    """A position above 0 without evidence is doubtful: what could not be proven once is not trusted
+    later."""
     guard = identity.Guard(0, 0)
     assert doubt(reader(OLD), len(OLD), POSITION, EVIDENCE[0], guard) is not None
     assert doubt(reader(OLD), len(OLD), 0, EVIDENCE[0], guard) is None
@@ -63,7 +64,8 @@ def test_a_position_without_evidence_is_doubtful() -> None:
     ],
 )
 def test_the_highest_proven_position_is_found(data: bytes, position: int, same: bool) -> None:
-    """It is where the bytes are still those that were read; and whether more could be."""
+    """The highest proven position is the last mark up to which the bytes are unchanged; the answer
+    also says whether the beginning is the same."""
     proven = prove(reader(data), len(data), EVIDENCE[0], MARKS)
     assert (proven.position, proven.same_beginning) == (position, same)
     assert proven.crc == crc_of(OLD[:position])
@@ -71,7 +73,7 @@ def test_the_highest_proven_position_is_found(data: bytes, position: int, same: 
 
 @given(st.lists(st.integers(1, 10_000), min_size=1, max_size=200))
 def test_marks_are_bounded_and_denser_towards_the_end(steps: list[int]) -> None:
-    """The newest mark is always kept, and never more than the bound."""
+    """The newest mark is always kept, and there are never more marks than the limit."""
     marks: tuple[Mark, ...] = ()
     position = 0
     for step in steps:
@@ -84,12 +86,12 @@ def test_marks_are_bounded_and_denser_towards_the_end(steps: list[int]) -> None:
 
 @promise("1 agent id")
 def test_ids_fit_signed_longs() -> None:
-    """Random, above zero, below 2^63."""
+    """Ids are random, above zero, and below 2^63."""
     ids = {identity.new_id() for _ in range(100)}
     assert len(ids) == 100
     assert all(0 < each < 2**63 for each in ids)
 
 
 def test_a_machine_is_known() -> None:
-    """Every machine has an id that stays."""
+    """Every machine has an id that does not change."""
     assert identity.machine_id() == identity.machine_id() != ""
