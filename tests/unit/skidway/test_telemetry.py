@@ -16,7 +16,7 @@ from skidway.telemetry import host_and_port
     ],
 )
 def test_address_without_host_is_loopback(listen: str, expected: tuple[str, int]) -> None:
-    """A listener without a host binds to loopback, so nothing listens beyond the machine untold."""
+    """An address without a host means loopback: by default nothing listens beyond the machine."""
     assert host_and_port(listen) == expected
 
 

@@ -1,4 +1,4 @@
-"""The systemd units: every program has one, and systemd itself accepts and tightly rates them."""
+"""The systemd units: every program has one, which systemd accepts and finds tight."""
 
 from __future__ import annotations
 
