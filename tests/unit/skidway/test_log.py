@@ -113,8 +113,7 @@ def test_libraries_pass_from_warning_on(written: io.StringIO) -> None:
 
 
 def test_unwritable_stream_drops_lines_and_says_so_later() -> None:
-    """If a line cannot be written, the program goes on, and the next line that can carries the
-    number of lost ones."""
+    """If a line cannot be written, the program goes on; the next line carries the number lost."""
 
     class Full(io.StringIO):
         full = True
@@ -136,8 +135,7 @@ def test_unwritable_stream_drops_lines_and_says_so_later() -> None:
 
 
 def test_error_is_written_again_once_its_silence_is_over() -> None:
-    """After the interval a repeated error is written again, with the number of held back
-    repeats."""
+    """After the interval a repeated error is written again, with the number of repeats left out."""
     repeats = Repeats()
     assert repeats.admit("a", {}, 0.0) == 0
     assert repeats.admit("a", {}, 1.0) is None

@@ -30,7 +30,8 @@ def test_old_python_is_missing() -> None:
     ],
 )
 def test_open_files_limit_is_judged(soft: int, hard: int, verdict: str) -> None:
-    """A limit of open files below 1024 is missing, below 16,384 it is advice; unlimited is good."""
+    """A limit of open files is judged missing below 1024, advice below 16,384, good if
+    unlimited."""
     finding = machine.open_files(soft, hard)
     assert finding.verdict == verdict
     assert bool(finding.advice) == (verdict != "good")

@@ -27,7 +27,7 @@ def sections(unit: str) -> configparser.RawConfigParser:
 
 
 def test_every_program_has_its_unit() -> None:
-    """There are units for six programs, tier counters, recount, and the timers of load and
+    """There are units for six programs, tier counters, the recount, and timers of load and
     recount."""
     expected = {f"skidway-{program}.service" for program in PROGRAMS}
     expected |= {"skidway-audit-count@.service", "skidway-recount.service"}
@@ -46,8 +46,8 @@ def test_a_unit_is_found_by_its_short_name() -> None:
 
 @pytest.mark.parametrize("unit", SERVICES)
 def test_a_unit_runs_the_version_that_its_program_has(unit: str) -> None:
-    """A unit runs its program by a link, user and state of its own, and does not retry a refused
-    configuration."""
+    """A unit runs its program through the program's own link, with its own user and state, and does
+    not retry a refused configuration."""
     service = dict(sections(unit)["Service"])
     program = program_of(unit)
     assert service["ExecStart"].startswith(f"/opt/skidway/current/{program}/bin/skidway ")
@@ -128,7 +128,7 @@ class TestSystemd:
         assert "ProtectHomes" in said.stderr
 
     def test_its_exposure_is_at_most_1_5(self, unit: str, tmp_path: Path) -> None:
-        """`systemd-analyze security` passes each service at a threshold of 1.5 (15 tenths), not of
+        """`systemd-analyze security` passes each service at a threshold of 1.5 (15 tenths), not
         0.5."""
         if unit.endswith(".timer"):
             return

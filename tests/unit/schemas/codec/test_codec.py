@@ -515,7 +515,7 @@ def test_the_bytes_are_avros() -> None:
 
 
 def test_no_rows_are_no_datums() -> None:
-    """No rows give no datums and no datums no rows, with the right types."""
+    """Empty input gives empty output of the right types, in encode and decode."""
     for avro in ("string", {"type": "array", "items": "long"}):
         codec = Codec(record(("a", avro)))
         none = pa.RecordBatch.from_pylist([], codec.arrow_schema)

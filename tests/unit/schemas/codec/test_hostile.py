@@ -256,8 +256,7 @@ def watch(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, sizes: list[in
 def test_a_row_of_empty_items_is_passed_at_once_and_no_further(
     items: Any, count: int, inside: bytes, is_good: bool
 ) -> None:
-    """A run of empty items is read exactly, among others, before the last, too short or too
-    long."""
+    """A run of empty items is read exactly: among others, before the last, too short, too long."""
     record = parse(json.dumps(schema_of(array(items))))
     datum = zigzag(count) + inside + b"\0"
     with contextlib.nullcontext() if is_good else pytest.raises(DatumInvalid):

@@ -119,12 +119,12 @@ def _mutated_record(draw: st.DrawFn, avro: Any) -> Any:
 
 
 def bare(avro: Any, *, is_reader: bool) -> Any:
-    """The schema as fastavro reads it right.
+    """The schema in a form that fastavro reads right.
 
-    Without logical types: it converts by the writer's, not by the reader's. With narrow numbers
-    before wide ones in the reader's unions: it takes the first branch that the value can be
-    promoted to, even where another is of the very type, so that an int that was written as an int
-    comes back as a float (`test_a_branch_of_the_very_type_comes_first`).
+    It has no logical types, since fastavro converts by the writer's, not by the reader's. In the
+    reader's unions narrow numbers come before wide ones, since fastavro takes the first branch that
+    the value can be promoted to, even if another branch is of its very type: an int would come back
+    as a float (`test_a_branch_of_the_very_type_comes_first`).
     """
     if isinstance(avro, list):
         branches = [bare(each, is_reader=is_reader) for each in avro]
@@ -145,7 +145,8 @@ NARROW = {"int": 1, "long": 2, "float": 3, "double": 4}
 
 
 def has_text_and_bytes(avro: Any) -> bool:
-    """A union of both: fastavro reads either as whichever comes first, even of equal schemas."""
+    """Whether a union has both: fastavro reads either as the first of them, even by equal
+    schemas."""
     if isinstance(avro, list):
         both = {"string", "bytes"} <= {_name(each) for each in avro}
         return both or any(map(has_text_and_bytes, avro))
@@ -157,9 +158,10 @@ def has_text_and_bytes(avro: Any) -> bool:
 
 
 def has_numbers_out_of_order(avro: Any) -> bool:
-    """A union of numbers that `bare` cannot put into an order in which fastavro reads it right.
+    """Whether a union has numbers that `bare` cannot put into an order that fastavro reads right.
 
-    In float, long a long is a long, and an int is a float, the first that it can be promoted to.
+    With float before long, a long stays a long, but an int becomes a float, the first branch that
+    it can be promoted to.
     """
     if isinstance(avro, list):
         numbers = [_name(each) for each in avro if _name(each) in NARROW]
@@ -314,8 +316,8 @@ def test_defaults_are_values_of_their_types() -> None:
 
 
 def test_a_name_counts_before_an_alias() -> None:
-    """If a writer has a field of the reader's name and one of its alias, the name counts; in
-    fastavro the last field does."""
+    """If the writer has fields for both name and alias of a reader's field, the name counts; in
+    fastavro the last one does."""
     writer = record(field("x", "int"), field("old", "int"))
     reader = record(field("x", "int", aliases=["old"]))
     assert rows_of(writer, reader, [{"x": 1, "old": 2}]) == ([{"x": 1}], [])

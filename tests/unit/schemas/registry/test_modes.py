@@ -59,7 +59,7 @@ def test_read_only_means_everything(registry: Registry) -> None:
 
 
 def test_read_only_override_beats_the_subjects_own_mode(registry: Registry) -> None:
-    """READONLY_OVERRIDE overrides each subject's mode, while nobody may write."""
+    """READONLY_OVERRIDE overrides each subject's own mode, until it is removed."""
     set_mode(registry, "READWRITE", "s")
     set_mode(registry, "READONLY_OVERRIDE")
     assert registry.good("GET", "/mode/s") == {"mode": "READONLY_OVERRIDE"}
@@ -158,7 +158,7 @@ def test_one_schema_may_come_with_two_ids(registry: Registry) -> None:
 
 
 def test_an_import_with_references(registry: Registry) -> None:
-    """An import may reference versions that are deleted here, and these are not replaced then."""
+    """An import may reference versions that are deleted here, which then cannot be replaced."""
     set_mode(registry, "IMPORT")
     registry.register("part", record("Part", a=None), id=3, version=2)
     registry.good("DELETE", "/subjects/part")
@@ -169,7 +169,7 @@ def test_an_import_with_references(registry: Registry) -> None:
 
 
 def test_import_only_where_nothing_lives_unless_forced(registry: Registry) -> None:
-    """IMPORT is refused where live subjects are, unless it is forced."""
+    """IMPORT is refused while live subjects exist, unless it is forced."""
     registry.register("s", A)
     for path in ("/mode", "/mode/s"):
         status, document = registry.ask("PUT", path, {"mode": "IMPORT"})
@@ -193,7 +193,8 @@ def test_while_importing_nobody_registers_without_an_id(registry: Registry, mode
 
 
 def test_ids_and_versions_of_the_clients_own(registry: Registry) -> None:
-    """A client's id needs IMPORT, its version must be the next one; null, 0 and -1 mean none."""
+    """A client's own id needs the mode IMPORT, its own version must be the next; null, 0 and -1
+    mean none."""
     body = {"schema": A, "id": 77}
     assert registry.refused("POST", "/subjects/s/versions", body) == (422, 42205)
     assert registry.register("s", A, id=-1, version=0) == 1
@@ -222,8 +223,8 @@ def test_level_and_mode_stay_until_the_last_version_goes_for_ever(registry: Regi
 
 
 def test_configuration_that_is_not_here_is_refused(registry: Registry) -> None:
-    """Unsupported configuration is refused: ignored, an alias or group would not keep out what it
-    should."""
+    """Unsupported configuration is refused: an ignored alias or group would let in what it should
+    keep out."""
     for more in ({"alias": "t"}, {"compatibilityGroup": "g"}, {"normalize": True}):
         body = {"compatibility": "FULL", **more}
         assert registry.refused("PUT", "/config/s", body) == (422, 42205)

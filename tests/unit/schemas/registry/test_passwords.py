@@ -42,7 +42,8 @@ def test_the_hash_is_rfc_7914s() -> None:
 
 
 def test_users_of_a_file(tmp_path: Path) -> None:
-    """Only a user of the file with the right password passes; only names may hold no colon."""
+    """Only a user of the file with the right password passes; names may hold anything but a
+    colon."""
     users = users_of(tmp_path / "users", ada="a:b c", grace="ü")
     assert users.check("ada", "a:b c")
     assert users.check("grace", "ü")

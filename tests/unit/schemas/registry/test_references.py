@@ -117,7 +117,7 @@ def test_what_is_referenced_cannot_be_deleted(registry: Registry) -> None:
 
 
 def test_a_subject_made_again_is_another_reference(registry: Registry) -> None:
-    """If a subject is made again, a reference to it, spelled the same, is another reference."""
+    """After its subject was deleted and made again, the same reference means another schema."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, TO_PART)
     for path in ("/subjects/whole", "/subjects/part", "/subjects/part?permanent=true"):

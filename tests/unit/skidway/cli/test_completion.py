@@ -30,7 +30,8 @@ def completed(script: str, folder: Path, *words: str) -> list[str]:
 
 
 def test_nouns_verbs_and_options_are_completed(text: str, tmp_path: Path) -> None:
-    """bash completes nouns, verbs and options by the words before them, passing over options."""
+    """bash completes nouns, verbs and options by the words before, skipping options between
+    them."""
     assert completed(text, tmp_path, "top") == ["topics"]
     assert set(completed(text, tmp_path, "agent", "state", "")) >= {"show", "adopt", "give-up"}
     assert completed(text, tmp_path, "agent", "--config", "x.yml", "validate", "--li") == [

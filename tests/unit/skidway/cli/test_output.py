@@ -8,7 +8,7 @@ from skidway.cli import output
 
 
 def test_table_aligns_columns() -> None:
-    """Numbers are aligned right with thousands apart, texts left; null is a dash."""
+    """Numbers are aligned right with commas between thousands, texts left; null is a dash."""
     rows = [
         {"topic": "hdfs-logs", "records": 1234567, "complete": True, "why": None},
         {"topic": "x", "records": 5, "complete": False, "why": ["a", "b"]},

@@ -32,7 +32,7 @@ def test_records_begin_at_the_position() -> None:
 
 
 def test_columns_hold_what_records_hold() -> None:
-    """A table holds what the records hold, in the same schema always; nothing left is no table."""
+    """A table has the rows that the records have, always in one schema; without rows it is None."""
     table = chunk(11).table()
     assert table is not None
     assert table.schema == SCHEMA

@@ -82,7 +82,6 @@ def test_members_of_brokers_are_counted() -> None:
 
 
 def test_beginnings() -> None:
-    """A topic's node tells how many partitions the topic had when the group began; an empty node
-    does not."""
+    """A node tells how many partitions a topic had when the group began; an empty one does not."""
     assert nodes.read_beginning(nodes.beginning_document(4)) == 4
     assert nodes.read_beginning(b"") is None

@@ -92,7 +92,8 @@ def world() -> Iterator[World]:
 
 
 def test_a_record_is_done_when_the_next_one_is_asked_for(world: World) -> None:
-    """A closed stream commits the offset behind the last record that was finished."""
+    """Records are committed once the next are asked for, or when the close says that they are
+    done."""
     stream = world.member()
     assert world.poll(stream, most=3) == [b"0", b"1", b"2"]
     world.leave(stream)

@@ -54,7 +54,7 @@ def test_batches_on_one_connection_are_unbroken() -> None:
 
 
 def test_another_connection_breaks_though_no_fetch_was_lost() -> None:
-    """Batches on a new connection are not unbroken, even if no fetch was lost between the two."""
+    """A new connection breaks the sequence of batches, even if no fetch was lost in between."""
     fetching = begun()
     give(fetching, plan(fetching), 0)
     assert give(fetching, plan(fetching), None, ended=1) == []
@@ -106,7 +106,7 @@ def test_a_loop_that_stood_still_is_an_interruption() -> None:
 
 
 def test_an_interruption_of_all_breaks_every_partition() -> None:
-    """After an interruption of all partitions the next batch is not unbroken, on any connection."""
+    """An interruption of all partitions breaks the sequence of batches on the same connection."""
     fetching = begun()
     give(fetching, plan(fetching), 0)
     fetching.interrupt("stood still")

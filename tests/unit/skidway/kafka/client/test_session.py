@@ -77,7 +77,7 @@ def test_waits_grow_until_it_works(session: Session) -> None:
 
 
 def test_deadlines_end_links(session: Session) -> None:
-    """A link ends without a connection by the dial timeout or an answer by the request timeout."""
+    """A link ends without connection at the dial timeout, without answer at the request timeout."""
     inbox: Inbox = deque()
     ask(session, inbox)
     session.expire(DIAL_TIMEOUT_S - 0.1)
