@@ -224,8 +224,7 @@ def test_any_width_of_lengths(size: int) -> None:
 
 
 def test_many_records() -> None:
-    """20,000 records come back, with offset deltas of three bytes and times that go back and
-    forth."""
+    """20,000 records come back: offset deltas of three bytes, times that go both ways."""
     count = 20_000
     times = 1_700_000_000_000 + (np.arange(count, dtype=np.int64) * 7919) % 100_003 - 50_000
     values = pa.array([str(i).encode() for i in range(count)], pa.binary())

@@ -53,7 +53,7 @@ def test_offset_out_of_range_keeps_its_fields() -> None:
 
 
 def test_families() -> None:
-    """Errors of brokers and of the protocol are different classes, both with an exit status."""
+    """A broker's errors, broken bytes and silence are different errors, all with an exit status."""
     assert issubclass(OffsetOutOfRange, KafkaError)
     assert issubclass(UnsupportedVersion, KafkaError)
     assert issubclass(Truncated, ProtocolError)

@@ -57,8 +57,8 @@ def test_batches_of_a_partition_come_in_their_order() -> None:
 
 
 def test_futures_tell_each_offset() -> None:
-    """The future of a set ends with the last of its batches, with each message's offset; an error
-    of one batch is its result."""
+    """A set's future ends with its last batch and has each message's offset; if a batch fails, its
+    error."""
     sending = Sending(0, 4, single=False)
     messages = Messages([b"k"] * 4, [b"0", b"1", b"2", b"3"], 7)
     first, second = PendingBatch(P0, 0.0), PendingBatch(P1, 0.0)
@@ -93,7 +93,8 @@ def test_a_cancelled_future_disturbs_nobody() -> None:
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=6))
 def test_halves_hold_the_same_messages(lengths: list[int]) -> None:
-    """Halved down to single messages, every future gets the offset of its own message."""
+    """After a batch is halved down to single messages, each future has its own messages'
+    offsets."""
     whole, sendings, number = PendingBatch(P0, 0.0), [], 0
     for length in lengths:
         names = [b"%d" % (number + index) for index in range(length)]
@@ -128,8 +129,7 @@ def test_a_batch_is_encoded_as_it_was_filled() -> None:
     st.integers(1, 45),
 )
 def test_as_many_messages_as_fit(sizes: list[int], start: int, room: int, ahead: int) -> None:
-    """A batch takes at least one message, and all that fit, however many sizes are summed at
-    once."""
+    """A batch takes at least one message, and all that fit, however many are looked at together."""
     start = min(start, len(sizes) - 1)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("skidway.producer.accumulator.AHEAD", ahead)

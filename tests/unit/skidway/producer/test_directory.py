@@ -44,8 +44,8 @@ def directory(cluster: Cluster) -> Directory:
 
 
 def test_brokers_that_are_away_hold_nobody_back_who_knows_the_topic() -> None:
-    """During an outage an old entry is asked for once and then counts on, so that senders can fill
-    the buffer."""
+    """In an outage a known topic is asked for once, then goes on counting, so senders fill the
+    buffer."""
     clock = ManualClock()
     cluster = Cluster(clock)
     known = directory(cluster)

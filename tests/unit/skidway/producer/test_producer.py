@@ -53,7 +53,8 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("known")
 def test_a_full_buffer_holds_senders_back() -> None:
-    """A sender gets BufferFull after max_block_ms; close fails and names what is still buffered."""
+    """A sender gets BufferFull after max_block_ms; close fails what is still buffered, and says
+    so."""
     producer = Producer(NOBODY, buffer_memory=1_000, max_block_ms=50)
     try:
         first = producer.send("t", bytes(800))
@@ -72,7 +73,8 @@ def test_a_full_buffer_holds_senders_back() -> None:
 
 @pytest.mark.usefixtures("known")
 def test_keys_belong_to_messages() -> None:
-    """A send has one key for each message, or is refused; a send of no messages is done at once."""
+    """A set has one key for all or one for each, other numbers are refused; no messages are done at
+    once."""
     with Producer(NOBODY) as producer:
         with pytest.raises(UsageError, match="2 keys for 3 messages"):
             producer.send("t", [b"a", b"b", b"c"], key=[b"1", b"2"])

@@ -20,7 +20,7 @@ def sending_of_five() -> Sending:
 
 
 def test_a_set_is_in_the_order_of_its_messages_whatever_was_delivered_first() -> None:
-    """The metadata at an index is that of the message at this index."""
+    """Metadata at an index belongs to the message at that index, whatever was delivered first."""
     found = sending_of_five().future.result(0)
     assert found == [
         RecordMetadata("t", 0, 100, 10),
