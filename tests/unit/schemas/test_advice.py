@@ -1,4 +1,4 @@
-"""Advice about a schema that may not follow: the place, the levels, and an edit that is good."""
+"""Advice for an incompatible schema: the place, the levels that allow it, and a good edit."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ A, B, C = field("a", "int"), field("b", "string"), field("c", "long")
 def test_the_suggested_edit(
     level: str, old: Any, new: Any, edits: list[str], suggested: Any
 ) -> None:
-    """What keeps most of the author's schema, and may follow."""
+    """The suggested edit keeps most of the author's schema and makes it compatible."""
     versions = [(7, parse(old))]
     advice = advise(parse(new), versions, Level(level))
     assert advice is not None
@@ -126,7 +126,7 @@ def test_the_suggested_edit(
 
 
 def test_new_symbols_for_readers_without_a_default_are_left_out() -> None:
-    """And it is said how they may come in."""
+    """New symbols that old readers cannot read are left out; the advice tells how to add them."""
     advice = advise(parse(enum("A", "B")), [(1, parse(enum("A")))], Level.FORWARD)
     assert advice is not None
     assert advice.suggestion is not None
@@ -135,7 +135,7 @@ def test_new_symbols_for_readers_without_a_default_are_left_out() -> None:
 
 
 def test_field_version_and_levels_are_named() -> None:
-    """Deep inside: as people write it."""
+    """Advice names the field by its place, the version, and the levels that allow the change."""
     line = {"type": "record", "name": "L", "fields": [A]}
     more = {"type": "record", "name": "L", "fields": [A, B]}
     old = record(field("lines", {"type": "array", "items": ["null", line]}))
@@ -150,7 +150,7 @@ def test_field_version_and_levels_are_named() -> None:
 
 
 def test_reasons_are_sentences() -> None:
-    """Which field, which version, and who cannot read what."""
+    """Each reason names the field and the version, and which schema cannot read which."""
     advice = advise(
         parse(record(A, B, field("x", "int"))),
         [(3, parse(record(A, field("x", "string"))))],
@@ -165,7 +165,7 @@ def test_reasons_are_sentences() -> None:
 
 
 def test_all_versions_count_where_the_level_says_so() -> None:
-    """An edit that mends the latest and not the first is no suggestion."""
+    """At a transitive level a suggestion fits all versions, not only the latest."""
     versions = [(1, parse(record(A))), (2, parse(record(A, field("c", "string", default=""))))]
     advice = advise(parse(record(A, field("c", "string"))), versions, Level.FULL_TRANSITIVE)
     assert advice is not None
@@ -177,7 +177,7 @@ def test_all_versions_count_where_the_level_says_so() -> None:
 
 
 def test_types_of_other_schemas_are_not_edited() -> None:
-    """A referenced schema has an author of its own."""
+    """A suggestion never edits a referenced schema, which has its own author."""
     known = named_types(parse({"type": "record", "name": "P", "fields": [A, B]}))
     before = {"type": "record", "name": "P", "fields": [A]}
     advice = advise(
@@ -193,7 +193,7 @@ def test_types_of_other_schemas_are_not_edited() -> None:
 
 
 def test_as_little_is_edited_as_can_be() -> None:
-    """What mends two faults at once comes before what mends one and leaves the other."""
+    """An edit that mends two faults at once is preferred to one that mends one."""
     advice = advise(
         parse(record(field("b", "int"), field("c", "int"))),
         [(1, parse(record(B, C)))],
@@ -205,7 +205,7 @@ def test_as_little_is_edited_as_can_be() -> None:
 
 
 def test_a_field_that_is_kept_has_a_default_for_those_before_it() -> None:
-    """One version reads it, the one before never wrote it."""
+    """A kept field gets a default if an earlier version lacks it."""
     versions = [(1, parse(record(A))), (2, parse(record(A, B)))]
     advice = advise(parse(record(A)), versions, Level.FULL_TRANSITIVE)
     assert advice is not None
@@ -214,14 +214,14 @@ def test_a_field_that_is_kept_has_a_default_for_those_before_it() -> None:
 
 
 def test_who_may_follow_needs_no_advice() -> None:
-    """Nothing is said."""
+    """A compatible schema gets no advice."""
     assert advise(parse(record(A)), [(1, parse(record(A)))], Level.FULL) is None
 
 
 @settings(max_examples=share_of(150), deadline=None)
 @given(st.data(), st.sampled_from([each for each in Level if each is not Level.NONE]))
 def test_what_is_suggested_may_follow(data: st.DataObject, level: Level) -> None:
-    """Whatever the schemas: the levels named allow the change, the schema offered is good."""
+    """For any schemas, the levels named allow the change, and the suggestion is compatible."""
     old = data.draw(schemas())
     new = data.draw(mutated(old))
     versions = [(1, parse(old))]

@@ -1,4 +1,4 @@
-"""The strict parser, and the text under which a schema is kept."""
+"""The strict schema parser, and the canonical text under which a schema is stored."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ FIXED = {"type": "fixed", "name": "F", "size": 2}
     ],
 )
 def test_what_is_no_schema_is_refused_in_a_sentence(schema: Any, words: str) -> None:
-    """Names, uniqueness, shapes: with the place and the reason."""
+    """A schema with invalid names, duplicates or shapes is refused with a one-line sentence."""
     with pytest.raises(SchemaInvalid) as caught:
         parse(schema)
     assert words in str(caught.value)
@@ -117,7 +117,7 @@ def test_what_is_no_schema_is_refused_in_a_sentence(schema: Any, words: str) -> 
     ],
 )
 def test_defaults_must_fit_their_types(avro: Any, good: list[Any], bad: list[Any]) -> None:
-    """A reader would meet a bad default years later."""
+    """A default that does not fit its type is refused: readers would meet it years later."""
     for value in good:
         parse(record(field(avro, default=value)))
     for value in bad:
@@ -126,7 +126,7 @@ def test_defaults_must_fit_their_types(avro: Any, good: list[Any], bad: list[Any
 
 
 def test_numbers_that_do_not_fit_are_no_defaults() -> None:
-    """A default of 10**400 has no encoding as a double, nor 1e300 as a float."""
+    """A default too large for its type is refused: 10**400 as a double, 1e300 as a float."""
     for avro, value in (("double", 10**400), ("float", 1e300), ("float", -(10**39))):
         with pytest.raises(SchemaInvalid, match="default"):
             parse(record(field(avro, default=value)))
@@ -134,7 +134,7 @@ def test_numbers_that_do_not_fit_are_no_defaults() -> None:
 
 
 def test_a_default_is_checked_with_each_type_once() -> None:
-    """Two branches at each of 50 levels: checked one by one they would never end."""
+    """A default is checked once with each type: branch by branch, 50 levels would never end."""
     fields = []
     for level in range(50):
         inside = [f"A{level - 1}", f"B{level - 1}"] if level else "int"
@@ -151,7 +151,7 @@ def test_a_default_is_checked_with_each_type_once() -> None:
 
 
 def test_names_are_found_in_their_namespaces() -> None:
-    """Relative, full, inherited and reset namespaces."""
+    """Names are resolved in relative, full and inherited namespaces."""
     inner = {"type": "record", "name": "In", "fields": [field("Out"), field("b.Fix", name="b")]}
     fix = {"type": "fixed", "name": "Fix", "namespace": "b", "size": 1}
     schema = {
@@ -167,7 +167,7 @@ def test_names_are_found_in_their_namespaces() -> None:
 
 
 def test_a_type_without_namespace_inside_one_says_so() -> None:
-    """Otherwise it would be read as a member of the outer namespace."""
+    """A type without a namespace inside one is written with an empty one, or it would join it."""
     inner = {"type": "enum", "name": "E", "namespace": "", "symbols": ["A"]}
     text = canonical(parse(record(field(inner), namespace="n")))
     assert '"name":"E","namespace":""' in text
@@ -175,7 +175,7 @@ def test_a_type_without_namespace_inside_one_says_so() -> None:
 
 
 def test_a_type_that_is_named_like_a_primitive_stays_itself() -> None:
-    """Its bare name in the canonical text would be read as the primitive: other data."""
+    """A type named like a primitive stays itself in the canonical text: n.int is still a fixed."""
     fixed = {"type": "fixed", "name": "n.int", "size": 4}
     again = parse(
         canonical(parse(record(field(fixed), field("n.int") | {"name": "b"}, namespace="n")))
@@ -185,7 +185,7 @@ def test_a_type_that_is_named_like_a_primitive_stays_itself() -> None:
 
 
 def test_recursive_types_are_schemas() -> None:
-    """A list of itself."""
+    """A recursive record is a schema."""
     made = parse(record(field(["null", "R"], default=None)))
     assert canonical(made) == (
         '{"type":"record","name":"R","fields":[{"name":"a","type":["null","R"],"default":null}]}'
@@ -193,7 +193,7 @@ def test_recursive_types_are_schemas() -> None:
 
 
 def test_attributes_come_in_avro_javas_order() -> None:
-    """So that our text is the text that other registries keep."""
+    """Attributes are in Avro Java's order, so our text equals that of other registries."""
     schema = {
         "aliases": ["x.Old"], "custom": {"k": 1}, "namespace": "x", "fields": [
             {"aliases": ["b"], "prop": 1, "order": "ignore", "default": 0, "doc": "d",
@@ -208,7 +208,7 @@ def test_attributes_come_in_avro_javas_order() -> None:
 
 
 def test_a_schema_may_use_the_types_of_those_it_references() -> None:
-    """They are known by their full names, and only named in the canonical text."""
+    """Types of referenced schemas are known by full name, and only named in the canonical text."""
     parent = parse({"type": "record", "name": "P", "namespace": "n", "fields": [field(ENUM)]})
     known = named_types(parent)
     assert list(known) == ["n.P", "n.E"]
@@ -226,13 +226,13 @@ def test_a_schema_may_use_the_types_of_those_it_references() -> None:
 
 
 def test_a_type_of_a_referenced_schema_is_not_declared_again() -> None:
-    """Two types of one name: no reader could tell which."""
+    """A schema that declares a type of a referenced schema again is refused."""
     with pytest.raises(SchemaInvalid, match=r"n\.E is declared twice"):
         parse({**ENUM, "namespace": "n"}, named_types(parse({**ENUM, "namespace": "n"})))
 
 
 def test_old_schemas_of_another_registry_may_keep_bad_defaults() -> None:
-    """A restore takes what its readers already live with; nothing else gets by."""
+    """A restore takes bad defaults, with which readers already live, and no other fault."""
     text = record(field("int", default="x"))
     assert '"default":"x"' in canonical(parse(text, check_defaults=False), normalize=True)
     with pytest.raises(SchemaInvalid, match="no type"):
@@ -240,7 +240,7 @@ def test_old_schemas_of_another_registry_may_keep_bad_defaults() -> None:
 
 
 def test_normalized_spellings_are_one_schema() -> None:
-    """Order of aliases and properties, full or relative names, digits of a default."""
+    """Order of aliases and properties, full or relative names and digits normalize to one text."""
     one = {
         "type": "record", "name": "R", "namespace": "n", "doc": "", "aliases": ["B", "A"],
         "z": 1, "p": {"b": 1, "a": 2}, "fields": [
@@ -275,24 +275,24 @@ def test_normalized_spellings_are_one_schema() -> None:
     ],
 )  # fmt: skip
 def test_numbers_have_javas_digits(value: float, text: str) -> None:
-    """A registry that keeps another text for the same schema would give it another id."""
+    """Numbers have Java's digits, so the text and thus the id are the same in another registry."""
     assert canonical(parse({"type": "int", "p": value})) == f'{{"type":"int","p":{text}}}'
 
 
 def test_texts_are_escaped_as_java_does() -> None:
-    """Only what must be; hexadecimal digits in capitals."""
+    """Texts are escaped as in Java: only what must be, with hexadecimal digits in capitals."""
     made = canonical(parse({"type": "int", "p": 'é\u2028\x1f\x7f\n"\\/'}))
     assert made == '{"type":"int","p":"é\u2028\\u001F\x7f\\n\\"\\\\/"}'
 
 
 def test_size_is_bounded() -> None:
-    """A text that no people write is refused before it is read."""
+    """A text of more than CHARACTERS_MAX is refused before it is read."""
     with pytest.raises(SchemaInvalid, match="characters"):
         parse('"' + "x" * CHARACTERS_MAX + '"')
 
 
 def test_nesting_is_bounded() -> None:
-    """Any depth of brackets is answered, none exhausts the stack."""
+    """Nesting beyond the limit is refused and exhausts no stack."""
     deep: Any = "int"
     for _ in range(NESTING_MAX + 1):
         deep = {"type": "array", "items": deep}
@@ -304,7 +304,7 @@ def test_nesting_is_bounded() -> None:
 
 @given(records(flat=False))
 def test_the_canonical_text_is_the_same_schema(case: tuple[Any, Any]) -> None:
-    """Parsing it gives the same text again, and white space makes no difference."""
+    """The canonical text parses to itself, and white space makes no difference."""
     text = canonical(parse(case[0]))
     assert canonical(parse(text)) == text
     assert canonical(parse(json.dumps(case[0], indent=3))) == text
@@ -312,7 +312,7 @@ def test_the_canonical_text_is_the_same_schema(case: tuple[Any, Any]) -> None:
 
 @given(st.text(max_size=40) | st.binary(max_size=40).map(lambda data: data.decode("latin-1")))
 def test_no_text_breaks_the_parser(text: str) -> None:
-    """A schema, or a sentence."""
+    """Any text is a schema or is refused with a sentence."""
     try:
         parse(text)
     except SchemaInvalid:
@@ -353,7 +353,7 @@ JSON = st.recursive(
 @settings(max_examples=share_of(500), deadline=None)
 @given(JSON)
 def test_no_json_breaks_the_parser(value: Any) -> None:
-    """A schema whose text is read again, or a sentence; nothing else, ever."""
+    """Any JSON is a schema whose canonical text parses to itself, or is refused by a sentence."""
     refusal, tree = "", None
     try:
         tree = parse(json.dumps(value))
@@ -370,7 +370,7 @@ def test_no_json_breaks_the_parser(value: Any) -> None:
 @settings(max_examples=share_of(300), deadline=None)
 @given(st.integers(0, 2**32))
 def test_nearly_schemas_do_not_break_the_parser(seed: int) -> None:
-    """Good schemas with a piece exchanged, doubled or gone."""
+    """Good schemas with a piece exchanged, doubled or removed do not break the parser."""
     random = Random(seed)
     with contextlib.suppress(SchemaInvalid):
         text = canonical(parse(broken(made(random), random)))
@@ -378,7 +378,7 @@ def test_nearly_schemas_do_not_break_the_parser(seed: int) -> None:
 
 
 def test_large_values_are_not_written_into_sentences() -> None:
-    """A thousand branches that a large default does not fit: each would write it in full."""
+    """The refusal of a large default is short, not the value in full."""
     large = {"k": ["x" * 1000] * 1000}
     with pytest.raises(SchemaInvalid) as caught:
         parse(record(field("int", default=large)))
@@ -386,7 +386,7 @@ def test_large_values_are_not_written_into_sentences() -> None:
 
 
 def test_symbols_of_a_default_are_looked_up() -> None:
-    """Many items of an enum with many symbols: compared one by one they would never end."""
+    """Symbols of a default are looked up, not compared one by one, which would never end."""
     compared = 0
 
     class Symbol(str):
@@ -405,14 +405,14 @@ def test_symbols_of_a_default_are_looked_up() -> None:
 
 
 def many_defaults(declared: Any, value: Any, count: int) -> Any:
-    """A record with so many fields of one named type, each with that default."""
+    """A record with `count` fields of one named type, all but the first with this default."""
     first = {"name": "f0", "type": declared}
     others = ({"name": f"f{n}", "type": "T", "default": value} for n in range(1, count))
     return {"type": "record", "name": "R", "fields": [first, *others]}
 
 
 def test_defaults_are_checked_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many defaults of one large record would take hours, written normalized as well."""
+    """Many defaults of one large record, which would take hours to check or write, are refused."""
     fields = [{"name": f"a{n}", "type": "int", "default": 0} for n in range(50)]
     schema = many_defaults({"type": "record", "name": "T", "fields": fields}, {}, 50)
     found = parse(schema)
@@ -424,7 +424,7 @@ def test_defaults_are_checked_within_bounds(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_symbols_of_an_enum_are_gathered_once() -> None:
-    """However many defaults it has."""
+    """The symbols of an enum are gathered once for all defaults."""
 
     class Counted(tuple[str, ...]):
         walks = 0
@@ -442,7 +442,7 @@ def test_the_symbols_of_an_enum_are_gathered_once() -> None:
 
 
 def test_a_sentence_shows_little_of_a_large_value() -> None:
-    """And looks at little: a union's branches would each look at all of it."""
+    """A sentence shows little of a large value and reads little of it."""
 
     class Counted(list[Any]):
         walks = 0
@@ -458,7 +458,7 @@ def test_a_sentence_shows_little_of_a_large_value() -> None:
 
 @pytest.mark.parametrize("key", ["default", "mine"])
 def test_values_nested_too_deeply_are_refused(key: str) -> None:
-    """Whoever reads the schema later may have less stack than we: a bound, not luck."""
+    """Values nested more than 100 levels deep are refused: later readers may have less stack."""
 
     def nested(levels: int) -> Any:
         value: Any = 0

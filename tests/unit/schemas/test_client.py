@@ -1,4 +1,4 @@
-"""The registry client: bounded, patient with what passes, quick with what does not."""
+"""The registry client retries what passes, fails at once on what does not, and never waits long."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from skidway.schemas.client import (
 
 
 class Scripted:
-    """Answers from a list; the last one again and again. Remembers what was asked."""
+    """A transport that answers from a list, the last answer again and again, and notes requests."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
@@ -53,7 +53,7 @@ REGISTERED = {"subject": "s", "version": 2, "id": 7, "schema": '"int"'}
 
 
 def test_each_call_asks_what_the_api_says() -> None:
-    """Paths, bodies and results of every method; subjects are encoded."""
+    """Each method asks the API's path with its body and reads its result; subjects are encoded."""
     transport = Scripted((200, {"id": 7}))
     assert client(transport).register("a/b", '"int"') == 7
     assert transport.asked[0][2:] == ("/subjects/a%2Fb/versions", {"schema": '"int"'})
@@ -77,7 +77,8 @@ def test_each_call_asks_what_the_api_says() -> None:
 
 
 def test_schemas_by_id_and_registrations_are_asked_once() -> None:
-    """They never change; the memory is bounded."""
+    """Schemas by id and registrations, which never change, are asked for once; the cache is
+    bounded."""
     transport = Scripted((200, {"schema": '"int"', "id": 7}))
     asked = client(transport)
     for _ in range(3):
@@ -91,7 +92,7 @@ def test_schemas_by_id_and_registrations_are_asked_once() -> None:
 
 
 def test_a_schema_comes_with_what_it_references() -> None:
-    """Codecs get one text; each referenced version is asked for once, deleted or not."""
+    """A schema is returned with its references inlined; each is asked for once, deleted or not."""
     inner = {**REGISTERED, "schema": '{"type":"fixed","name":"a.F","size":2}'}
     outer = {"type": "array", "items": "a.F"}
     takes = [{"name": "a.F", "subject": "inner", "version": 3}]
@@ -114,7 +115,7 @@ def test_a_schema_comes_with_what_it_references() -> None:
 
 
 def test_what_passes_is_tried_again_at_every_url() -> None:
-    """Connection refused, then 503, then an answer."""
+    """After a refused connection or a 503 the client tries the next URL."""
     transport = Scripted(ConnectionRefusedError("no"), error(503, 503), (200, {"id": 1}))
     pauses: list[float] = []
     found = client(transport, "http://one:8081, http://two:8081/base", pauses)
@@ -128,7 +129,7 @@ def test_what_passes_is_tried_again_at_every_url() -> None:
 
 
 def test_it_gives_up_in_bounded_time_and_says_what_each_url_said() -> None:
-    """Exit status 3, after growing pauses."""
+    """The client gives up after growing pauses, with exit status 3 and what each URL answered."""
     transport = Scripted(ConnectionRefusedError("no"), error(503, 503, "store is away"))
     pauses: list[float] = []
     with pytest.raises(RegistryUnreachable) as caught:
@@ -143,7 +144,7 @@ def test_it_gives_up_in_bounded_time_and_says_what_each_url_said() -> None:
 
 
 def test_a_wrong_password_says_which_setting() -> None:
-    """Whoever reads it in a loader's or an agent's log knows who refused, and what to mend."""
+    """The error for a wrong password names the registry and the setting, for readers of a log."""
     with pytest.raises(RegistryRefused, match=r"registry .*basic\.auth\.user\.info"):
         client(Scripted(error(401, 401))).lookup("s", '"int"')
 
@@ -152,7 +153,7 @@ def test_a_wrong_password_says_which_setting() -> None:
     ("status", "code"), [(404, 40403), (409, 409), (422, 42201), (405, 405), (401, 401)]
 )
 def test_what_is_refused_for_good_is_refused_at_once(status: int, code: int) -> None:
-    """With the registry's own sentence, status and code."""
+    """A permanent refusal is raised at once, with the registry's message, status and code."""
     transport = Scripted(error(status, code, "the reason"))
     with pytest.raises(RegistryRefused, match="the reason") as caught:
         client(transport).register("s", '"int"')
@@ -161,7 +162,7 @@ def test_what_is_refused_for_good_is_refused_at_once(status: int, code: int) -> 
 
 
 def test_lookup_of_what_is_not_there_is_none() -> None:
-    """Unknown subject and unknown schema alike; other refusals stay errors."""
+    """A lookup of an unknown subject or schema is None; other refusals are errors."""
     assert client(Scripted(error(404, 40401))).lookup("s", '"int"') is None
     assert client(Scripted(error(404, 40403))).lookup("s", '"int"') is None
     with pytest.raises(RegistryRefused):
@@ -169,7 +170,7 @@ def test_lookup_of_what_is_not_there_is_none() -> None:
 
 
 def test_an_answer_that_is_none_of_a_registry() -> None:
-    """A proxy's page, or an error without the shape: still one sentence."""
+    """An answer that is no registry's, such as a proxy's page, raises RegistryRefused."""
 
     class Page(Scripted):
         def send(self, *_: Any) -> Answer:
@@ -184,7 +185,7 @@ def test_an_answer_that_is_none_of_a_registry() -> None:
 
 @pytest.mark.parametrize("document", [{}, [], None, "ok", {"id": "x", "schema": {}}])
 def test_an_answer_without_what_was_asked_for(document: Any) -> None:
-    """Another service behind that URL: refused in a sentence, and nothing is remembered."""
+    """An answer without the fields asked for, as from another service, raises RegistryRefused."""
     for ask in (
         lambda c: c.register("s", '"int"'),
         lambda c: c.latest("s"),
@@ -199,18 +200,18 @@ def test_an_answer_without_what_was_asked_for(document: Any) -> None:
     "urls", ["", "one:8081", "ftp://one", "http://", "http://a:x", "http://a,"]
 )
 def test_urls_that_are_none_are_refused(urls: str) -> None:
-    """Before anything is asked: status 78."""
+    """A bad URL is refused before anything is asked."""
     with pytest.raises(ConfigurationRefused, match="no URL of a schema registry"):
         RegistryClient(urls)
 
 
 def test_credentials_in_a_url_are_refused_and_not_repeated() -> None:
-    """They would end in logs and error messages."""
+    """Credentials in a URL are refused, because they would end in logs, and not shown."""
     with pytest.raises(ConfigurationRefused, match="user and password") as caught:
         RegistryClient("http://me:secret@one:8081")
     assert "secret" not in str(caught.value)
 
 
 def test_the_subject_of_a_topic() -> None:
-    """Confluent's default strategy."""
+    """A topic's subject follows Confluent's default strategy."""
     assert subject_of("hdfs-logs") == "hdfs-logs-value"

@@ -1,4 +1,4 @@
-"""Which schema may follow which: Avro's rules, the levels, and reasons that say where."""
+"""Which schema may follow which: Avro's rules, the levels, and reasons with their places."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::avro.errors.IgnoredLogicalType"
 
 @pytest.mark.parametrize(("reader", "writer", "found"), RULES)
 def test_avros_rules(reader: Any, writer: Any, found: list[tuple[str, str]]) -> None:
-    """Each rule of schema resolution, with the kind and the place of what does not fit."""
+    """Each rule of schema resolution reports kind and place of what does not fit."""
     got = incompatibilities(parse(reader), parse(writer))
     assert [(each.kind, each.path) for each in got] == found
 
 
 def test_messages_say_which_field_and_which_schema() -> None:
-    """In Confluent's form, and as one sentence for people."""
+    """A message names the field and the schema, in Confluent's form and as a sentence."""
     old, new = parse(record(A)), parse(record(A, field("c", "int")))
     version, (found,) = check(new, [(3, old)], Level.BACKWARD) or (0, [])
     assert version == 3
@@ -69,14 +69,14 @@ PLAIN, WITH_B, NEEDS_B = record(A), record(A, B), record(A, field("b", "int"))
     ],
 )
 def test_levels(level: str, new: Any, earlier: list[Any], failed: int | None) -> None:
-    """Direction and reach of each level; the newest failing version is named."""
+    """Each level has its direction and reach; the newest failing version is named."""
     versions = [(at, parse(each)) for at, each in enumerate(earlier, 1)]
     found = check(parse(new), versions, Level(level))
     assert (None if found is None else found[0]) == failed
 
 
 def test_symbols_are_looked_up_once_each() -> None:
-    """Thirty thousand symbols compared pair by pair would hold up every request for minutes."""
+    """Symbols are looked up, each a few times: pair by pair 30,000 would take minutes."""
     hashed = 0
 
     class Symbol(str):
@@ -97,7 +97,7 @@ def test_symbols_are_looked_up_once_each() -> None:
 
 
 def test_what_was_good_inside_a_pair_that_is_not_is_compared_again() -> None:
-    """A cycle holds only as long as the type it leads back to fits: here A does not."""
+    """A pair found good within a cycle is compared again if the cycle's outer pair does not fit."""
 
     def a(bad: str, namespace: str, back: Any) -> Any:
         inside = {"type": "record", "name": "X", "fields": [field("back", back)]}
@@ -111,7 +111,7 @@ def test_what_was_good_inside_a_pair_that_is_not_is_compared_again() -> None:
 
 
 def test_unions_too_large_to_compare_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every branch is compared with every branch: bounded, in a sentence."""
+    """Unions too large to compare branch by branch are refused with a sentence."""
     monkeypatch.setattr(compatibility, "STEPS_MAX", 100)
     old, new = (
         parse([{"type": "enum", "name": f"{name}{at}", "symbols": []} for at in range(20)])
@@ -122,7 +122,7 @@ def test_unions_too_large_to_compare_are_refused(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_fields_of_records_in_unions_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten branches by ten are few; of a hundred fields each they are many."""
+    """The fields of records in unions count towards the limit of comparisons."""
     monkeypatch.setattr(compatibility, "STEPS_MAX", 5000)
     old, new = (
         parse(
@@ -138,7 +138,7 @@ def test_the_fields_of_records_in_unions_count_too(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_type_in_many_places_is_named_at_each() -> None:
-    """Where the field is, not where the type was first met."""
+    """A type that does not fit is reported at each place where it is used."""
     old, new = (
         parse(
             record(
@@ -155,7 +155,7 @@ def test_a_type_in_many_places_is_named_at_each() -> None:
 
 
 def test_both_places_are_told() -> None:
-    """The reader's and the writer's: fields and branches may stand in another order."""
+    """An incompatibility has the reader's and the writer's place, as their order may differ."""
     old = parse(
         record(field("b", "int"), field("a", ["null", {"type": "array", "items": "string"}]))
     )
@@ -170,7 +170,7 @@ def test_both_places_are_told() -> None:
 
 
 def test_a_type_in_many_places_does_not_multiply_messages() -> None:
-    """Thirty levels of two references each would be a thousand million messages."""
+    """Thirty levels of two references each give at most 50 messages, not a thousand million."""
 
     def chain(leaf: str) -> Any:
         made: Any = {"type": "record", "name": "R0", "fields": [field("x", leaf)]}
@@ -188,10 +188,9 @@ def test_a_type_in_many_places_does_not_multiply_messages() -> None:
 @settings(max_examples=share_of(400), deadline=None)
 @given(st.data())
 def test_verdicts_are_those_of_avros_own_library(data: st.DataObject) -> None:
-    """Where that library is right: it does not know aliases without their namespace.
-
-    And no two fields read as one, which Avro Java refuses and this library takes.
-    """
+    """Verdicts are those of Avro's Python library, except where it is wrong: it does not know
+    aliases without their namespace, and it takes two fields read as one, which Avro Java
+    refuses."""
     reader = data.draw(schemas().filter(lambda each: '"aliases"' not in json.dumps(each)))
     writer = data.draw(mutated(reader))
     found = incompatibilities(parse(reader), parse(writer))
@@ -206,7 +205,7 @@ def test_verdicts_are_those_of_avros_own_library(data: st.DataObject) -> None:
 @settings(max_examples=share_of(200), deadline=None)
 @given(schemas())
 def test_every_schema_may_follow_itself(schema: Any) -> None:
-    """At every level; but for one whose field has an alias that is another field's name."""
+    """A schema may follow itself at every level, unless a field's alias is another field's name."""
     _, found = check(parse(schema), [(1, parse(schema))], Level.FULL_TRANSITIVE) or (0, [])
     assert {each.kind for each in found} <= {"READER_FIELD_AMBIGUOUS", "MISSING_UNION_BRANCH"}
     if "aliases" not in json.dumps(schema):
@@ -216,7 +215,7 @@ def test_every_schema_may_follow_itself(schema: Any) -> None:
 @settings(max_examples=share_of(200), deadline=None)
 @given(st.data())
 def test_a_level_is_the_sum_of_its_parts(data: st.DataObject) -> None:
-    """FULL is both directions, TRANSITIVE every version, NONE nothing; two runs say the same."""
+    """FULL is both directions, TRANSITIVE every version, NONE no check; two runs agree."""
     first = data.draw(schemas())
     second, new = data.draw(mutated(first)), data.draw(mutated(first))
     versions = [(1, parse(first)), (2, parse(second))]
@@ -235,7 +234,7 @@ def test_a_level_is_the_sum_of_its_parts(data: st.DataObject) -> None:
 
 
 def test_reasons_do_not_multiply(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A type used in many fields: no more reasons are made than are reported."""
+    """If a type is used in many fields, no more reasons are made than are reported."""
     made: list[int] = []
     inside = compatibility.Incompatibility.inside
 
@@ -255,7 +254,7 @@ def test_reasons_do_not_multiply(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_symbols_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unions of large enums: each pair takes as long as its symbols are many."""
+    """The symbols of enums in unions count towards the limit of comparisons."""
     monkeypatch.setattr(compatibility, "STEPS_MAX", 5000)
     old, new = (
         parse(

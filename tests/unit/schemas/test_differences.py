@@ -1,4 +1,4 @@
-"""Two schemas side by side: what a developer reads."""
+"""The differences of two schemas, as a developer reads them."""
 
 from __future__ import annotations
 
@@ -106,19 +106,19 @@ TIME = {"type": "long", "logicalType": "timestamp-millis"}
     ],
 )
 def test_each_change_in_a_line(old: Any, new: Any, lines: list[str]) -> None:
-    """One line for each thing that somebody changed, and none besides."""
+    """Each change gives one line, and there are no other lines."""
     assert [str(each) for each in differences(parse(old), parse(new))] == lines
 
 
 def test_both_sides_can_be_set_beside_each_other() -> None:
-    """What was not there has no text."""
+    """A change has both sides' texts; the side that lacks the field has None."""
     added, removed = differences(parse(record(A)), parse(record(B)))
     assert (added.change, added.old, added.new) == (Change.FIELD_ADDED, None, "string")
     assert (removed.change, removed.old, removed.new) == (Change.FIELD_REMOVED, "int", None)
 
 
 def test_recursive_schemas_end() -> None:
-    """A list of itself is compared once."""
+    """A recursive record is compared once."""
     old = record(field("next", ["null", "R"]), A)
     new = record(field("next", ["null", "R"]), field("a", "long"))
     assert [str(each) for each in differences(parse(old), parse(new))] == [
@@ -128,7 +128,7 @@ def test_recursive_schemas_end() -> None:
 
 @given(st.permutations("abcdef"))
 def test_no_more_fields_are_said_to_move_than_have_to(order: list[str]) -> None:
-    """Putting the moved ones aside, the rest has kept its order; of any larger rest not."""
+    """As few fields as possible are said to move: the others are a longest run in the old order."""
     old = parse(record(*(field(name, "int") for name in "abcdef")))
     new = parse(record(*(field(name, "int") for name in order)))
     moved = {each.place for each in differences(old, new)}
@@ -144,5 +144,5 @@ def test_no_more_fields_are_said_to_move_than_have_to(order: list[str]) -> None:
 
 @given(records(flat=False))
 def test_a_schema_does_not_differ_from_itself(case: tuple[Any, Any]) -> None:
-    """Nothing is said where nothing changed."""
+    """A schema has no differences from itself."""
     assert differences(parse(case[0]), parse(case[0])) == []

@@ -1,4 +1,4 @@
-"""`skidway schemas delete`: what goes for ever is what was agreed to."""
+"""`skidway schemas delete` deletes for ever only what was agreed to."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support.registry_http import Registry, record
 def test_a_version_that_comes_behind_the_plan_is_not_deleted_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Somebody thinks about the plan; meanwhile a producer registers, and writes records."""
+    """If a producer registers a version while somebody reads the plan, nothing is deleted."""
     registry = Registry()
     registry.register("s", record(a=None))
     monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""A schema of ours, as Apache Avro's own Python library reads it."""
+"""Our schemas, as Apache Avro's own Python library reads them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from skidway.schemas.second_opinion import second_opinion
 
 @pytest.mark.parametrize("name", ["announcement", "audit", "decision", "rejected"])
 def test_our_own_schemas_are_read_by_everybody(name: str) -> None:
-    """What we publish can be read without us."""
+    """Apache's library reads the schemas that we publish."""
     text = resources.files("skidway.schemas").joinpath(f"{name}.avsc").read_text()
     assert second_opinion(text) is None
 
 
 def test_what_it_does_not_take_is_told() -> None:
-    """A name without namespace, used inside one: Java's library finds the type, this one not."""
+    """What Apache's Python library refuses is reported, as a name without a namespace that is used
+    inside one, which Java's library finds."""
     inner = {
         "type": "record",
         "name": "I",

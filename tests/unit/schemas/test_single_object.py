@@ -1,4 +1,4 @@
-"""Single-object messages: their schema's fingerprint is in them."""
+"""Single-object messages, which carry their schema's fingerprint."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DELTA: dict[str, Any] = {
 
 
 def test_the_header_is_avros() -> None:
-    """C3 01 and the CRC-64-AVRO little-endian; the specification's own example value for "null"."""
+    """The header is C3 01 and the CRC-64-AVRO, little-endian, as specified for "null"."""
     messages = Messages(['"null"'])
     assert messages.encode("null", None) == b"\xc3\x01" + (0x63DD24E7CC258F8A).to_bytes(8, "little")  # type: ignore[arg-type]
 
@@ -57,13 +57,13 @@ def test_messages_come_back_with_their_defaults() -> None:
     ],
 )
 def test_a_record_that_is_none_is_refused(record: dict[str, Any]) -> None:
-    """Unknown and missing fields, wrong types: one sentence, nothing written."""
+    """A record with unknown or missing fields or wrong types is refused with one sentence."""
     with pytest.raises(MessageInvalid, match="The record is no Announcement"):
         single_object.encode("Announcement", record)
 
 
 def test_an_unknown_fingerprint_is_told_apart_from_damage() -> None:
-    """A newer version's message is not garbage."""
+    """An unknown fingerprint, as of a newer version, is another error than damage."""
     message = single_object.encode("Announcement", OPEN)
     with pytest.raises(UnknownFingerprint) as caught:
         single_object.decode(message[:2] + b"12345678" + message[HEADER_BYTES:])
@@ -76,7 +76,7 @@ def test_an_unknown_fingerprint_is_told_apart_from_damage() -> None:
 
 @given(st.binary(max_size=60))
 def test_no_bytes_break_the_reader(data: bytes) -> None:
-    """Anything behind a good header is a message or refused."""
+    """Any bytes behind a good header are a message or are refused."""
     header = single_object.shipped().schema("Audit").header
     try:
         name, _ = single_object.decode(header + data)
@@ -86,7 +86,8 @@ def test_no_bytes_break_the_reader(data: bytes) -> None:
 
 
 def test_messages_of_older_versions_are_brought_to_the_current_schema() -> None:
-    """history/ resolves their fingerprints; new fields take their defaults."""
+    """A message of a schema in history/ is read by the current one; new fields take their
+    defaults."""
     old = {"type": "record", "name": "M", "fields": [{"name": "a", "type": "int"}]}
     new = {**old, "fields": [*old["fields"], {"name": "b", "type": "string", "default": "x"}]}
     written = Messages([json.dumps(old)]).encode("M", {"a": 1})
@@ -97,7 +98,7 @@ def test_messages_of_older_versions_are_brought_to_the_current_schema() -> None:
 
 
 def test_the_shipped_schemas_are_there_by_name() -> None:
-    """The names that agent, audit and loader use."""
+    """The schemas that agent, audit and loader use are found by name."""
     for name in ("Audit", "Announcement", "Decision", "Recount", "Rejected"):
         assert json.loads(single_object.schema_text(name))["name"] == name
     with pytest.raises(KeyError):

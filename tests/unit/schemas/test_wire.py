@@ -16,14 +16,14 @@ values = st.lists(st.none() | st.binary(max_size=12), max_size=8)
 
 
 def sequential(value: bytes | None) -> tuple[int, bytes | None]:
-    """The rule for one value."""
+    """The wire format's rule for one value."""
     if value is None or len(value) < 5 or value[0] != 0 or value[1] > 127:
         return -1, value
     return struct.unpack(">i", value[1:5])[0], value[5:]
 
 
 def test_the_prefix_is_five_bytes() -> None:
-    """Byte 0, then the id big-endian."""
+    """The prefix is byte 0 and the schema id, big-endian."""
     assert wire.prefix(258) == b"\x00\x00\x00\x01\x02"
     for wrong in (-1, 2**31):
         with pytest.raises(ValueError, match="no schema id"):
@@ -32,7 +32,7 @@ def test_the_prefix_is_five_bytes() -> None:
 
 @given(values, st.integers(0, 2**31 - 1))
 def test_what_was_prefixed_splits_again(datums: list[bytes | None], schema_id: int) -> None:
-    """Nulls stay null and have no id."""
+    """Prefixed values split into the same ids and datums; nulls stay null, without an id."""
     array = pa.array(datums, pa.binary())
     ids, back = wire.split(wire.add_prefix(schema_id, array))
     assert back.equals(array)
@@ -48,7 +48,7 @@ framed = st.builds(
 
 @given(st.lists(st.none() | framed, max_size=8), st.integers(0, 3))
 def test_any_values_split_as_one_by_one(found: list[bytes | None], skip: int) -> None:
-    """Also in slices; what has no prefix is given back whole."""
+    """Values in arrays and slices split as one by one; a value without a prefix stays whole."""
     array = pa.array(found, pa.binary()).slice(skip)
     ids, datums = wire.split(array)
     wanted = [sequential(each) for each in found[skip:]]

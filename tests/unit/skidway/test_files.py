@@ -23,7 +23,8 @@ def test_write_atomically_replaces_the_whole_content(tmp_path: Path) -> None:
 def test_write_atomically_keeps_the_old_content_when_a_step_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str
 ) -> None:
-    """Whatever fails before the rename: old content, no temporary file, the error raised."""
+    """If a step up to the rename fails, the error is raised, the old content stays, and no
+    temporary file remains."""
     path = tmp_path / "checkpoint"
     files.write_atomically(path, b"old")
 
@@ -41,7 +42,7 @@ def test_write_atomically_keeps_the_old_content_when_a_step_fails(
 def test_write_atomically_syncs_file_before_rename_and_directory_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The order that makes it durable: file, rename, directory."""
+    """A write is made durable in this order: fsync the file, rename it, fsync the directory."""
     steps: list[str] = []
     fsync, rename = os.fsync, os.rename
     monkeypatch.setattr(
@@ -58,7 +59,7 @@ def test_write_atomically_syncs_file_before_rename_and_directory_behind(
 
 
 def test_lock_is_exclusive_and_names_the_holder(tmp_path: Path) -> None:
-    """A second holder is refused with the first one's process id; the release lets it in."""
+    """A second holder is refused with the first one's process id, and let in after its release."""
     directory = tmp_path / "made" / "on the way"
     with DirectoryLock(directory):
         with pytest.raises(StateRefused) as refused, DirectoryLock(directory):
@@ -84,7 +85,7 @@ def test_lock_below_a_file_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_made_directories_are_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each new name on the way down is synced in its parent."""
+    """For each new directory its parent is synced."""
     synced: list[Path] = []
     monkeypatch.setattr(files, "fsync_directory", synced.append)
     files.make_directory(tmp_path / "a" / "b")

@@ -18,8 +18,8 @@ CLIENT = (".consumer", ".kafka", ".producer")
 
 
 def test_producer_and_consumer_need_nothing_else_of_skidway() -> None:
-    """No agent, broker, loader, audit or schemas, nor settings and command line: an application has
-    the client, and of the kernel what it stands on."""
+    """Producer and consumer import the client and what it needs of the kernel: no program, no
+    schemas, no settings, no command line."""
     code = "import sys, skidway.consumer, skidway.producer; print(*sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     loaded = {name for name in found.stdout.split() if name.partition(".")[0] in OURS}
@@ -31,6 +31,6 @@ def test_producer_and_consumer_need_nothing_else_of_skidway() -> None:
 
 @pytest.mark.parametrize("package", [consumer, producer])
 def test_every_name_is_there(package: object) -> None:
-    """What `__all__` promises can be imported."""
+    """Every name in `__all__` can be imported."""
     for name in package.__all__:  # type: ignore[attr-defined]
         assert getattr(package, name).__name__ == name

@@ -32,12 +32,14 @@ def fake_java(home: Path, version: str) -> Path:
     ],
 )
 def test_version_and_home_are_read(text: str, expected: tuple[int, Path] | None) -> None:
-    """Feature version and home, also as Java 8 wrote them; anything else is no Java."""
+    """Feature version and home are read from Java's answer, as Java 8 wrote it too; another answer
+    is no Java."""
     assert java.parse_properties(text) == expected
 
 
 def test_script_drops_only_the_missing_module(tmp_path: Path) -> None:
-    """Every other argument arrives as it was given, empty and quoted ones included."""
+    """The start script drops the option for the missing module and passes all other arguments
+    unchanged, empty and quoted ones included."""
     real = tmp_path / "it's java"
     real.write_text('#!/bin/sh\nfor a in "$@"; do printf "<%s>" "$a"; done\n')
     real.chmod(0o755)
@@ -50,7 +52,7 @@ def test_script_drops_only_the_missing_module(tmp_path: Path) -> None:
 
 
 def test_java_home_comes_before_path(tmp_path: Path) -> None:
-    """The machine's Java: JAVA_HOME if it is new enough, else the one on PATH."""
+    """The machine's Java is JAVA_HOME's if that is new enough, else the one on PATH."""
     fake_java(tmp_path / "home", "21")
     fake_java(tmp_path / "path", "17")
     fake_java(tmp_path / "old", "11")
@@ -63,8 +65,8 @@ def test_java_home_comes_before_path(tmp_path: Path) -> None:
 
 
 def test_a_java_home_that_holds_a_script_stays_the_java_home(tmp_path: Path) -> None:
-    """A load that another one's process starts finds our start script as JAVA_HOME: it goes on
-    starting Java by it, not by the home that the Java behind it names."""
+    """A process that inherits our start script's home as JAVA_HOME goes on starting Java by the
+    script, not by the home of the Java behind it."""
     behind = fake_java(tmp_path / "real", "21")
     home = java.script_home(behind, {"XDG_CACHE_HOME": str(tmp_path / "cache")})
     for named in ("JAVA_HOME", "SKIDWAY_JAVA"):
@@ -73,7 +75,8 @@ def test_a_java_home_that_holds_a_script_stays_the_java_home(tmp_path: Path) -> 
 
 
 def test_named_java_is_taken_or_refused(tmp_path: Path) -> None:
-    """SKIDWAY_JAVA names a command or a home; one too old or none is refused, not passed over."""
+    """SKIDWAY_JAVA names a command or a home; an old or missing Java is refused, not passed
+    over."""
     command = fake_java(tmp_path / "a", "17")
     for name in (command, tmp_path / "a"):
         assert java.find({"SKIDWAY_JAVA": str(name)}).command == command
@@ -85,14 +88,14 @@ def test_named_java_is_taken_or_refused(tmp_path: Path) -> None:
 
 
 def test_no_java_at_all_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without any Java the sentence says how to get one."""
+    """Without any Java, the error tells how to get one."""
     monkeypatch.setattr(java.util, "find_spec", lambda _: None)
     with pytest.raises(SkidwayError, match="no Java found: install Java 17 or newer"):
         java.find({"PATH": "/nonexistent"})
 
 
 def test_script_is_made_once_and_repaired(tmp_path: Path) -> None:
-    """The start script lies in the user's cache; one that was damaged is written again."""
+    """The start script is written once into the user's cache; a damaged one is written again."""
     real = tmp_path / "java"
     environ = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     home = java.script_home(real, environ)
@@ -109,7 +112,8 @@ def test_script_is_made_once_and_repaired(tmp_path: Path) -> None:
 def test_script_goes_to_an_own_temporary_directory_without_a_home(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A service user whose cache cannot be written gets a directory that is its alone."""
+    """A service user without a writable cache gets a temporary directory that nobody else can
+    open."""
     monkeypatch.setattr(java.tempfile, "gettempdir", lambda: str(tmp_path))
     (tmp_path / "file").write_text("")
     home = java.script_home(tmp_path / "java", {"HOME": str(tmp_path / "file")})

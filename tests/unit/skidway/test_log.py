@@ -14,7 +14,7 @@ from skidway.log import REMEMBERED_ERRORS_MAX, REPEAT_AFTER_S, JsonLines, Repeat
 
 @pytest.fixture
 def written() -> Iterator[io.StringIO]:
-    """What a program with level info writes; the logging of the test run is put back behind it."""
+    """The lines of a program with level info; the test run's own logging is restored afterwards."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     stream = io.StringIO()
@@ -29,7 +29,7 @@ def lines(stream: io.StringIO) -> list[dict[str, object]]:
 
 
 def test_line_has_time_level_program_event_and_fields(written: io.StringIO) -> None:
-    """One event is one JSON object with its fields beside the fixed ones."""
+    """One event is one JSON object: time, level, program, event, and its own fields."""
     log.get("broker.log").info("segment_rolled", topic="hdfs-logs", base_offset=1200)
     (line,) = lines(written)
     assert str(line.pop("time")).endswith("Z")
@@ -49,7 +49,7 @@ def test_time_is_rfc3339_utc_with_milliseconds() -> None:
 
 
 def test_lower_levels_are_silent(written: io.StringIO) -> None:
-    """What lies below the configured level is not written, and can be asked for beforehand."""
+    """Events below the configured level are not written; a caller can ask beforehand."""
     broker = log.get("broker")
     broker.debug("request")
     assert lines(written) == []
@@ -58,7 +58,7 @@ def test_lower_levels_are_silent(written: io.StringIO) -> None:
 
 
 def test_any_field_becomes_json(written: io.StringIO) -> None:
-    """Paths, bytes that are no UTF-8, sets and foreign letters do not break a line."""
+    """Paths, bytes that are not UTF-8, sets and line breaks in fields do not break a line."""
     log.get("x").info(
         "event", path=Path("/a"), raw=b"\xff", names={"b", "a"}, text="zażółć\n", level="mine"
     )
@@ -71,7 +71,7 @@ def test_any_field_becomes_json(written: io.StringIO) -> None:
 
 
 def test_error_carries_traceback(written: io.StringIO) -> None:
-    """An error with an exception has its type, words and traceback as fields of one line."""
+    """An error with an exception is one line with the exception's type, text and traceback."""
     try:
         {}["gone"]
     except KeyError as error:
@@ -82,7 +82,7 @@ def test_error_carries_traceback(written: io.StringIO) -> None:
 
 
 def test_repeated_error_is_held_back_and_counted(written: io.StringIO) -> None:
-    """The same error is written once; at the end the number of repeats is told."""
+    """A repeated error is written once; the number of repeats is written at the end."""
     broker = log.get("broker")
     for _ in range(5):
         broker.error("fsync_failed", path="/data/0.log")
@@ -94,14 +94,14 @@ def test_repeated_error_is_held_back_and_counted(written: io.StringIO) -> None:
 
 
 def test_information_is_never_held_back(written: io.StringIO) -> None:
-    """Only errors and libraries are limited: equal changes of state are all written."""
+    """Repeats of info events are all written: only errors and libraries are limited."""
     for _ in range(3):
         log.get("broker").info("segment_rolled")
     assert len(lines(written)) == 3
 
 
 def test_libraries_pass_from_warning_on(written: io.StringIO) -> None:
-    """A library's warning is a JSON line too, once; its chatter is not written."""
+    """A library's repeated warning is one JSON line; lower levels are not written."""
     kazoo = logging.getLogger("kazoo.client")
     kazoo.info("connecting to %s", "a")
     for _ in range(3):
@@ -113,7 +113,7 @@ def test_libraries_pass_from_warning_on(written: io.StringIO) -> None:
 
 
 def test_unwritable_stream_drops_lines_and_says_so_later() -> None:
-    """A full disk behind standard output does not stop the program; the loss is counted."""
+    """If a line cannot be written, the program goes on; the next line carries the number lost."""
 
     class Full(io.StringIO):
         full = True
@@ -135,7 +135,7 @@ def test_unwritable_stream_drops_lines_and_says_so_later() -> None:
 
 
 def test_error_is_written_again_once_its_silence_is_over() -> None:
-    """Behind the interval the same error is admitted, with the number held back in between."""
+    """After the interval a repeated error is written again, with the number of repeats left out."""
     repeats = Repeats()
     assert repeats.admit("a", {}, 0.0) == 0
     assert repeats.admit("a", {}, 1.0) is None
@@ -145,7 +145,8 @@ def test_error_is_written_again_once_its_silence_is_over() -> None:
 
 
 def test_held_back_error_is_told_by_any_later_line() -> None:
-    """Repeats that end are told by the next line of any kind, not only by the same error."""
+    """The number of repeats is written with the next line of any kind after the interval, not only
+    with the same error."""
     repeats = Repeats()
     repeats.admit("a", {"event": "a"}, 0.0)
     repeats.admit("a", {"event": "a"}, 1.0)
@@ -154,7 +155,7 @@ def test_held_back_error_is_told_by_any_later_line() -> None:
 
 
 def test_memory_of_errors_is_bounded() -> None:
-    """Endless different errors forget the oldest instead of growing."""
+    """Only a limited number of errors is remembered: the oldest is forgotten first."""
     repeats = Repeats()
     for number in range(REMEMBERED_ERRORS_MAX + 5):
         repeats.admit(str(number), {}, 0.0)

@@ -14,7 +14,7 @@ INFINITY = resource.RLIM_INFINITY
 
 
 def test_old_python_is_missing() -> None:
-    """3.11 is the first that is good."""
+    """Python 3.11 is the oldest that is good."""
     assert machine.python((3, 10, 9)).verdict == "missing"
     assert machine.python((3, 11, 0)).verdict == "good"
     assert machine.python((3, 14, 1)).verdict == "good"
@@ -30,20 +30,21 @@ def test_old_python_is_missing() -> None:
     ],
 )
 def test_open_files_limit_is_judged(soft: int, hard: int, verdict: str) -> None:
-    """Below 1024 nothing works, below 16,384 somebody should know; unlimited is good."""
+    """A limit of open files is judged missing below 1024, advice below 16,384, good if
+    unlimited."""
     finding = machine.open_files(soft, hard)
     assert finding.verdict == verdict
     assert bool(finding.advice) == (verdict != "good")
 
 
 def test_low_hard_limit_is_told() -> None:
-    """When the shell cannot raise it, the advice says who can."""
+    """If the hard limit is too low for a shell to raise it, the advice names limits.conf."""
     assert "limits.conf" in machine.open_files(1024, 4096).advice
     assert "limits.conf" not in machine.open_files(1024, INFINITY).advice
 
 
 def test_disk_and_memory_are_judged() -> None:
-    """Too little disk is missing, scarce disk and memory are advice."""
+    """Too little disk is missing; scarce disk, scarce memory and unknown memory are advice."""
     where = Path("/data")
     assert machine.disk("x", where, GIB // 2).verdict == "missing"
     assert machine.disk("x", where, 2 * GIB).verdict == "advice"
@@ -54,7 +55,7 @@ def test_disk_and_memory_are_judged() -> None:
 
 
 def test_writability_is_tried(tmp_path: Path) -> None:
-    """A directory is good when a file could be made there, and named when not."""
+    """A directory is good if a file can be made there; otherwise the finding names it."""
     assert machine.writable("data", tmp_path).verdict == "good"
     assert list(tmp_path.iterdir()) == []
     finding = machine.writable("data", tmp_path / "none")
@@ -63,7 +64,7 @@ def test_writability_is_tried(tmp_path: Path) -> None:
 
 
 def test_used_port_is_advice_that_names_the_holder() -> None:
-    """A used default port may be our own program: it is told and is no fault."""
+    """A used default port is advice that names the holder, which may be our own program."""
     assert machine.free_port(9092, "broker", None).verdict == "good"
     finding = machine.free_port(9092, "broker", "process 7 (java)")
     assert finding.verdict == "advice"
@@ -71,7 +72,7 @@ def test_used_port_is_advice_that_names_the_holder() -> None:
 
 
 def test_part_without_its_modules_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A host without Spark is healthy, and is told how the loader would come to it."""
+    """A host without Spark gets only advice: what to install for the loader."""
     without(monkeypatch, "pyspark")
     findings = {finding.name: finding for finding in machine.parts()}
     assert findings["part loader"].verdict == "advice"
@@ -80,7 +81,7 @@ def test_part_without_its_modules_says_what_to_install(monkeypatch: pytest.Monke
 
 
 def without(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    """As if these distributions were not installed."""
+    """Makes these distributions look as if they were not installed."""
     installed = extras._is_installed
     monkeypatch.setattr(
         extras,
@@ -92,7 +93,7 @@ def without(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
 def test_missing_java_matters_only_where_spark_is_installed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """An agent host needs no Java; a loader without one cannot work."""
+    """Missing Java is only advice on a host without Spark: an agent needs none, the loader does."""
     monkeypatch.setenv("SKIDWAY_JAVA", str(tmp_path / "none"))
     by_name = {f.name: f for f in machine.examine(tmp_path)}
     assert by_name["java"].verdict == "missing"
@@ -104,7 +105,7 @@ def test_missing_java_matters_only_where_spark_is_installed(
 def test_noexec_temporary_directory_is_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Java cannot load libraries from a noexec mount: said before Spark fails obscurely."""
+    """A temporary directory on a noexec mount is advice: Java cannot load libraries from it."""
     assert machine.executable_temporary(tmp_path).verdict == "good"
     stat = os.statvfs(tmp_path)
 

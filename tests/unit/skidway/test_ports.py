@@ -18,7 +18,7 @@ TABLE_6 = """\
 
 
 def test_listening_sockets_are_read_from_the_kernels_table() -> None:
-    """Port, user and inode of what listens, of both IP versions; connections are left out."""
+    """Port, user and inode of IPv4 and IPv6 listeners are read; connections are left out."""
     lines = (TABLE + TABLE_6 + "garbage\n").splitlines()
     assert list(ports.listeners(lines)) == [
         Listener(2024, 0, 1145),
@@ -28,7 +28,7 @@ def test_listening_sockets_are_read_from_the_kernels_table() -> None:
 
 
 def test_used_port_names_holder_and_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sentence says which address, by whom it is used, and which setting to change."""
+    """The error for a used port names the address, its holder, and the setting to change."""
     monkeypatch.setattr(ports, "holder", lambda port: f"process {port} (java)")
     error = OSError(errno.EADDRINUSE, "Address already in use")
     said = str(ports.cannot_listen("127.0.0.1", 9092, "listeners", error))
@@ -39,14 +39,15 @@ def test_used_port_names_holder_and_setting(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_other_failure_to_listen_accuses_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An address that is not ours or a privileged port has no holder to look for."""
+    """If listening fails for another reason than a used port, no holder is looked for."""
     monkeypatch.setattr(ports, "holder", lambda _: pytest.fail("nobody holds it"))
     error = OSError(errno.EACCES, "Permission denied")
     assert "permission denied; set" in str(ports.cannot_listen("0.0.0.0", 80, "listeners", error))
 
 
 def test_a_failure_to_listen_is_said_once() -> None:
-    """What `socket.create_server` adds (the address again) is left out, and a name is no number."""
+    """The address that `socket.create_server` adds to an error is left out, and a host name is not
+    called a number."""
     error = OSError(-2, "Name or service not known (while attempting to bind on address ('x', 80))")
     said = str(ports.cannot_listen("x", 80, "listeners", error))
     assert said == "cannot listen on x:80: name or service not known; set listeners to another"

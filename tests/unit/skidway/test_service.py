@@ -31,7 +31,7 @@ def _logging() -> Iterator[None]:
 
 
 def test_shutdown_is_seen_by_waiters_and_event_loops() -> None:
-    """A request is a flag, ends waits, and makes the descriptor readable for good."""
+    """A requested shutdown sets a flag, ends waits, and keeps the descriptor readable for good."""
     shutdown = Shutdown()
     assert not shutdown.requested
     assert not shutdown.wait(0)
@@ -45,7 +45,7 @@ def test_shutdown_is_seen_by_waiters_and_event_loops() -> None:
 
 
 def test_shutdown_wakes_a_waiting_thread() -> None:
-    """A thread that waits without limit returns when another one requests the end."""
+    """A thread that waits without limit returns when another thread requests the shutdown."""
     shutdown = Shutdown()
     woken: list[bool] = []
     thread = threading.Thread(target=lambda: woken.append(shutdown.wait()))
@@ -57,7 +57,7 @@ def test_shutdown_wakes_a_waiting_thread() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signal_requests_an_orderly_end(number: signal.Signals) -> None:
-    """SIGTERM and the first SIGINT reach the body as a request; its status is the program's."""
+    """SIGTERM or the first SIGINT requests the end; the status of the body is the program's."""
 
     def body(shutdown: Shutdown) -> int:
         os.kill(os.getpid(), number)
@@ -70,7 +70,7 @@ def test_signal_requests_an_orderly_end(number: signal.Signals) -> None:
 
 
 def test_second_interrupt_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A body that does not listen is ended by the second Ctrl-C."""
+    """The second Ctrl-C ends a program whose body does not listen."""
     ended: list[int] = []
     monkeypatch.setattr(os, "_exit", ended.append)
 
@@ -97,7 +97,7 @@ def test_second_interrupt_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_known_error_is_one_sentence_and_its_status(
     error: SkidwayError, status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What people have to know is said once, on standard error, without a traceback."""
+    """A known error is one sentence on standard error, no traceback, and gives its exit status."""
 
     def body(_: Shutdown) -> int:
         raise error
@@ -109,7 +109,7 @@ def test_known_error_is_one_sentence_and_its_status(
 
 
 def test_unexpected_error_is_logged_with_traceback(capsys: pytest.CaptureFixture[str]) -> None:
-    """Our own mistake is one error line with its traceback, and status 70."""
+    """An unexpected exception is one error line with its traceback, and gives status 70."""
 
     def body(_: Shutdown) -> int:
         return {}["missing"]
@@ -121,7 +121,7 @@ def test_unexpected_error_is_logged_with_traceback(capsys: pytest.CaptureFixture
 
 
 def test_failed_thread_ends_the_program(capsys: pytest.CaptureFixture[str]) -> None:
-    """A program that lost a thread does not go on half dead: it stops with status 70."""
+    """A program that loses a thread stops with status 70."""
 
     def failing() -> None:
         raise RuntimeError("the fsync thread is gone")
@@ -133,6 +133,6 @@ def test_failed_thread_ends_the_program(capsys: pytest.CaptureFixture[str]) -> N
         return 0 if shutdown.wait(10) else 1
 
     assert service.run("broker", body) == 70
-    flusher.join(10)  # it tells the service manager after the request: not into the next test
+    flusher.join(10)  # it notifies the service manager after the request: wait for that
     line = json.loads(capsys.readouterr().out)
     assert line["thread"] == "flusher"

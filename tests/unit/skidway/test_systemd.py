@@ -26,14 +26,15 @@ def manager(
 
 
 def test_ready_comes_with_a_status_of_one_line(manager: ServiceManager) -> None:
-    """READY=1 and STATUS= arrive in one datagram; a line break in a status makes no assignment."""
+    """READY=1 and STATUS= arrive in one datagram; a line break in a status becomes a space, not
+    another assignment."""
     systemd.ready("waiting: no broker\nMAINPID=1")
     assert manager.next(1) == {"READY": "1", "STATUS": "waiting: no broker MAINPID=1"}
     assert not manager.waiting()
 
 
 def test_a_program_that_is_asked_to_end_says_so_once(manager: ServiceManager) -> None:
-    """SIGTERM becomes STOPPING=1, the second one is no news."""
+    """A program sends STOPPING=1 at the first SIGTERM, and nothing at the second."""
 
     def body(shutdown: service.Shutdown) -> int:
         os.kill(os.getpid(), signal.SIGTERM)
@@ -45,7 +46,7 @@ def test_a_program_that_is_asked_to_end_says_so_once(manager: ServiceManager) ->
 
 
 def test_without_a_manager_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program that was started by hand makes no socket."""
+    """A program that was started without a service manager makes no socket."""
     monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
     monkeypatch.setattr(socket, "socket", None)
     systemd.ready("up")
@@ -55,7 +56,7 @@ def test_without_a_manager_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_manager_that_is_gone_stops_no_program(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What cannot be told is a warning at most."""
+    """A program goes on if its service manager cannot be reached."""
     monkeypatch.setenv("NOTIFY_SOCKET", address)
     systemd.ready("up")
     systemd.stopping()
@@ -64,7 +65,7 @@ def test_a_manager_that_is_gone_stops_no_program(
 def test_a_full_queue_holds_a_program_up_for_a_bounded_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A manager that does not read costs `PATIENCE_S` a message, not for ever."""
+    """A service manager that does not read delays a program by at most `PATIENCE_S` a message."""
     busy = ServiceManager(str(tmp_path / "notify"))
     monkeypatch.setenv("NOTIFY_SOCKET", busy.address)
     monkeypatch.setattr(systemd, "PATIENCE_S", 0.01)

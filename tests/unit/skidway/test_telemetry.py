@@ -16,12 +16,12 @@ from skidway.telemetry import host_and_port
     ],
 )
 def test_address_without_host_is_loopback(listen: str, expected: tuple[str, int]) -> None:
-    """Nothing listens beyond the machine unless told."""
+    """An address without a host means loopback: by default nothing listens beyond the machine."""
     assert host_and_port(listen) == expected
 
 
 @pytest.mark.parametrize("listen", ["", "host", "host:", "host:port", "host:65536", "host:-1"])
 def test_bad_address_is_refused(listen: str) -> None:
-    """What is no address is refused with the key."""
+    """A bad address is refused by its key."""
     with pytest.raises(ConfigurationRefused, match=r"metrics\.listener"):
         host_and_port(listen)

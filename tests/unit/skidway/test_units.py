@@ -1,4 +1,4 @@
-"""The units: that they are there, and that systemd itself takes them and finds them tight."""
+"""The systemd units: every program has one, which systemd accepts and finds tight."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ def sections(unit: str) -> configparser.RawConfigParser:
 
 
 def test_every_program_has_its_unit() -> None:
-    """Six programs, the counter of each tier, the recount, and the timers of load and recount."""
+    """There are units for six programs, tier counters, the recount, and timers of load and
+    recount."""
     expected = {f"skidway-{program}.service" for program in PROGRAMS}
     expected |= {"skidway-audit-count@.service", "skidway-recount.service"}
     assert set(units.names()) == expected | {"skidway-loader.timer", "skidway-recount.timer"}
 
 
 def test_a_unit_is_found_by_its_short_name() -> None:
-    """`show agent` is `show skidway-agent.service`; another one is a usage error."""
+    """`agent` names `skidway-agent.service`; an unknown name is a usage error."""
     assert units.text("agent") == units.text("skidway-agent.service")
     assert units.text("loader.timer") == units.text("skidway-loader.timer")
     assert units.text("audit-count@").startswith("[Unit]\n")
@@ -45,7 +46,8 @@ def test_a_unit_is_found_by_its_short_name() -> None:
 
 @pytest.mark.parametrize("unit", SERVICES)
 def test_a_unit_runs_the_version_that_its_program_has(unit: str) -> None:
-    """Link per program, user and state of its own, and a refused configuration is not retried."""
+    """A unit runs its program through the program's own link, with its own user and state, and does
+    not retry a refused configuration."""
     service = dict(sections(unit)["Service"])
     program = program_of(unit)
     assert service["ExecStart"].startswith(f"/opt/skidway/current/{program}/bin/skidway ")
@@ -65,15 +67,15 @@ def test_a_unit_runs_the_version_that_its_program_has(unit: str) -> None:
 
 
 def program_of(unit: str) -> str:
-    """Whose installation, user and state it has."""
+    """The program whose installation, user and state the unit has."""
     if unit in ONE_RUN:
         return "loader"
     return unit.removeprefix("skidway-").partition(".")[0].partition("-")[0]
 
 
 def test_the_nightly_recount_is_what_the_command_takes(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a drop-in that names an output it is refused with a sentence, as the command says it.
-    It tells the audit what it found, and begins behind a load that runs."""
+    """The unit's recount starts after a running load and tells the audit what it found; without an
+    output from a drop-in, the command refuses it with a sentence."""
     found = sections("skidway-recount.service")
     environment = dict(x.split("=", 1) for x in found["Service"]["Environment"].split())
     words = found["Service"]["ExecStart"].split()[1:]
@@ -90,7 +92,7 @@ def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def installed(unit: str, root: Path) -> Path:
-    """The file of a unit as it lies on a host: a template as one of its instances."""
+    """Writes a unit's file as on a host, a template as one of its instances; returns the path."""
     if unit.endswith(".timer"):
         installed(unit.replace(".timer", ".service"), root)
     file = root / "etc/systemd/system" / unit.replace("@", "@broker-dc1")
@@ -107,17 +109,17 @@ def installed(unit: str, root: Path) -> Path:
 @pytest.mark.foreign
 @pytest.mark.parametrize("unit", units.names(), ids=str)
 class TestSystemd:
-    """systemd-analyze of Debian; it needs no systemd that runs."""
+    """systemd-analyze of Debian; it needs no running systemd."""
 
     def test_it_is_understood_to_the_last_key(self, unit: str, tmp_path: Path) -> None:
-        """`verify` has nothing to say: a key it does not know would only be a line there."""
+        """`systemd-analyze verify` prints nothing about a unit; it would print any unknown key."""
         said = analyze("verify", "--man=no", str(installed(unit, tmp_path)))
         about_it = [line for line in said.stderr.splitlines() if "skidway" in line]
         assert not about_it
         assert said.returncode == 0
 
     def test_a_misspelt_key_would_be_seen(self, unit: str, tmp_path: Path) -> None:
-        """The test above can fail: systemd says which key of which file it does not know."""
+        """The test above can fail: `systemd-analyze verify` names the file and an unknown key."""
         file = installed(unit, tmp_path)
         section = "[Timer]\n" if unit.endswith(".timer") else "[Service]\n"
         file.write_text(file.read_text().replace(section, f"{section}ProtectHomes=yes\n"))
@@ -126,7 +128,8 @@ class TestSystemd:
         assert "ProtectHomes" in said.stderr
 
     def test_its_exposure_is_at_most_1_5(self, unit: str, tmp_path: Path) -> None:
-        """`systemd-analyze security` ends with an error above the threshold (in tenths)."""
+        """`systemd-analyze security` passes each service at a threshold of 1.5 (15 tenths), not
+        0.5."""
         if unit.endswith(".timer"):
             return
         file = str(installed(unit, tmp_path))

@@ -29,7 +29,7 @@ def settings(*overrides: str) -> ZookeeperSettings:
 
 
 def test_alone_it_binds_to_loopback_and_names_no_servers() -> None:
-    """The default server is for this machine only."""
+    """The default server listens on loopback only and names no ensemble."""
     lines = zookeeper.config_text(settings()).splitlines()
     assert "clientPortAddress=127.0.0.1" in lines
     assert "clientPort=2181" in lines
@@ -37,14 +37,14 @@ def test_alone_it_binds_to_loopback_and_names_no_servers() -> None:
 
 
 def test_a_directory_of_any_name_is_the_one_that_is_meant() -> None:
-    """Java reads both files as Latin-1, with escapes: what lies outside of ASCII is escaped."""
+    """Paths outside of ASCII are escaped, because Java reads both files as Latin-1 with escapes."""
     odd = settings("dataDir=/dät\\a/🌲", "log.file=/log/ö.log")
     assert r"dataDir=/d\u00e4t\\a/\ud83c\udf32" in zookeeper.config_text(odd)
     assert r"fileName = /log/\u00f6.log" in zookeeper.logging_text(odd)
 
 
 def test_ensemble_members_are_passed_through() -> None:
-    """server.N keys arrive as ZooKeeper wants them."""
+    """server.N keys reach zoo.cfg unchanged."""
     text = zookeeper.config_text(
         settings("server.1=a:2888:3888", "server.2=b:2888:3888", "myid=2", "tickTime=500")
     )
@@ -55,7 +55,7 @@ def test_ensemble_members_are_passed_through() -> None:
 
 @pytest.mark.parametrize("override", ["initLimit=5", "myid=3"])
 def test_ensemble_without_a_place_for_this_server_is_refused(override: str) -> None:
-    """An ensemble needs to know which member this is."""
+    """An ensemble is refused if myid does not name one of its servers."""
     with pytest.raises(ConfigurationRefused, match="myid must be one of 1, 2"):
         settings("server.1=a:1:2", "server.2=b:1:2", override)
 
@@ -69,7 +69,7 @@ def test_log_goes_to_the_file_or_to_standard_output() -> None:
 
 
 def test_command_bounds_the_heap_and_shuts_the_admin_server() -> None:
-    """The JVM is small, has no HTTP server, and answers two words only."""
+    """The JVM has a limited heap and no HTTP server, and answers only `ruok` and `srvr`."""
     command = zookeeper.start_command(settings("jvm.heap.mb=64"), JAVA)
     assert command[0] == "/j/bin/java"
     assert "-Xmx64m" in command
@@ -89,14 +89,14 @@ def test_every_jar_pattern_finds_a_jar_of_the_installed_pyspark() -> None:
 
 
 def test_missing_pyspark_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the jars the sentence names the package that brings them."""
+    """Without pyspark's jars, the error names the package that brings them."""
     monkeypatch.setattr(zookeeper.util, "find_spec", lambda _: None)
     with pytest.raises(SkidwayError, match=r"pip install .*pyspark"):
         zookeeper.jars()
 
 
 def test_prepare_writes_what_the_server_reads(tmp_path: Path) -> None:
-    """Directories are made; zoo.cfg, log4j2.properties and myid lie in dataDir."""
+    """prepare makes the directories and writes zoo.cfg, log4j2.properties and myid into dataDir."""
     data = tmp_path / "a" / "data"
     prepared = load(
         ZookeeperSettings,
@@ -111,7 +111,8 @@ def test_prepare_writes_what_the_server_reads(tmp_path: Path) -> None:
 
 
 def test_srvr_answer_is_read() -> None:
-    """Mode and figures come from the answer to srvr; a server that does not serve has no mode."""
+    """Mode and figures are read from the answer to srvr; a server that serves nobody has no
+    mode."""
     status = zookeeper.parse_srvr(SRVR)
     assert (status["Mode"], status["Node count"], status["Connections"]) == (
         "standalone",
@@ -123,7 +124,7 @@ def test_srvr_answer_is_read() -> None:
 
 
 def test_example_file_loads_to_the_defaults(tmp_path: Path) -> None:
-    """The example that operators get is what the program does without it."""
+    """The example file with its defaults loads to what the program does without a file."""
     path = tmp_path / "zookeeper.yml"
     path.write_text(example(ZookeeperSettings, active=True))
     expected = load(ZookeeperSettings, None, ["dataDir=/var/lib/skidway/zookeeper"])

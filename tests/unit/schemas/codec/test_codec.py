@@ -1,4 +1,5 @@
-"""The codec: what Avro says, in columns; both paths alike; nothing bad gets through."""
+"""The codec gives columns as Avro's specification says, alike on both paths, and refuses bad
+data."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def columnar(schema: Any) -> Codec:
 
 
 def one_by_one(schema: Any, datums: pa.BinaryArray) -> tuple[pa.RecordBatch, list[Any]]:
-    """(rows, what is refused) as fastavro and the strict walk have it, datum by datum."""
+    """(rows, what is refused) as fastavro and the strict check read them, datum by datum."""
     codec = Codec(schema)
     columns, faults = Rows(codec._record, codec.arrow_schema).decode(datums.to_pylist())
     batch = pa.RecordBatch.from_arrays(columns, schema=codec.arrow_schema)
@@ -53,7 +54,7 @@ def one_by_one(schema: Any, datums: pa.BinaryArray) -> tuple[pa.RecordBatch, lis
 
 
 def written(schema: Any, batch: pa.RecordBatch) -> list[bytes]:
-    """The datums that fastavro writes of the rows."""
+    """The datums that fastavro writes for the rows."""
     record = Codec(schema)._record
     plain = plain_schema(record, tagged=True)
     rows = _raw(batch).to_pylist()
@@ -61,7 +62,7 @@ def written(schema: Any, batch: pa.RecordBatch) -> list[bytes]:
 
 
 def bytes_of(batch: pa.RecordBatch) -> list[Any]:
-    """Comparable content: NaN equals itself."""
+    """The rows in a form that can be compared: NaN equals itself."""
     return [repr(row) for row in _raw(batch).to_pylist()]
 
 
@@ -72,7 +73,7 @@ def _raw(batch: pa.RecordBatch) -> pa.RecordBatch:
 @common
 @given(batches(flat=True))
 def test_flat_records_take_the_fast_path_and_come_back(case: tuple[Any, pa.RecordBatch]) -> None:
-    """A flat record's columns survive encode and decode, and the fast path did the work."""
+    """A flat record's columns survive encode and decode, and pyruhvro encodes them."""
     schema, batch = case
     codec = Codec(schema)
     assert codec.path == "pyruhvro"
@@ -99,7 +100,7 @@ def test_every_schema_with_columns_comes_back(case: tuple[Any, pa.RecordBatch]) 
 @common
 @given(batches(flat=True) | batches(flat=False))
 def test_every_path_writes_the_same_bytes(case: tuple[Any, pa.RecordBatch]) -> None:
-    """Datums are fastavro's, byte for byte, whichever way they were made."""
+    """Every path writes fastavro's datums, byte for byte."""
     schema, batch = case
     wanted = written(schema, batch)
     assert Codec(schema).encode(batch).to_pylist() == wanted
@@ -108,7 +109,7 @@ def test_every_path_writes_the_same_bytes(case: tuple[Any, pa.RecordBatch]) -> N
 
 @st.composite
 def damaged(draw: st.DrawFn) -> tuple[Any, pa.BinaryArray]:
-    """A schema and datums of it, some cut, lengthened, changed, or made up."""
+    """A schema and its datums, some of them cut, lengthened, changed, or made up."""
     schema, batch = draw(batches(flat=draw(st.booleans())))
     datums = Codec(schema).encode(batch).to_pylist() + draw(
         st.lists(st.binary(max_size=24), max_size=2)
@@ -133,8 +134,8 @@ def _damage(draw: st.DrawFn, datum: bytes) -> bytes:
 @settings(common, max_examples=share_of(600))
 @given(damaged(), st.integers(1, 40))
 def test_all_paths_agree_on_any_bytes(case: tuple[Any, pa.BinaryArray], times: int) -> None:
-    """Whatever the bytes, and however many, no path takes what the last word refuses, nor
-    otherwise: rows, their order, indices and reasons are the same."""
+    """For any bytes, each path gives the rows, order, indices and reasons of the strict reading one
+    by one."""
     schema, datums = case
     datums = pa.concat_arrays([datums] * times)
     wanted, refused = one_by_one(schema, datums)
@@ -149,14 +150,14 @@ def test_all_paths_agree_on_any_bytes(case: tuple[Any, pa.BinaryArray], times: i
 @common
 @given(records(flat=False), st.lists(st.binary(max_size=40), max_size=4))
 def test_no_bytes_break_the_codec(case: tuple[Any, Any], datums: list[bytes]) -> None:
-    """Arbitrary bytes decode or are set apart; nothing else ever comes out."""
+    """Each of some arbitrary datums is either decoded or refused."""
     decoded = Codec(case[0]).decode(pa.array(datums, pa.binary()))
     assert decoded.batch.num_rows + len(decoded.refused) == len(datums)
     assert decoded.good.sum() == decoded.batch.num_rows
 
 
 def test_a_string_that_is_not_utf8_is_set_apart() -> None:
-    """The datum is found and refused, whatever is beside it."""
+    """A datum whose string is not UTF-8 is refused, and the datums beside it are decoded."""
     decoded = Codec(record(("a", "string"))).decode(pa.array([b"\x02x", b"\x02\xff", b"\x02y"]))
     assert decoded.batch.column(0).to_pylist() == ["x", "y"]
     assert decoded.refused == [(1, "a string is not UTF-8")]
@@ -170,14 +171,14 @@ def test_bytes_behind_a_datum_are_seen() -> None:
 
 
 def test_timestamps_are_in_utc() -> None:
-    """Also of a schema that says only that they are milliseconds."""
+    """Decoded timestamps are in UTC."""
     stamp = {"type": "long", "logicalType": "timestamp-millis"}
     decoded = Codec(record(("a", stamp))).decode(pa.array([b"\x02"]))
     assert decoded.batch.column(0).type == pa.timestamp("ms", "UTC")
 
 
 def test_an_int_out_of_range_is_seen_and_not_cut() -> None:
-    """What is read has exactly the schema's types."""
+    """An int out of range is refused, not cut: columns have exactly the schema's types."""
     codec = Codec(record(("a", "int")))
     decoded = codec.decode(pa.array([b"\x02", b"\x80\x80\x80\x80\x20"]))
     assert decoded.batch.schema.equals(codec.arrow_schema)
@@ -186,7 +187,7 @@ def test_an_int_out_of_range_is_seen_and_not_cut() -> None:
 
 
 def test_a_bad_datum_is_set_apart_and_the_rest_decodes() -> None:
-    """One bad datum costs itself alone, with its index and a reason."""
+    """A bad datum is refused alone, with its index and a reason."""
     codec = Codec(record(("a", "string"), ("n", "long")))
     good = codec.encode(pa.record_batch({"a": ["x", "y", "z"], "n": [1, 2, 3]})).to_pylist()
     decoded = codec.decode(
@@ -202,7 +203,7 @@ def test_a_bad_datum_is_set_apart_and_the_rest_decodes() -> None:
 
 
 def test_a_few_bad_datums_among_many_cost_only_themselves() -> None:
-    """The fast path goes on around them, and places stay right."""
+    """Of many datums only the few bad ones are decoded singly; refusals carry the right indices."""
     codec = Codec(record(("n", "long"), ("a", ["null", "string"])))
     rows = [{"n": at, "a": None if at % 3 else str(at)} for at in range(5000)]
     datums = codec.encode(pa.RecordBatch.from_pylist(rows, codec.arrow_schema)).to_pylist()
@@ -245,7 +246,7 @@ def test_a_few_bad_datums_among_many_cost_only_themselves() -> None:
     ],
 )
 def test_what_lenient_readers_let_pass_is_refused(avro: Any, datum: bytes, reason: str) -> None:
-    """Numbers out of range, negative branches, wrong block sizes are no datums."""
+    """Numbers out of range, negative branches, wrong block sizes and doubled keys are refused."""
     decoded = Codec(record(("a", avro))).decode(pa.array([datum]))
     assert decoded.batch.num_rows == 0
     ((index, found),) = decoded.refused
@@ -266,13 +267,13 @@ def test_what_lenient_readers_let_pass_is_refused(avro: Any, datum: bytes, reaso
     ],
 )
 def test_unusual_but_legal_encodings_are_read(avro: Any, datum: bytes, value: Any) -> None:
-    """Padded varints and several blocks, counted or sized, are good Avro."""
+    """Padded varints and several blocks, counted or sized, are legal Avro and are read."""
     decoded = Codec(record(("a", avro))).decode(pa.array([datum]))
     assert decoded.batch.to_pylist() == [{"a": value}]
 
 
 def test_a_null_in_a_required_field_refuses_its_row_only() -> None:
-    """Never an empty string for a null."""
+    """A null in a required field refuses its row alone, and is never written as an empty string."""
     codec = Codec(record(("a", "string"), ("n", ["null", "long"])))
     batch = pa.record_batch({"a": ["x", None, "z"], "n": pa.array([1, 2, None])})
     datums, refused = codec.encode_rows_checked(batch)
@@ -284,7 +285,8 @@ def test_a_null_in_a_required_field_refuses_its_row_only() -> None:
 
 
 def test_text_that_is_not_utf8_refuses_its_row_only() -> None:
-    """Lines arrive as bytes; the reason tells the agent that it was the encoding."""
+    """Bytes that are not UTF-8 refuse their row alone; the reason's type, NotUtf8, tells the
+    agent."""
     codec = Codec(record(("line", "string")))
     datums, refused = codec.encode_rows_checked(
         pa.record_batch({"line": pa.array([b"ok", b"\xff\xfe", b"\xc3\xa9"])})
@@ -297,14 +299,14 @@ def test_text_that_is_not_utf8_refuses_its_row_only() -> None:
 
 
 def test_a_character_cut_in_two_is_not_utf8() -> None:
-    """Two halves side by side make good UTF-8 together and none apart."""
+    """Two halves of a character in neighbouring rows are refused, though valid side by side."""
     codec = Codec(record(("line", "string")))
     _, refused = codec.encode_rows_checked(pa.record_batch({"line": pa.array([b"\xc3", b"\xa9"])}))
     assert [index for index, _ in refused] == [0, 1]
 
 
 def test_lossless_inputs_are_brought_to_the_schemas_types() -> None:
-    """Dictionaries, large and view strings, narrow and unsigned integers, other time units."""
+    """Inputs are cast if nothing is lost: dictionaries, large strings, integers, time units."""
     stamp = {"type": "long", "logicalType": "timestamp-millis"}
     codec = Codec(
         record(("a", "string"), ("b", "string"), ("n", "long"), ("m", "int"), ("t", stamp))
@@ -326,7 +328,7 @@ def test_lossless_inputs_are_brought_to_the_schemas_types() -> None:
 
 
 def test_numbers_out_of_range_refuse_their_rows_only() -> None:
-    """uint64 beyond long, long beyond int."""
+    """A number too large for the field's int or long refuses its row alone."""
     codec = Codec(record(("n", "long"), ("m", "int")))
     batch = pa.record_batch(
         {"n": pa.array([1, 2**63, 3], pa.uint64()), "m": pa.array([1, 2, 2**31], pa.int64())}
@@ -337,7 +339,7 @@ def test_numbers_out_of_range_refuse_their_rows_only() -> None:
 
 
 def test_bad_values_inside_lists_maps_and_records_are_found() -> None:
-    """Checks go all the way down, and point at the row."""
+    """A bad value inside a list, map or record refuses its row."""
     inner = {"type": "record", "name": "I", "fields": [{"name": "x", "type": "string"}]}
     codec = Codec(
         record(
@@ -362,7 +364,8 @@ def test_bad_values_inside_lists_maps_and_records_are_found() -> None:
 
 
 def test_items_out_of_range_refuse_their_rows_only() -> None:
-    """In lists, maps and slices of them, whose casts see more items than the slice has."""
+    """Items out of range in lists and maps refuse their rows alone, even in slices, whose casts see
+    more items than the slice has."""
     codec = Codec(
         record(("l", {"type": "array", "items": "int"}), ("m", {"type": "map", "values": "int"}))
     )
@@ -389,7 +392,7 @@ def test_items_out_of_range_refuse_their_rows_only() -> None:
     [({"type": "bytes", "logicalType": "decimal", "precision": 2}, "\x7f\xff")],
 )
 def test_a_default_that_is_no_value_is_refused_in_a_sentence(avro: Any, default: Any) -> None:
-    """Good Avro by its base type, and still no column: the caller's, not an unknown error."""
+    """A default that fits its base type but not its logical type raises ColumnsRefused."""
     schema = record(("a", avro), ("b", "int"))
     schema["fields"][0]["default"] = default
     with pytest.raises(ColumnsRefused, match="default does not fit"):
@@ -397,14 +400,14 @@ def test_a_default_that_is_no_value_is_refused_in_a_sentence(avro: Any, default:
 
 
 def test_a_fixed_of_another_size_is_refused() -> None:
-    """As a column of another kind, in a sentence."""
+    """A fixed column of another size is refused with a sentence."""
     codec = Codec(record(("a", {"type": "fixed", "name": "F", "size": 3})))
     with pytest.raises(ColumnsRefused, match="fixed_size_binary"):
         codec.encode(pa.record_batch({"a": pa.array([b"ab"], pa.binary(2))}))
 
 
 def test_slices_of_batches_and_of_datums_are_their_own() -> None:
-    """Offsets of sliced arrays are respected on both paths."""
+    """Slices of batches and datums are encoded and decoded with their own rows, on both paths."""
     schema = record(("a", "string"), ("n", ["null", "int"]), ("b", "boolean"))
     batch = pa.record_batch(
         {
@@ -419,7 +422,7 @@ def test_slices_of_batches_and_of_datums_are_their_own() -> None:
 
 
 def test_a_missing_column_takes_its_default() -> None:
-    """A schema may have more fields than the parser finds, if they have defaults."""
+    """A field without a column takes its default."""
     schema = record(("a", "string"))
     schema["fields"] += [
         {"name": "b", "type": ["null", "string"], "default": None},
@@ -448,7 +451,7 @@ def test_a_missing_column_takes_its_default() -> None:
     ],
 )
 def test_columns_that_are_not_the_schemas_are_refused(columns: dict[str, Any], words: str) -> None:
-    """The caller's mistakes are one sentence, not rows set apart."""
+    """Columns that do not fit the schema refuse the batch with one sentence, not row by row."""
     with pytest.raises(ColumnsRefused, match=words):
         Codec(record(("a", "string"))).encode(pa.record_batch(columns))
 
@@ -464,13 +467,13 @@ def test_columns_that_are_not_the_schemas_are_refused(columns: dict[str, Any], w
 def test_schemas_without_columns_are_refused_in_a_sentence(
     schema: Any, error: type[Exception], words: str
 ) -> None:
-    """What the codec cannot do is said when it is made, never later."""
+    """A schema that cannot be columns is refused with a sentence when its codec is made."""
     with pytest.raises(error, match=words):
         Codec(schema)
 
 
 def test_columns_that_multiply_are_refused() -> None:
-    """Forty records of two references each would be a million million columns."""
+    """Forty records of two references each, a million million columns, are refused."""
     records = [record(("a", "int")) | {"name": "R0"}]
     records += [
         record(("a", f"R{at}"), ("b", f"R{at}")) | {"name": f"R{at + 1}"} for at in range(40)
@@ -481,14 +484,14 @@ def test_columns_that_multiply_are_refused() -> None:
 
 
 def test_a_decimal_in_a_large_fixed_costs_nothing() -> None:
-    """Its size says how many digits fit; nobody computes that number."""
+    """The digits of a decimal in a large fixed are bounded without computing its largest number."""
     fixed = {"type": "fixed", "name": "F", "size": 2**31 - 1}
     avro = parse(fixed | {"logicalType": "decimal", "precision": 4})
     assert decimal_type(avro) == pa.decimal128(4, 0)
 
 
 def test_types_without_namespace_inside_one_are_encoded() -> None:
-    """Also beside a namesake that has one, and referred to from outside."""
+    """A type without a namespace inside a type with one is encoded, even beside a namesake."""
     plain = {"type": "enum", "name": "X", "namespace": "", "symbols": ["P"]}
     inner = record(("p", plain), ("q", {"type": "enum", "name": "X", "symbols": ["Q"]}))
     codec = Codec(record(("a", inner | {"name": "n.S"}), ("b", "X"), ("c", "n.X")))
@@ -498,7 +501,7 @@ def test_types_without_namespace_inside_one_are_encoded() -> None:
 
 
 def test_the_bytes_are_avros() -> None:
-    """fastavro, knowing logical types, reads what the codec wrote."""
+    """fastavro reads what the codec wrote, logical types included."""
     schema = record(
         ("t", {"type": "long", "logicalType": "timestamp-millis"}),
         ("d", {"type": "int", "logicalType": "date"}),
@@ -512,7 +515,7 @@ def test_the_bytes_are_avros() -> None:
 
 
 def test_no_rows_are_no_datums() -> None:
-    """Empty in, empty out, with the right types."""
+    """Empty input gives empty output of the right types, in encode and decode."""
     for avro in ("string", {"type": "array", "items": "long"}):
         codec = Codec(record(("a", avro)))
         none = pa.RecordBatch.from_pylist([], codec.arrow_schema)
@@ -523,14 +526,14 @@ def test_no_rows_are_no_datums() -> None:
 
 
 def test_datums_of_a_large_array_are_read() -> None:
-    """large_binary comes from some readers."""
+    """Datums in a large_binary array, which some readers give, are decoded."""
     codec = Codec(record(("a", "long")))
     decoded = codec.decode(pa.array([b"\x02"], pa.large_binary()))
     assert pc.sum(decoded.batch.column("a")).as_py() == 1
 
 
 def test_the_text_to_register_is_canonical() -> None:
-    """White space and attribute order make no new schema."""
+    """The schema's text to register does not depend on white space or attribute order."""
     text = json.dumps(record(("a", {"type": "string"})), indent=4)
     assert Codec(text).schema_json == (
         '{"type":"record","name":"R","fields":[{"name":"a","type":"string"}]}'
@@ -539,7 +542,8 @@ def test_the_text_to_register_is_canonical() -> None:
 
 
 def test_a_bad_default_loses_no_datum() -> None:
-    """Older registries let such schemas pass, and records have been written with them."""
+    """A schema with a bad default, which older registries accepted, still encodes and decodes; only
+    a missing column needs the default."""
     fields = [{"name": "a", "type": "int"}, {"name": "b", "type": "int", "default": "none"}]
     codec = Codec({"type": "record", "name": "R", "fields": fields})
     batch = pa.record_batch({"a": pa.array([1], pa.int32()), "b": pa.array([2], pa.int32())})
@@ -551,7 +555,7 @@ def test_a_bad_default_loses_no_datum() -> None:
 @pytest.mark.parametrize("logical", ["time-millis", "time-micros"])
 @pytest.mark.parametrize("shape", ["flat", "nullable", "items"])
 def test_a_time_outside_of_its_day_is_a_fault_of_its_row(logical: str, shape: str) -> None:
-    """Arrow's types end at midnight: on every path, both ways, such rows are told apart."""
+    """A time outside of a day refuses its row, on every path, in encode and decode."""
     kind, day = {"time-millis": ("int", 86_400_000), "time-micros": ("long", 86_400_000_000)}[
         logical
     ]
@@ -593,14 +597,14 @@ UNIONS_IN_UNIONS: list[Any] = [
 
 @pytest.mark.parametrize("avro", UNIONS_IN_UNIONS)
 def test_a_branch_of_a_union_may_hold_unions(avro: Any) -> None:
-    """However deep, each with types of its own."""
+    """A branch of a union may hold unions at any depth, each with types of its own."""
     codec = Codec(avro)
-    assert codec.decode(pa.array([b"\x09"], pa.binary())).refused  # asks every path
+    assert codec.decode(pa.array([b"\x09"], pa.binary())).refused  # goes through every path
 
 
 @pytest.mark.parametrize("begin", range(0, 600, 100))
 def test_a_schema_has_a_codec_or_a_refusal(begin: int) -> None:
-    """Nothing but our own errors, for any schema that a registry may hold, and for any bytes."""
+    """For any schema and any bytes the codec works or raises only our own errors."""
     for seed in range(begin, begin + 100):
         random = Random(seed)
         avro = Maker(random).schema()

@@ -1,4 +1,4 @@
-"""Columns before they are encoded: what the schema does not take is a fault of its row."""
+"""Columns before they are encoded: a value that the schema does not take refuses its row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def encoded(avro: Any, values: list[Any]) -> tuple[list[bytes | None], list[tupl
 
 
 def test_a_union_takes_exactly_one_member() -> None:
-    """None and several are faults, inside and out; the others are the bytes of their branch."""
+    """A union row must have one member set; none or several refuse the row."""
     both, none = {"member0": 1, "member1": "x"}, {"member0": None, "member1": None}
     datums, refused = encoded(["int", "string"], [{"member0": 1}, both, none, {"member1": "x"}])
     assert datums == [b"\x00\x02", None, None, b"\x02\x02x"]
@@ -33,15 +33,15 @@ def test_a_union_takes_exactly_one_member() -> None:
 
 
 def test_a_nullable_union_is_null_as_a_whole() -> None:
-    """The null branch, wherever it stands; without one a null is a fault."""
+    """A null is written as the null branch, wherever it stands; without one it refuses its row."""
     values = [None, {"member1": "x"}]
     assert encoded(["int", "null", "string"], values)[0] == [b"\x02", b"\x04\x02x"]
     assert encoded(["int", "string"], values)[1] == [(0, "field a: null in a required field")]
 
 
 def test_a_key_twice_in_a_map_is_a_fault() -> None:
-    """Readers would keep one of the values, and nobody knows which; the same key in two maps is
-    good."""
+    """A map with a key twice refuses its row: readers would keep either value. The same key in two
+    maps is good."""
     pairs = [[("k", 1), ("l", 2)], [("k", 1), ("k", 2)], [("k", 3)]]
     datums, refused = encoded({"type": "map", "values": "int"}, pairs)
     assert datums[1] is None
@@ -65,7 +65,7 @@ def test_a_large_fixed_has_its_size() -> None:
     ],
 )
 def test_a_schema_that_is_no_record_has_one_column(avro: str, value: Any, datum: bytes) -> None:
-    """`value`, and the datum is the value's alone."""
+    """A schema that is no record has one column, `value`, and its datum is the value alone."""
     codec = Codec(avro)
     assert codec.arrow_schema.names == ["value"]
     batch = pa.RecordBatch.from_pylist([{"value": value}], codec.arrow_schema)

@@ -1,4 +1,4 @@
-"""pyruhvro is young: each fault of it that we know is shown here, and that it does not get through.
+"""Each known fault of pyruhvro, a young library: a test shows it, and that the codec avoids it.
 
 A test that fails at "it still does" is good news: the check around it may go.
 """
@@ -30,7 +30,7 @@ def schema_of(avro: Any) -> dict[str, Any]:
     ],
 )
 def test_types_on_which_it_panics_are_not_shown_to_it(avro: Any, datum: bytes, value: Any) -> None:
-    """bytes, fixed, uuid and decimal: both ways, without a panic."""
+    """bytes, fixed, uuid and decimal, on which pyruhvro panics, are read and written without it."""
     codec = Codec(schema_of(avro))
     decoded = codec.decode(pa.array([datum]))
     assert decoded.batch.column(0).to_pylist() == [value]
@@ -38,15 +38,15 @@ def test_types_on_which_it_panics_are_not_shown_to_it(avro: Any, datum: bytes, v
 
 
 def test_its_panics_are_contained() -> None:
-    """It panics on bytes: the guard makes it an ordinary "not proven", also where the panic comes
-    as a BaseException that no `except Exception` sees. Others, as Ctrl-C, go through."""
+    """A panic of pyruhvro becomes NotProven, even as a BaseException that `except Exception`
+    misses. Other BaseExceptions, such as Ctrl-C, pass through."""
     batch = pa.record_batch({"a": pa.array([b"x"])})
     text = json.dumps(schema_of("bytes"))
     with pytest.raises(NotProven, match="panicked"):  # it still does
         _guarded(lambda: pyruhvro.serialize_record_batch(batch, text, 1))
 
     class PanicException(BaseException):
-        """As pyo3 names its own."""
+        """An exception named like pyo3's own."""
 
     def panicked() -> None:
         raise PanicException
@@ -62,7 +62,7 @@ def test_its_panics_are_contained() -> None:
 
 
 def test_a_null_in_a_required_string_is_not_an_empty_one() -> None:
-    """It writes '' for the null; the row is refused before it sees the column."""
+    """pyruhvro writes '' for a null; we refuse the row before pyruhvro sees the column."""
     batch = pa.record_batch({"a": pa.array([None], pa.string())})
     text = json.dumps(schema_of("string"))
     assert pyruhvro.serialize_record_batch(batch, text, 1)[0].to_pylist() == [
@@ -78,13 +78,13 @@ def test_a_null_in_a_required_string_is_not_an_empty_one() -> None:
     [("long", pa.array([1], pa.uint64())), ("string", pa.array(["x"], pa.large_string()))],
 )
 def test_columns_that_it_refuses_are_brought_to_its_types(avro: str, column: pa.Array) -> None:
-    """uint64 and large_string."""
+    """uint64 and large_string, which pyruhvro refuses, are cast before."""
     datums = Codec(schema_of(avro)).encode(pa.record_batch({"a": column}))
     assert datums.to_pylist() == [b"\x02" if avro == "long" else b"\x02x"]
 
 
 def test_an_answer_of_another_length_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many datums as rows, or the next path does it."""
+    """If pyruhvro returns another number of datums than rows, the next path encodes them."""
     codec = Codec(schema_of("long"))
     monkeypatch.setattr(pyruhvro, "serialize_record_batch", lambda *_: [pa.array([b"\x02"])])
     datums = codec.encode(pa.record_batch({"a": [1, 2]}))

@@ -1,5 +1,5 @@
-"""Datums made to hurt: huge counts, items of nothing, deep and endless ones. Memory and time stay
-in proportion to the bytes that came in.
+"""Hostile datums: huge counts, items without bytes, deep and endless ones. Memory and time stay in
+proportion to the bytes that came in.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ HUGE = 2**60
     ],
 )
 def test_no_claim_takes_memory_or_time(avro: Any, datum: bytes, times: int) -> None:
-    """Refused in well under what they claim (beside good ones too), by every way a datum takes."""
+    """Datums that claim huge counts or sizes are refused in bounded time and memory."""
     codec = Codec(schema_of(avro))
     datums = pa.array([datum] * times, pa.binary())
     found = []
@@ -118,7 +118,7 @@ def test_no_claim_takes_memory_or_time(avro: Any, datum: bytes, times: int) -> N
 
 
 def test_items_without_bytes_are_read_up_to_a_limit() -> None:
-    """1,024 nulls in a datum are an array of nulls; one more is a claim."""
+    """An array of 1,024 items without bytes is read; one of 1,025 is refused."""
     codec = Codec(schema_of(array("null")))
     for count, is_good in ((3, True), (1024, True), (1025, False)):
         decoded = codec.decode(pa.array([zigzag(count) + b"\0"] * 2))
@@ -128,7 +128,7 @@ def test_items_without_bytes_are_read_up_to_a_limit() -> None:
 
 
 def test_many_columns_of_nothing_are_read_while_they_are_few() -> None:
-    """A null of one byte may stand for five hundred columns, not for any number of such records."""
+    """A null of one byte may stand for a record of 500 columns; 1,000 such nulls are refused."""
     codec = Codec(schema_of(array(["null", table(500)])))
     row = {"a": [{f"f{at}": at for at in range(500)}, None]}
     datum = codec.encode(pa.RecordBatch.from_pylist([row], codec.arrow_schema))[0].as_py()
@@ -138,7 +138,8 @@ def test_many_columns_of_nothing_are_read_while_they_are_few() -> None:
 
 
 def test_deep_schemas_are_refused_and_deep_enough_ones_work() -> None:
-    """No schema, and so no datum, can exhaust the stack."""
+    """Schemas up to the nesting limit work, recursive ones are refused: no datum exhausts the
+    stack."""
 
     def nested(depth: int) -> dict[str, Any]:
         avro: Any = "long"
@@ -164,7 +165,8 @@ def test_deep_schemas_are_refused_and_deep_enough_ones_work() -> None:
     ],
 )
 def test_arrays_in_several_blocks_go_through_columns(blocks: bytes) -> None:
-    """As writers that bound their blocks make them (Go's hamba/avro: sized, of a hundred)."""
+    """Arrays in several blocks (Go's hamba/avro writes sized ones of a hundred) are decoded by
+    columns."""
     codec = Codec(schema_of(array("long")))
     before = counted("decode", "columns")
     decoded = codec.decode(pa.array([blocks] * 50))
@@ -173,7 +175,7 @@ def test_arrays_in_several_blocks_go_through_columns(blocks: bytes) -> None:
 
 
 def test_the_path_is_chosen_once_and_counted() -> None:
-    """What an operator sees: which path schemas take, how many datums each path did."""
+    """Metrics count which path each schema takes and how many datums each path did."""
     for avro, path in (("long", "pyruhvro"), (array("long"), "columns")):
         made = REGISTRY.get_sample_value("skidway_schemas_codecs_total", {"path": path}) or 0
         codec = Codec(schema_of(avro))
@@ -197,7 +199,7 @@ def counted(direction: str, path: str) -> float:
 
 
 def test_many_small_items_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is there at once is a part of a batch, however much of it is empty arrays."""
+    """A batch of many small items is decoded in parts, so that memory is bounded."""
     codec = Codec(schema_of(array(array("long"))))
     datum = zigzag(20_000) + b"\0" * 20_001
     datums = pa.array([datum] * 40, pa.binary())
@@ -215,7 +217,8 @@ def test_many_small_items_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_parts_of_a_batch_are_put_together_in_order() -> None:
-    """Good and bad datums stand where they stood, also at the edges and with a datum too long."""
+    """Rows and refusals of a batch decoded in parts keep their places, also beside an overlong
+    datum."""
     codec = Codec(schema_of(array("string")))
     long = zigzag(1) + zigzag(5 << 20) + b"x" * (5 << 20) + b"\0"
     some = zigzag(1) + zigzag(1 << 20) + b"y" * (1 << 20) + b"\0"
@@ -228,7 +231,7 @@ def test_parts_of_a_batch_are_put_together_in_order() -> None:
 
 
 def watch(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, sizes: list[int]) -> None:
-    """Notes how many datums each call is given."""
+    """Notes how many datums each call gets."""
     inner = getattr(where, name)
 
     def noting(datums: Any, *more: Any) -> Any:
@@ -253,7 +256,7 @@ def watch(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, sizes: list[in
 def test_a_row_of_empty_items_is_passed_at_once_and_no_further(
     items: Any, count: int, inside: bytes, is_good: bool
 ) -> None:
-    """Among others, in front of the last one, too few and too many of them."""
+    """A run of empty items is read exactly: among others, before the last, too short, too long."""
     record = parse(json.dumps(schema_of(array(items))))
     datum = zigzag(count) + inside + b"\0"
     with contextlib.nullcontext() if is_good else pytest.raises(DatumInvalid):
@@ -263,7 +266,7 @@ def test_a_row_of_empty_items_is_passed_at_once_and_no_further(
 
 @pytest.mark.parametrize("inside", ["long", {"type": "map", "values": "long"}, SEVERAL])
 def test_a_map_is_a_map_by_either_way(inside: Any) -> None:
-    """Values of arrays of maps, read datum by datum, are what the columns have."""
+    """Maps in arrays are the same, decoded datum by datum or by columns."""
     codec = Codec(schema_of(array({"type": "map", "values": inside})))
     datum = zigzag(2) + b"\0" + zigzag(1) + zigzag(1) + b"k" + b"\0" * 3 + b"\0" * 4
     one = codec.decode(pa.array([datum], pa.binary()))

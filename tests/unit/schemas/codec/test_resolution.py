@@ -1,4 +1,4 @@
-"""A writer's datums in a reader's columns: as fastavro's reader has it, and where it is wrong."""
+"""A writer's datums in a reader's columns: as in fastavro's reader, except where that is wrong."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def field(name: str, avro: Any, **more: Any) -> dict[str, Any]:
 
 
 def rows_of(writer: Any, reader: Any, rows: list[Any]) -> tuple[list[Any], list[Any]]:
-    """(rows as the reader has them, what is refused) of rows that the writer wrote."""
+    """Writes rows by the writer's schema; returns (the reader's rows, what is refused)."""
     codec = Codec(writer)
     datums = codec.encode(pa.RecordBatch.from_pylist(rows, codec.arrow_schema))
     decoded = DatumReader(writer, reader).decode(datums)
@@ -57,7 +57,7 @@ ADDED = [("int", 7), ("string", "new"), (["null", "long"], None), ("double", 0.5
 
 @st.composite
 def evolved(draw: st.DrawFn) -> tuple[Any, Any, pa.BinaryArray]:
-    """(writer's schema, one that it evolved to, datums)."""
+    """(writer's schema, a schema that it evolved to, datums)."""
     writer, batch = draw(batches(flat=False))
     reader = _mutated(draw, copy.deepcopy(writer))
     return writer, reader, Codec(writer).encode(batch)
@@ -119,12 +119,12 @@ def _mutated_record(draw: st.DrawFn, avro: Any) -> Any:
 
 
 def bare(avro: Any, *, is_reader: bool) -> Any:
-    """The schema as fastavro reads it right.
+    """The schema in a form that fastavro reads right.
 
-    Without logical types: it converts by the writer's, not by the reader's. With narrow numbers
-    before wide ones in the reader's unions: it takes the first branch that the value can be
-    promoted to, even where another is of the very type, so that an int that was written as an int
-    comes back as a float (`test_a_branch_of_the_very_type_comes_first`).
+    It has no logical types, since fastavro converts by the writer's, not by the reader's. In the
+    reader's unions narrow numbers come before wide ones, since fastavro takes the first branch that
+    the value can be promoted to, even if another branch is of its very type: an int would come back
+    as a float (`test_a_branch_of_the_very_type_comes_first`).
     """
     if isinstance(avro, list):
         branches = [bare(each, is_reader=is_reader) for each in avro]
@@ -145,7 +145,8 @@ NARROW = {"int": 1, "long": 2, "float": 3, "double": 4}
 
 
 def has_text_and_bytes(avro: Any) -> bool:
-    """A union of both: fastavro reads either as whichever comes first, even of equal schemas."""
+    """Whether a union has both: fastavro reads either as the first of them, even by equal
+    schemas."""
     if isinstance(avro, list):
         both = {"string", "bytes"} <= {_name(each) for each in avro}
         return both or any(map(has_text_and_bytes, avro))
@@ -157,9 +158,10 @@ def has_text_and_bytes(avro: Any) -> bool:
 
 
 def has_numbers_out_of_order(avro: Any) -> bool:
-    """A union of numbers that `bare` cannot put into an order in which fastavro reads it right.
+    """Whether a union has numbers that `bare` cannot put into an order that fastavro reads right.
 
-    In float, long a long is a long, and an int is a float, the first that it can be promoted to.
+    With float before long, a long stays a long, but an int becomes a float, the first branch that
+    it can be promoted to.
     """
     if isinstance(avro, list):
         numbers = [_name(each) for each in avro if _name(each) in NARROW]
@@ -203,8 +205,8 @@ def same(avro: Any, found: Any, wanted: Any) -> bool:
 @common
 @given(evolved())
 def test_columns_are_resolved_as_fastavro_resolves(case: tuple[Any, Any, pa.BinaryArray]) -> None:
-    """Dropped, added, renamed and reordered fields, promotions, unions, enums with and without
-    default: the same values, and the same datums without one."""
+    """Dropped, added, renamed and reordered fields, promotions, unions and enums resolve to
+    fastavro's values; datums that fastavro refuses are refused."""
     writer, reader, datums = case
     assume(not has_text_and_bytes(reader) and not has_numbers_out_of_order(reader))
     wanted = [expected(writer, reader, datum) for datum in datums.to_pylist()]
@@ -259,9 +261,9 @@ def decimal(precision: int, scale: int) -> dict[str, Any]:
     ],
 )
 def test_logical_types_keep_their_values(written: Any, read: Any, value: Any, wanted: Any) -> None:
-    """Moments, times and decimals stay what they are in another unit or scale, or their row is set
-    apart; where one side has no logical type, numbers and bytes are bare. fastavro gives the
-    writer's value whatever the reader says."""
+    """Moments, times and decimals keep their value in another unit or scale, or their row is
+    refused; where one side has no logical type, the bare number or bytes are read. fastavro gives
+    the writer's value whatever the reader's type is."""
     writer, reader = record(field("x", written)), record(field("x", read))
     rows, refused = rows_of(writer, reader, [{"x": value}] * 2)
     assert rows == ([{"x": wanted}] * 2 if wanted is not None else [])
@@ -269,9 +271,9 @@ def test_logical_types_keep_their_values(written: Any, read: Any, value: Any, wa
 
 
 def test_a_branch_of_the_very_type_comes_first() -> None:
-    """An int that was written as an int is one, also where the reader's union names float before;
-    a text stays a text, bytes stay bytes. fastavro takes the first branch that can be promoted to,
-    and loses digits or the datum (0xFF is no text)."""
+    """A value takes the reader's branch of its own type, even if it could be promoted to an earlier
+    one. fastavro takes the first branch that fits by promotion, and loses digits or the datum (0xFF
+    is no text)."""
     for written, value in (("int", 2**31 - 1), ("bytes", b"\xff"), ("string", "x")):
         reader = record(field("x", ["float", "string", "bytes", "int"]))
         rows, _ = rows_of(record(field("x", written)), reader, [{"x": value}])
@@ -281,7 +283,7 @@ def test_a_branch_of_the_very_type_comes_first() -> None:
 
 
 def test_else_the_first_branch_that_it_can_be_promoted_to() -> None:
-    """An int is a float where the reader's union names float before long; a long is a long."""
+    """Without a branch of its own type a value takes the first that it can be promoted to."""
     reader = record(field("x", ["float", "long"]))
     for written, at in (("int", 0), ("long", 1)):
         rows, _ = rows_of(record(field("x", written)), reader, [{"x": 7}])
@@ -289,8 +291,8 @@ def test_else_the_first_branch_that_it_can_be_promoted_to() -> None:
 
 
 def test_defaults_are_values_of_their_types() -> None:
-    """Bytes, decimals and records that are half given; fastavro hands out the JSON of the schema: a
-    text for bytes, a record without its own defaults."""
+    """Defaults of bytes, decimals and partly given records are values of their types. fastavro
+    returns the schema's JSON: a text for bytes, a record without its own defaults."""
     inner = record(field("a", "int", default=1), field("b", "bytes", default="\u00ff")) | {
         "name": "I"
     }
@@ -314,8 +316,8 @@ def test_defaults_are_values_of_their_types() -> None:
 
 
 def test_a_name_counts_before_an_alias() -> None:
-    """A reader's field whose name and alias are both in the writer's record is the one of its name;
-    fastavro lets the last one win."""
+    """If the writer has fields for both name and alias of a reader's field, the name counts; in
+    fastavro the last one does."""
     writer = record(field("x", "int"), field("old", "int"))
     reader = record(field("x", "int", aliases=["old"]))
     assert rows_of(writer, reader, [{"x": 1, "old": 2}]) == ([{"x": 1}], [])
@@ -333,14 +335,15 @@ def test_a_name_counts_before_an_alias() -> None:
     ],
 )
 def test_schemas_that_cannot_be_resolved_are_refused(writer: Any, reader: Any, words: str) -> None:
-    """In a sentence with the place, before any datum is read."""
+    """Schemas that cannot be resolved are refused before any datum is read; the sentence names the
+    place."""
     with pytest.raises(Unresolvable, match=words):
         DatumReader(writer, reader)
 
 
 def test_rows_without_a_place_are_set_apart_with_index_and_reason() -> None:
-    """A null where the reader has none, a symbol it has not, a branch it has not, beside a datum
-    that is none at all; what is good keeps its order."""
+    """Rows that the reader's schema cannot hold (a null, a symbol, a branch) and invalid datums are
+    refused with index and reason; good rows keep their order."""
     enum = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
     writer = record(field("n", ["null", "int"]), field("e", enum), field("u", ["int", "string"]))
     reader = record(field("n", "int"), field("e", enum | {"symbols": ["A"]}), field("u", "long"))
@@ -364,7 +367,7 @@ def test_rows_without_a_place_are_set_apart_with_index_and_reason() -> None:
 
 
 def test_a_value_becomes_a_branch_and_a_branch_a_value() -> None:
-    """Schemas that are no records resolve like others."""
+    """Schemas that are no records are resolved too: an int becomes a branch of a union."""
     codec = Codec('"int"')
     datums = codec.encode(pa.record_batch({"value": pa.array([1, 2], pa.int32())}))
     decoded = DatumReader('"int"', ["null", "double"]).decode(datums)

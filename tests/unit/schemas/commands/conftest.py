@@ -27,7 +27,7 @@ class Done:
 
     @property
     def document(self) -> Any:
-        """The JSON that it printed."""
+        """The JSON that the command printed."""
         return json.loads(self.out)
 
 
@@ -36,13 +36,13 @@ Run = Callable[..., Done]
 
 @pytest.fixture
 def registry() -> Registry:
-    """Empty, on a log of its own."""
+    """An empty registry, on a log of its own."""
     return Registry()
 
 
 @pytest.fixture
 def client(registry: Registry) -> RegistryAdministration:
-    """Asks it."""
+    """A client of the registry."""
     return administration(InProcess(registry))
 
 
@@ -53,7 +53,7 @@ def run(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
 ) -> Run:
-    """A verb of `skidway schemas`, with files of `tmp_path` by their names."""
+    """Runs a verb of `skidway schemas`, with files of `tmp_path` by their names."""
     monkeypatch.setattr(connection, "RegistryAdministration", lambda url, security: client)
     monkeypatch.chdir(tmp_path)
 

@@ -1,4 +1,4 @@
-"""`skidway schemas dump FILE`: what lies there is replaced by a whole dump, or written to."""
+"""`skidway schemas dump FILE` replaces a file with a whole dump; a pipe or device is written to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.registry_http import Registry, record
 
 
 def test_a_dump_goes_through_a_link(registry: Registry, run: Any, tmp_path: Path) -> None:
-    """The file that the link names is replaced, the link stays."""
+    """A dump to a link replaces the file that the link names, and the link stays."""
     registry.register("users", record(a=None))
     (tmp_path / "link").symlink_to("target")
     assert run("dump", "link").status == 0
@@ -22,7 +22,7 @@ def test_a_dump_goes_through_a_link(registry: Registry, run: Any, tmp_path: Path
 def test_a_dump_never_replaces_what_is_no_file(
     registry: Registry, run: Any, tmp_path: Path
 ) -> None:
-    """A pipe is written to; /dev/full has no room, and is still there."""
+    """A dump is written into a pipe or device and never replaces it; a full device is status 2."""
     registry.register("users", record(a=None))
     os.mkfifo(tmp_path / "pipe")
     read: list[str] = []

@@ -1,4 +1,4 @@
-"""`skidway schemas level|mode`: shown, set, taken away; and `versions`."""
+"""`skidway schemas level|mode|versions`: values are shown, set and removed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from support.registry_http import Registry, record
 def test_levels_and_modes_are_shown_set_and_taken_away(
     run: Any, verb: str, first: str, value: str
 ) -> None:
-    """Of all, and of a subject; it says for whom it is set."""
+    """A level or mode is shown, set and removed, for all or for one subject, which the output
+    names."""
 
     def shown(*arguments: str) -> tuple[str, str]:
         done = run(verb, *arguments, "--json")
@@ -35,7 +36,7 @@ def test_levels_and_modes_are_shown_set_and_taken_away(
 
 
 def test_what_makes_no_sense_is_status_2(run: Any) -> None:
-    """A value that is none, and two wishes at once; a registry's refusal is 1."""
+    """An unknown value, or a value with --reset, is status 2; the registry's refusal is 1."""
     for verb in ("level", "mode"):
         assert run(verb, "SOME").status == 2
     assert run("level", "FULL", "--reset").status == 2
@@ -43,14 +44,14 @@ def test_what_makes_no_sense_is_status_2(run: Any) -> None:
 
 
 def test_import_where_schemas_are_needs_force(registry: Registry, run: Any) -> None:
-    """As over HTTP."""
+    """The mode IMPORT needs --force if there are schemas, as over HTTP."""
     registry.register("s", record(a=None))
     assert run("mode", "IMPORT").status == 1
     assert run("mode", "IMPORT", "--force").status == 0
 
 
 def test_versions_of_a_subject(registry: Registry, run: Any) -> None:
-    """Live ones; with --deleted all, and which are."""
+    """`versions` lists live versions; with --deleted all of them, marked."""
     registry.register("s", record(a=None))
     registry.register("s", record(a=None, b=0))
     registry.good("DELETE", "/subjects/s/versions/1")

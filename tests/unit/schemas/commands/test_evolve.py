@@ -1,4 +1,4 @@
-"""`skidway schemas register|check`: what passes, what does not, and what it says."""
+"""`skidway schemas register|check`: which schemas pass, and what the commands print."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _files(tmp_path: Path) -> None:
 
 
 def test_a_check_of_an_unknown_subject_is_no_good(registry: Registry, run: Any) -> None:
-    """A mistyped name must not pass a build; a subject to be made is named as one."""
+    """A check of an unknown subject fails unless --new-subject is given: it may be mistyped."""
     registry.register("users", V1)
     for more in ([], ["--version", "1"], ["--json"]):
         done = run("check", "user", "good.avsc", *more)
@@ -34,7 +34,8 @@ def test_a_check_of_an_unknown_subject_is_no_good(registry: Registry, run: Any) 
 
 
 def test_a_refused_registration_says_what_a_check_says(registry: Registry, run: Any) -> None:
-    """The field, the level, a suggestion, and status 1; the registry's message is for programs."""
+    """A refused registration prints what a check prints (field, level, suggestion), with status
+    1."""
     registry.register("users", V1)
     checked, refused = run("check", "users", "broken.avsc"), run("register", "users", "broken.avsc")
     assert (refused.status, refused.out, refused.err) == (1, checked.out, "")
@@ -48,7 +49,7 @@ def test_a_refused_registration_says_what_a_check_says(registry: Registry, run: 
 def test_several_files_are_named_after_their_subjects(
     registry: Registry, run: Any, tmp_path: Path, verb: str
 ) -> None:
-    """Files and directories; all of them are looked at, and one that is bad makes the status 1."""
+    """With --by-name all files and directories are checked, and one bad file makes the status 1."""
     registry.register("good", V1)
     registry.register("broken", V1)
     (tmp_path / "more").mkdir()
@@ -66,7 +67,7 @@ def test_several_files_are_named_after_their_subjects(
 def test_one_of_several_that_cannot_be_judged_does_not_hide_the_others(
     registry: Registry, run: Any, tmp_path: Path
 ) -> None:
-    """An unknown subject, or one that may not be written: it is named, and the rest is done."""
+    """A file whose subject is unknown or read-only is named, and the other files are done."""
     registry.register("broken", V1)
     done = run("check", "--by-name", ".")
     assert done.status == 1
@@ -83,7 +84,7 @@ def test_one_of_several_that_cannot_be_judged_does_not_hide_the_others(
 def test_what_was_registered_is_said_though_the_registry_goes_away(
     run: Any, client: RegistryAdministration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Status 3, and the first one's id: nobody has to guess what there is now."""
+    """If the registry goes away between two files, the first one's id is printed, with status 3."""
     real = client.register
 
     def register(subject: str, *more: Any) -> int:
@@ -101,7 +102,7 @@ def test_what_was_registered_is_said_though_the_registry_goes_away(
 
 @pytest.mark.parametrize("text", ["{", "", '{"type": "nothing"}', "[" * 5000])
 def test_a_file_that_is_no_schema_is_named(run: Any, tmp_path: Path, text: str) -> None:
-    """Of several that were given, too."""
+    """A file that is no schema is named, also among several."""
     (tmp_path / "wrong.avsc").write_text(text)
     for arguments in (
         ["check", "users", "wrong.avsc"],
@@ -117,7 +118,7 @@ def test_a_file_that_is_no_schema_is_named(run: Any, tmp_path: Path, text: str) 
 
 
 def test_two_files_are_checked_without_a_registry(run: Any, monkeypatch: Any) -> None:
-    """By any level; nobody is asked."""
+    """With --against two files are compared at any level, without a registry."""
     monkeypatch.setattr("skidway.schemas.commands.evolve.connect", None)
     monkeypatch.setattr("skidway.schemas.commands.compare.connect", None)
     done = run("check", "--against", "good.avsc", "broken.avsc")

@@ -17,7 +17,7 @@ CODEC = Codec(LINE)
 
 
 class Registry:
-    """Has the schema 7."""
+    """A registry with the schema 7 alone."""
 
     is_away = False
     asked = 0
@@ -37,7 +37,7 @@ def avro(schema_id: int, *lines: str) -> list[bytes]:
 
 
 def test_avro_is_decoded_and_anything_else_left_alone() -> None:
-    """By the schema id in front of each value; what cannot be decoded is told once, and whole."""
+    """Values are decoded by their schema ids; others stay whole, with one note for each reason."""
     notes: list[str] = []
     values = Values(Registry(), notes.append)
     mixed = [*avro(7, "one"), b"plain", None, *avro(8, "other"), b"\0\0\0\0\7\xff", *avro(7, "two")]
@@ -53,7 +53,8 @@ def test_avro_is_decoded_and_anything_else_left_alone() -> None:
 
 
 def test_a_registry_that_is_away_matters_where_it_was_named() -> None:
-    """Nobody named it: the bytes, and one sentence that says how to name it. Asked once."""
+    """A registry that is away is an error if it was named; else the bytes are shown, with one
+    note."""
     registry = Registry()
     registry.is_away = True
     notes: list[str] = []
@@ -72,7 +73,7 @@ def test_a_registry_that_is_away_matters_where_it_was_named() -> None:
 
 
 def test_everything_avro_has_is_json() -> None:
-    """Bytes as text or base64, times as RFC 3339, nothing guessed."""
+    """Avro values become JSON: bytes as text or base64, times as RFC 3339."""
     at = datetime(2026, 1, 31, 10, tzinfo=UTC)
     document = {"at": at, "text": b"a", "raw": b"\xff", "list": [b"b", {"in": b"\xfe"}], "n": None}
     assert json.loads(json.dumps(plain(document))) == {

@@ -1,4 +1,4 @@
-"""What records of a `_schemas` topic amount to."""
+"""The contents of a registry, replayed from the records of a `_schemas` topic."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def about(kind: str, value: object, subject: str | None = "s") -> Record:
 
 @given(contents())
 def test_a_dump_gives_back_its_contents(wanted: Contents) -> None:
-    """Through records and lines: versions, deletions, references, levels, modes, highest id."""
+    """A dump gives back versions, deletions, references, levels, modes and the highest id."""
     lines = [line(each) for each in records(wanted)]
     assert replay(read_lines(lines)) == wanted
 
 
 @given(contents())
 def test_what_is_referenced_comes_first(wanted: Contents) -> None:
-    """So a reader that goes from the beginning never meets an unknown reference."""
+    """A dump has referenced versions first, so that no reader meets an unknown reference."""
     seen: set[tuple[str, int]] = set()
     ordered = in_order(wanted.versions.values())
     assert len(ordered) == len(wanted.versions)
@@ -44,7 +44,8 @@ def test_what_is_referenced_comes_first(wanted: Contents) -> None:
 
 
 def test_deletions_are_those_of_the_registry() -> None:
-    """A subject's versions up to one, softly; the soft ones for ever; one for ever by tombstone."""
+    """Records delete versions up to a number softly, the soft ones for ever, or one by a
+    tombstone."""
     log = [schema_record(1, 1), schema_record(2, 2), about("DELETE_SUBJECT", {"version": 1})]
     found = replay(log)
     assert [(each.version, each.deleted) for each in found.of("s")] == [(1, True), (2, False)]
@@ -52,11 +53,11 @@ def test_deletions_are_those_of_the_registry() -> None:
     gone = Record({"keytype": "SCHEMA", "subject": "s", "version": 2, "magic": 1}, None)
     found = replay([*log, gone])
     assert [each.version for each in found.of("s")] == [1]
-    assert found.highest_id == 2  # it was given out, and must never be again
+    assert found.highest_id == 2  # an id that was given out once is never given out again
 
 
 def test_levels_and_modes_end_with_a_tombstone() -> None:
-    """The last record of a key holds."""
+    """The last record of a level or mode counts; a tombstone removes it."""
     level, mode = {"compatibilityLevel": "FULL"}, {"mode": "READONLY"}
     log = [about("CONFIG", level, None), about("CONFIG", level), about("MODE", mode)]
     found = replay(log)
@@ -66,7 +67,8 @@ def test_levels_and_modes_end_with_a_tombstone() -> None:
 
 
 def test_a_newer_confluent_registry_is_read() -> None:
-    """Keys that say nothing here are passed over; rules are kept; unknown kinds are counted."""
+    """Records of a newer Confluent registry are read: rules are kept, other keys dropped, unknown
+    kinds counted."""
     value = {
         "subject": "s", "version": 1, "id": 7, "md5": "x", "guid": "y", "ts": 1, "offset": 2,
         "schemaType": "AVRO", "references": [], "metadata": None, "schema": '"int"',
@@ -84,13 +86,13 @@ def test_a_newer_confluent_registry_is_read() -> None:
     "value", [{"id": 1}, {"id": "x", "schema": "s"}, {"id": 1, "schema": "s", "references": [1]}]
 )
 def test_a_damaged_record_is_refused_by_its_number(value: dict[str, object]) -> None:
-    """No version is guessed."""
+    """A damaged record is refused by its number and kind."""
     with pytest.raises(DumpRefused, match=r"Record 2 \(SCHEMA\)"):
         replay([about("NOOP", None), Record(schema_record(1, 1).key, value)])
 
 
 def test_one_subject_brings_what_it_refers_to() -> None:
-    """And nothing else: no other subject, no level of all."""
+    """A dump of one subject has what it references, and no other subject and no global level."""
     made = Contents(levels={None: {"compatibilityLevel": "NONE"}})
     made.add(stored("base", 1, 1))
     made.add(stored("other", 1, 2))
@@ -101,7 +103,7 @@ def test_one_subject_brings_what_it_refers_to() -> None:
 
 
 def test_a_long_chain_of_references_is_no_deep_recursion() -> None:
-    """Thousands of schemas, each of the one before it."""
+    """A chain of 5,000 references is put in order without deep recursion."""
     made = Contents()
     for number in range(5000, 0, -1):
         takes = () if number == 5000 else (Reference("r", f"s{number + 1}", 1),)

@@ -1,4 +1,4 @@
-"""Lines of a dump: our own, kafka-console-consumer's and kcat's say the same."""
+"""Lines of a dump: our own, kafka-console-consumer's and kcat's give the same records."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ records = st.builds(
 
 @given(st.lists(records, max_size=4))
 def test_lines_give_back_their_records(wanted: list[Record]) -> None:
-    """In each of the three forms, whatever characters subjects and schemas have."""
+    """All three forms of lines give back the same records, whatever characters they hold."""
     kcat = [
         json.dumps({"offset": 1, "key": key_text(each), "payload": value_text(each)})
         for each in wanted
@@ -44,7 +44,7 @@ def test_lines_give_back_their_records(wanted: list[Record]) -> None:
 
 
 def test_what_the_console_consumer_can_print_besides_is_passed_over() -> None:
-    """Time, partition and offset before the key; blank lines; its closing words."""
+    """Time, partition and offset before a key, blank lines and the closing words are skipped."""
     lines = [
         'CreateTime:1700000000000\tPartition:0\tOffset:3\t{"keytype":"NOOP","magic":0}\tnull\n',
         "\n",
@@ -67,13 +67,13 @@ def test_what_the_console_consumer_can_print_besides_is_passed_over() -> None:
     ],
 )
 def test_what_is_no_dump_is_refused_by_its_line(text: str, words: str) -> None:
-    """One sentence with the number of the line."""
+    """A line that is no record is refused with its number."""
     with pytest.raises(DumpRefused, match="Line 2") as caught:
         list(read_lines(['{"keytype":"NOOP","magic":0}\tnull', text]))
     assert words in str(caught.value)
 
 
 def test_a_topic_without_keys_is_refused() -> None:
-    """Its records cannot say which version they are."""
+    """A record without a key is refused: it cannot tell its version."""
     with pytest.raises(DumpRefused, match="Offset 4 of _schemas has no key"):
         record(None, b"{}", "Offset 4 of _schemas")

@@ -1,4 +1,4 @@
-"""The contents of a registry over its REST API, while others change it."""
+"""The contents of a registry, read over its REST API while others change it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE = 3
 
 @pytest.fixture
 def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
-    """Ten subjects, read three at a time."""
+    """A registry with ten subjects, read three at a time."""
     monkeypatch.setattr(administration, "PAGE_SCHEMAS", PAGE)
     made = Registry()
     for each in "abcdefghij":
@@ -26,8 +26,8 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
 
 
 def test_what_is_deleted_while_pages_are_read_moves_nothing_past_us(registry: Registry) -> None:
-    """A subject before the page goes, and all behind it move up: a live one would be skipped, and
-    stand in the dump as deleted."""
+    """If a subject is deleted while pages are read, later ones move up; no live one is skipped and
+    dumped as deleted."""
     transport = InProcess(registry)
     gone = iter("ab")
 
@@ -45,7 +45,7 @@ def test_what_is_deleted_while_pages_are_read_moves_nothing_past_us(registry: Re
 
 
 def test_a_registry_that_never_stands_still_is_refused(registry: Registry) -> None:
-    """In bounded time, rather than half a dump."""
+    """A registry that changes faster than its pages can be read is refused in bounded time."""
     transport = InProcess(registry)
 
     def change(target: str) -> None:
@@ -62,7 +62,7 @@ def test_a_registry_that_never_stands_still_is_refused(registry: Registry) -> No
 def test_a_registry_without_pages_is_read_once(
     registry: Registry, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
-    """It gives everything, whatever offset says: also where that is just one page."""
+    """A registry without pages is read once, even if its list is just one page long."""
     client = registry_client.administration(InProcess(registry))
     everything = client.all_versions()[:count]
     asked: list[str] = []
@@ -77,7 +77,8 @@ def test_a_registry_without_pages_is_read_once(
 
 
 def test_a_mode_above_all_is_not_that_of_each_subject(registry: Registry) -> None:
-    """READONLY_OVERRIDE shows in every subject; restored as theirs it would never end."""
+    """READONLY_OVERRIDE shows in every subject but is dumped only as the mode of all: restored as a
+    subject's it would never end."""
     registry.good("PUT", "/mode", {"mode": "READONLY_OVERRIDE"})
     found = dumped.read(registry_client.administration(InProcess(registry)))
     assert found.modes == {None: "READONLY_OVERRIDE"}

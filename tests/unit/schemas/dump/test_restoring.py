@@ -1,4 +1,4 @@
-"""Steps from what a registry has to what a dump says: all of it, nothing twice, no conflict."""
+"""The steps from a registry's contents to a dump's: complete, nothing twice, no conflict."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.registry_dumps import contents, stored
 
 
 def carried_out(planned: Steps, there: Contents) -> Contents:
-    """What a registry has behind the steps; it refuses what a registry refuses."""
+    """The registry's contents after the steps; asserts what a registry would refuse."""
     made = Contents(dict(there.versions), dict(there.levels), dict(there.modes), there.highest_id)
     for each in planned.imports:
         assert all((r.subject, r.version) in made.versions for r in each.references)
@@ -37,7 +37,8 @@ def carried_out(planned: Steps, there: Contents) -> Contents:
 
 
 def without_live_users_of_deleted(wanted: Contents) -> Contents:
-    """A registry deletes no version softly that a live one refers to."""
+    """Deletes versions that reference deleted ones: a registry deletes none that a live one
+    uses."""
     for each in list(wanted.versions.values()):
         for reference in each.references:
             target = wanted.versions[reference.subject, reference.version]
@@ -48,7 +49,8 @@ def without_live_users_of_deleted(wanted: Contents) -> Contents:
 
 @given(contents())
 def test_an_empty_registry_gets_everything(wanted: Contents) -> None:
-    """What is referenced before what refers, and deleted behind it; the second time is nothing."""
+    """An empty registry gets everything, references first, deletions last; a repeat does
+    nothing."""
     wanted = without_live_users_of_deleted(wanted)
     planned = steps(wanted, Contents())
     there = carried_out(planned, Contents())
@@ -58,7 +60,7 @@ def test_an_empty_registry_gets_everything(wanted: Contents) -> None:
 
 @given(contents(), st.data())
 def test_an_interrupted_restore_is_repeated(wanted: Contents, data: st.DataObject) -> None:
-    """From wherever it stopped the same dump leads to the same registry."""
+    """Wherever a restore stopped, repeating it leads to the same registry."""
     wanted = without_live_users_of_deleted(wanted)
     planned = steps(wanted, Contents())
     stop = data.draw(st.integers(0, len(planned.imports)))
@@ -67,7 +69,8 @@ def test_an_interrupted_restore_is_repeated(wanted: Contents, data: st.DataObjec
 
 
 def test_another_schema_under_an_id_is_refused_before_anything() -> None:
-    """The sentence names the id and both owners; the rest is counted."""
+    """If an id has another schema in the registry, the dump is refused; the sentence names both
+    owners, and counts further conflicts."""
     wanted, there = Contents(), Contents()
     for number in range(1, 8):
         wanted.add(stored("users", number, number))
@@ -79,7 +82,7 @@ def test_another_schema_under_an_id_is_refused_before_anything() -> None:
 
 
 def test_another_id_of_a_version_is_refused() -> None:
-    """Records that were written with it would be read with another schema."""
+    """A version with another id in the registry is refused: records would get another schema."""
     wanted, there = Contents(), Contents()
     wanted.add(stored("s", 1, 1))
     there.add(stored("s", 1, 2))
@@ -88,7 +91,7 @@ def test_another_id_of_a_version_is_refused() -> None:
 
 
 def test_a_dump_that_contradicts_itself_is_refused() -> None:
-    """Two schemas under one id, or a reference to what is nowhere."""
+    """A dump with two schemas under one id, or a reference to a missing version, is refused."""
     wanted = Contents()
     wanted.add(stored("s", 1, 1))
     wanted.add(replace(stored("t", 1, 1), schema='"int"'))
@@ -100,7 +103,7 @@ def test_a_dump_that_contradicts_itself_is_refused() -> None:
 
 
 def test_another_spelling_is_the_same_schema() -> None:
-    """Confluent's registry may keep white space or attributes otherwise than ours."""
+    """A schema may be spelled otherwise: Confluent's registry may keep other white space."""
     wanted, there = Contents(), Contents()
     wanted.add(StoredVersion("s", 1, 1, '{ "type": "int" }'))
     there.add(StoredVersion("s", 1, 1, '"int"'))
@@ -108,7 +111,8 @@ def test_another_spelling_is_the_same_schema() -> None:
 
 
 def test_what_is_live_here_and_deleted_there_is_named() -> None:
-    """So that the command can ask before it takes a schema away from its users."""
+    """Versions that are live in the registry and deleted in the dump are listed, so the command can
+    ask first."""
     wanted, there = Contents(), Contents()
     wanted.add(stored("s", 1, 1, deleted=True))
     there.add(stored("s", 1, 1))
@@ -118,7 +122,7 @@ def test_what_is_live_here_and_deleted_there_is_named() -> None:
 
 
 def test_ids_of_what_is_gone_are_not_given_out_again() -> None:
-    """The highest id ever is reserved where the dump's own versions do not reach it."""
+    """The highest id ever is reserved if the dump's own versions do not reach it."""
     wanted = Contents()
     wanted.add(stored("s", 1, 1))
     wanted.highest_id = 9
@@ -127,14 +131,15 @@ def test_ids_of_what_is_gone_are_not_given_out_again() -> None:
 
 
 def test_modes_stay_if_asked() -> None:
-    """A source is often set READONLY before it is left; its heir is not to be."""
+    """Modes can be left out: a source often becomes READONLY before a move, its copy must not."""
     wanted = Contents(modes={None: "READONLY"})
     assert steps(wanted, Contents()).modes == {None: "READONLY"}
     assert not steps(wanted, Contents(), with_modes=False)
 
 
 def test_what_a_registry_cannot_keep_is_told_and_left_out() -> None:
-    """Other types with all that refers to them, rules, other contexts, other configuration."""
+    """What a registry lacks is named and left out: other types with their users, rules, contexts,
+    other configuration."""
     wanted = Contents(
         levels={"s": {"compatibilityLevel": "FULL", "alias": "t", "normalize": False}}
     )

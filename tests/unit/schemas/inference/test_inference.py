@@ -1,4 +1,4 @@
-"""A schema for a log that has none: what the lines need, and how often each field is there."""
+"""Infers a schema from a log: the types that its lines need, and each field's share of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOGS = Path(__file__).parents[3] / "data" / "logs"
 
 
 def of(*values: Any, **more: Any) -> Inference:
-    """From JSON lines."""
+    """Infers from values as JSON lines."""
     lines = [json.dumps(each).encode() for each in values]
     return infer(lines, name="Log", kind=Format.JSON, **more)
 
@@ -61,12 +61,12 @@ def types(found: Inference) -> dict[str, Any]:
     ],
 )
 def test_types_are_merged_over_lines(values: list[Any], avro: Any) -> None:
-    """The narrowest type that takes them all; a time only where every value is one for sure."""
+    """A field gets the narrowest type for all its values, a time only if every value is one."""
     assert types(of(*({"x": each} for each in values)))["x"] == avro
 
 
 def test_objects_inside_are_records_and_say_what_may_be_missing() -> None:
-    """Also in arrays, where each line has the field but not each item."""
+    """Nested objects are records; in an array's items a field that some items lack is nullable."""
     found = of({"o": {"a": 1, "t": "2024-01-01T00:00:00Z"}, "l": [{"x": 1}, {"x": 2, "y": "z"}]})
     record = {"type": "record", "name": "Log_o", "fields": [
         {"name": "a", "type": "long"}, {"name": "t", "type": "string"},
@@ -78,7 +78,7 @@ def test_objects_inside_are_records_and_say_what_may_be_missing() -> None:
 
 
 def test_each_field_has_its_share_of_the_lines() -> None:
-    """Lines, not values: two in one array count once. Blank lines are none."""
+    """A field's share counts lines, not values: two in one array count once, blank lines never."""
     found = infer(
         [b'{"a": 1, "l": [{"x": 1}, {"x": 2}]}', b"", b'{"a": 2, "b": null}', b'{"a": 3}', b"?"],
         name="Log",
@@ -91,7 +91,7 @@ def test_each_field_has_its_share_of_the_lines() -> None:
 
 
 def test_lines_that_do_not_fit_are_counted_by_reason() -> None:
-    """And the proposal is made of the others."""
+    """Lines that do not fit are counted by reason; the schema is made from the others."""
     lines = [b'{"a":1}'] * 4 + [b"{", b"[1]", b"\xff", b'{"a":NaN}', b"x" * (LINE_BYTES_MAX + 1)]
     deep = b'{"a":' + b"[" * 20 + b"]" * 20 + b"}"
     found = infer([*lines, deep], name="Log", kind=Format.JSON)
@@ -106,7 +106,7 @@ def test_lines_that_do_not_fit_are_counted_by_reason() -> None:
 
 
 def test_names_that_avro_does_not_take_are_made_valid() -> None:
-    """With the written one as alias and in the doc; a name that is taken stays its owner's."""
+    """A name invalid in Avro is made valid and unique; alias and doc have the original."""
     found = of({"user-agent": "x", "user_agent": 1, "1st": True, "": 0, "é": 0})
     by_name = {each["name"]: each for each in found.schema["fields"]}
     assert list(by_name) == ["user_agent_2", "user_agent", "_1st", "_", "__2"]
@@ -116,7 +116,8 @@ def test_names_that_avro_does_not_take_are_made_valid() -> None:
 
 
 def test_csv_is_read_with_its_names() -> None:
-    """Values are recognised where that is sure: 007 and +1 are texts; nothing is null."""
+    """CSV with a header: values get a type only if it is sure (007, +1 are texts); empty is
+    null."""
     found = infer(
         [
             b"time;status;code;bytes;ok;note",
@@ -140,7 +141,7 @@ def test_csv_is_read_with_its_names() -> None:
 
 
 def test_csv_without_names_has_numbered_columns() -> None:
-    """If one says that it is CSV: words with commas are no table."""
+    """CSV without a header gets numbered columns if CSV is named; commas alone are no table."""
     lines = [b"1,a", b"2,b"]
     with pytest.raises(FormatUnknown):
         infer(lines, name="Log")
@@ -151,13 +152,13 @@ def test_csv_without_names_has_numbered_columns() -> None:
 
 
 def test_a_first_line_that_is_no_csv_is_one_that_does_not_fit() -> None:
-    """The columns are those of the next one."""
+    """If the first line is no CSV, it counts as unfit, and the next one gives the columns."""
     found = infer([b'"open', b"1,2", b"3,4"], name="Log", kind=Format.CSV)
     assert (found.lines, found.fitting, found.unfit) == (3, 2, {"not CSV": 1})
 
 
 def test_logfmt_is_read() -> None:
-    """Quoted values, bare keys, and lines of prose among them."""
+    """logfmt is read with quoted values and bare keys; lines of prose count as unfit."""
     found = infer(
         [
             b'at=info path="/a b" status=200 cached',
@@ -180,13 +181,13 @@ def test_logfmt_is_read() -> None:
     "log", ["apache", "hadoop", "hdfs", "linux", "openssh", "spark", "zookeeper"]
 )
 def test_logs_of_prose_are_told_apart(log: str) -> None:
-    """No table is made of sentences with commas."""
+    """A log of sentences with commas is not taken for a table."""
     with (LOGS / f"{log}.log").open("rb") as file, pytest.raises(FormatUnknown, match="regular"):
         infer(read_lines(file), name=log)
 
 
 def test_a_real_table() -> None:
-    """Names, numbers and texts of a table of real log lines."""
+    """A table of real log lines gives its names, numbers and texts."""
     with (LOGS / "openssh.truth.csv").open("rb") as file:
         found = infer(read_lines(file), name="openssh")
     assert (found.format, found.unfit) == (Format.CSV, {})
@@ -196,13 +197,13 @@ def test_a_real_table() -> None:
 
 
 def test_names_that_are_data_make_a_map() -> None:
-    """An object with more names than a record has: its values have one type."""
+    """An object with more names than a record may have becomes a map."""
     found = of({"users": {f"u{at}": at for at in range(MEMBERS_MAX + 1)}, "other": 1})
     assert types(found)["users"] == {"type": "map", "values": "long"}
 
 
 def test_memory_is_bounded_whatever_the_lines_hold() -> None:
-    """More places than the bound are counted, not kept."""
+    """Places beyond the limit are counted, not kept."""
     found = of(
         *({f"f{line}_{at}": 1 for at in range(100)} for line in range(SHAPES_MAX // 100 + 1))
     )
@@ -211,7 +212,7 @@ def test_memory_is_bounded_whatever_the_lines_hold() -> None:
 
 
 def test_a_file_is_read_line_by_line() -> None:
-    """LF and CRLF; of a line without end only the beginning."""
+    """Lines end with LF or CRLF; of an overlong line only the beginning is kept."""
     long = b"x" * (LINE_BYTES_MAX * 3)
     made = [*read_lines(io.BytesIO(b"a\r\nb\n\n" + long + b"\nc"))]
     assert [made[0], made[1], made[2], made[4]] == [b"a", b"b", b"", b"c"]
@@ -219,7 +220,7 @@ def test_a_file_is_read_line_by_line() -> None:
 
 
 def test_a_namespace_that_is_none_is_refused() -> None:
-    """In the parser's own words."""
+    """A bad namespace is refused in the schema parser's words."""
     assert of({"a": 1}, namespace="com.example").schema["namespace"] == "com.example"
     with pytest.raises(SchemaInvalid, match="no name"):
         of({"a": 1}, namespace="a-b")
@@ -239,7 +240,8 @@ VALUES = st.recursive(
 @settings(deadline=None)
 @given(st.lists(st.dictionaries(st.text(), VALUES, max_size=5), min_size=1, max_size=6))
 def test_every_proposal_is_a_schema(objects: list[dict[str, Any]]) -> None:
-    """For our parser and for Apache's; every line that is not counted as unfit is in it."""
+    """An inferred schema is valid for our parser and Apache's; each line fits it or counts as
+    unfit."""
     found = of(*objects)
     parse(found.schema)
     assert second_opinion(found.text) is None
@@ -249,5 +251,5 @@ def test_every_proposal_is_a_schema(objects: list[dict[str, Any]]) -> None:
 
 @given(st.lists(st.binary(max_size=60), max_size=20), st.sampled_from(Format))
 def test_no_lines_break_it(lines: list[bytes], kind: Format) -> None:
-    """Whatever a file holds: a proposal that parses."""
+    """Any lines give a schema that parses."""
     parse(infer(lines, name="?", kind=kind).schema)

@@ -1,4 +1,4 @@
-"""Basic authentication: nobody gets past it, whatever the route."""
+"""Basic authentication: nobody gets past it by any route."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def header(text: str, method: str = "Basic") -> dict[str, str]:
 
 
 def test_a_user_with_the_password_gets_through(client: TestClient) -> None:
-    """The first time and later; the method's name in any case."""
+    """The right password gets through every time; the method's name may have any case."""
     for method in ("Basic", "Basic", "basic", "BASIC"):
         answer = client.get("/subjects", headers=header("ada:ge:heim ü", method))
         assert (answer.status_code, answer.json()) == (200, [])
@@ -49,7 +49,8 @@ def test_a_user_with_the_password_gets_through(client: TestClient) -> None:
     ],
 )
 def test_everybody_else_is_401(client: TestClient, path: str, headers: dict[str, str]) -> None:
-    """In the registry's form, with the challenge that makes clients and browsers ask."""
+    """Everybody else gets 401 in the registry's form, with the challenge that makes clients ask for
+    a password."""
     answer = client.get(path, headers=headers)
     assert answer.status_code == 401
     assert answer.json() == {"error_code": 401, "message": "HTTP 401 Unauthorized"}
@@ -60,7 +61,7 @@ def test_everybody_else_is_401(client: TestClient, path: str, headers: dict[str,
 def test_too_many_guesses_at_once_are_503(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who was right before does not wait for those who guess."""
+    """Too many password checks at once give 503, but a user who was right before does not wait."""
     assert client.get("/subjects", headers=header("ada:ge:heim ü")).status_code == 200
     monkeypatch.setattr(authentication, "CHECKS_MAX", 0)
     assert client.get("/subjects", headers=header("ada:falsch")).status_code == 503

@@ -1,4 +1,4 @@
-"""Media types as Confluent's registry takes and gives them; pages of other sites change nothing."""
+"""Media types are Confluent's, and pages of other sites change nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OTHERS = ("application/vnd.schemaregistry+json", "application/json")
     [None, CONTENT_TYPE, *OTHERS, "Application/JSON; charset=utf-8", "application/octet-stream"],
 )
 def test_bodies_of_these_types_are_read(registry: Registry, kind: str | None) -> None:
-    """Also one without a type, as clients send that name none."""
+    """Bodies of these media types are read, and one without a type, as some clients send it."""
     headers = {} if kind is None else {"Content-Type": kind}
     assert registry.http.post(PATH, content=BODY, headers=headers).status_code == 200
 
@@ -28,7 +28,7 @@ def test_bodies_of_these_types_are_read(registry: Registry, kind: str | None) ->
     "kind", ["text/plain", "text/plain;charset=UTF-8", "application/x-www-form-urlencoded", "*/*"]
 )
 def test_a_body_of_another_type_is_415(registry: Registry, kind: str) -> None:
-    """Those that a page may send to any site without asking are among them."""
+    """A body of another type gets 415, also if a page may send that type to any site unasked."""
     for method, path in (("POST", PATH), ("POST", "/subjects/s"), ("PUT", "/config")):
         answer = registry.http.request(method, path, content=BODY, headers={"Content-Type": kind})
         assert (answer.status_code, answer.json()["error_code"]) == (415, 415)
@@ -37,7 +37,7 @@ def test_a_body_of_another_type_is_415(registry: Registry, kind: str) -> None:
 
 @pytest.mark.parametrize("origin", ["http://elsewhere.example", "null", "http://testserver:81"])
 def test_a_page_of_another_site_changes_nothing(registry: Registry, origin: str) -> None:
-    """403, with or without a type of its body; it may read what everybody may."""
+    """A page of another site gets 403 for any change, but may read what everybody may."""
     registry.register("s", record(a=None))
     for method, path in (("POST", PATH), ("PUT", "/mode"), ("DELETE", "/subjects/s")):
         answer = registry.http.request(method, path, content=BODY, headers={"Origin": origin})
@@ -63,7 +63,7 @@ def test_a_page_of_another_site_changes_nothing(registry: Registry, origin: str)
 def test_an_answer_has_the_type_that_the_client_likes_best(
     registry: Registry, accept: str, kind: str
 ) -> None:
-    """Errors, too; of equals the registry's own."""
+    """Answers and errors have the client's preferred type; among equals, the registry's own."""
     for path, status in (("/subjects", 200), ("/subjects/none/versions", 404), ("/none", 404)):
         answer = registry.http.get(path, headers={"Accept": accept})
         assert (answer.status_code, answer.headers["content-type"]) == (status, kind)
@@ -71,7 +71,7 @@ def test_an_answer_has_the_type_that_the_client_likes_best(
 
 @pytest.mark.parametrize("accept", ["text/html", "application/xml;q=1", "application/json;q=0"])
 def test_a_client_that_takes_no_json_is_406(registry: Registry, accept: str) -> None:
-    """Before anything is done."""
+    """A client that accepts no JSON gets 406 before anything is done."""
     answer = registry.http.post(PATH, content=BODY, headers={"Accept": accept})
     assert (answer.status_code, answer.json()["error_code"]) == (406, 406)
     assert registry.good("GET", "/subjects") == []
@@ -79,14 +79,14 @@ def test_a_client_that_takes_no_json_is_406(registry: Registry, accept: str) -> 
 
 @pytest.mark.parametrize("body", [{}, {"schema": None}, {"schema": " "}])
 def test_a_lookup_without_a_schema_finds_none(registry: Registry, body: dict[str, str]) -> None:
-    """40401 for a subject that is not there, else 40403."""
+    """A lookup without a schema gets 40401 if there is no such subject, else 40403."""
     assert registry.refused("POST", "/subjects/s", body) == (404, 40401)
     registry.register("s", record(a=None))
     assert registry.refused("POST", "/subjects/s", body) == (404, 40403)
 
 
 def test_a_limit_of_nothing_is_no_limit(registry: Registry) -> None:
-    """Every list, as with -1."""
+    """In every list, limit=0 means no limit, as -1 does."""
     registry.register("s", record(a=None))
     for path in ("/subjects", "/schemas", PATH, "/schemas/ids/1/subjects"):
         assert len(registry.good("GET", f"{path}?limit=0")) == 1

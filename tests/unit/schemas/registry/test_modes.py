@@ -1,4 +1,4 @@
-"""Modes: who may change what, and registering with the ids of another registry."""
+"""Modes: which changes they permit, and registering with the ids of another registry."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def set_mode(registry: Registry, mode: str, subject: str = "", query: str = "") 
 
 
 def test_modes_are_set_for_all_and_for_one(registry: Registry) -> None:
-    """The subject's own before the one for all; DELETE answers what was set and goes back."""
+    """A subject's mode overrides the global one; DELETE removes a mode and answers it."""
     assert registry.good("GET", "/mode") == {"mode": "READWRITE"}
     assert registry.refused("GET", "/mode/s") == (404, 40409)
     assert registry.good("GET", "/mode/s?defaultToGlobal=true") == {"mode": "READWRITE"}
@@ -34,12 +34,13 @@ def test_modes_are_set_for_all_and_for_one(registry: Registry) -> None:
 
 @pytest.mark.parametrize("mode", ["SOME", None, 7, ""])
 def test_what_is_no_mode_is_42204(registry: Registry, mode: object) -> None:
-    """Nothing is guessed."""
+    """An invalid mode gets 42204."""
     assert registry.refused("PUT", "/mode", {"mode": mode}) == (422, 42204)
 
 
 def test_read_only_means_everything(registry: Registry) -> None:
-    """No schema, no deletion, no level; what is there is still answered, to serializers too."""
+    """READONLY refuses schemas, deletions and levels; existing schemas are still answered, to
+    serializers too."""
     registry.register("s", A)
     registry.register("gone", A)
     registry.good("DELETE", "/subjects/gone")
@@ -58,7 +59,7 @@ def test_read_only_means_everything(registry: Registry) -> None:
 
 
 def test_read_only_override_beats_the_subjects_own_mode(registry: Registry) -> None:
-    """For the hour in which nobody may write."""
+    """READONLY_OVERRIDE overrides each subject's own mode, until it is removed."""
     set_mode(registry, "READWRITE", "s")
     set_mode(registry, "READONLY_OVERRIDE")
     assert registry.good("GET", "/mode/s") == {"mode": "READONLY_OVERRIDE"}
@@ -68,7 +69,7 @@ def test_read_only_override_beats_the_subjects_own_mode(registry: Registry) -> N
 
 
 def test_deleting_the_mode_of_all_with_those_of_the_subjects(registry: Registry) -> None:
-    """recursive: everything is READWRITE again."""
+    """Deleting the global mode recursively removes the subjects' modes too."""
     set_mode(registry, "READONLY", "s")
     set_mode(registry, "READONLY", "t")
     assert registry.good("DELETE", "/mode?recursive=true") == {"mode": "READWRITE"}
@@ -77,7 +78,8 @@ def test_deleting_the_mode_of_all_with_those_of_the_subjects(registry: Registry)
 
 
 def test_an_import_brings_ids_and_versions(registry: Registry) -> None:
-    """Not compared with anything; ids go on behind the highest one."""
+    """An import keeps its ids and versions and is compared with nothing; later ids follow the
+    highest."""
     set_mode(registry, "IMPORT")
     assert registry.register("s", A, id=7, version=3) == 7
     assert registry.register("s", AC, id=5, version=4) == 5
@@ -90,7 +92,7 @@ def test_an_import_brings_ids_and_versions(registry: Registry) -> None:
 
 
 def test_an_import_in_any_order(registry: Registry) -> None:
-    """Versions are listed ascending; latest is the highest, not the last that came."""
+    """Versions imported in any order are listed ascending, and the highest is the latest."""
     set_mode(registry, "IMPORT", "s")
     for schema_id, version in ((3, 3), (1, 1), (2, 2)):
         registry.register("s", record(**{f"f{version}": 0}), id=schema_id, version=version)
@@ -103,7 +105,7 @@ def test_an_import_in_any_order(registry: Registry) -> None:
 
 
 def test_an_import_is_repeated_without_harm(registry: Registry) -> None:
-    """A restore that broke off begins again."""
+    """An import that is repeated changes nothing, so that a broken restore can begin again."""
     set_mode(registry, "IMPORT")
     for _ in range(2):
         assert registry.register("s", A, id=7, version=3) == 7
@@ -112,7 +114,7 @@ def test_an_import_is_repeated_without_harm(registry: Registry) -> None:
 
 
 def test_an_id_never_gets_a_second_schema(registry: Registry) -> None:
-    """Not even by force, not even when its schema is deleted."""
+    """An id never gets a second schema, not even by force or after its schema is deleted."""
     registry.register("s", A)
     set_mode(registry, "IMPORT", query="?force=true")
     body = {"schema": AB, "id": 1, "version": 2}
@@ -124,7 +126,7 @@ def test_an_id_never_gets_a_second_schema(registry: Registry) -> None:
 
 
 def test_an_import_does_not_replace_a_live_version(registry: Registry) -> None:
-    """Another schema under a number that is taken; a deleted version gives its number away."""
+    """An import replaces no live version; a deleted version's number can be taken."""
     set_mode(registry, "IMPORT")
     registry.register("s", A, id=1, version=1)
     body = {"schema": AB, "id": 2, "version": 1}
@@ -134,7 +136,7 @@ def test_an_import_does_not_replace_a_live_version(registry: Registry) -> None:
 
 
 def test_a_schema_of_the_subject_under_another_id_is_42207(registry: Registry) -> None:
-    """The import says which id it has here."""
+    """Importing a schema that its subject has under another id gets 42207."""
     set_mode(registry, "IMPORT")
     registry.register("s", A, id=1)
     status, document = registry.ask("POST", "/subjects/s/versions", {"schema": A, "id": 2})
@@ -142,7 +144,8 @@ def test_a_schema_of_the_subject_under_another_id_is_42207(registry: Registry) -
 
 
 def test_one_schema_may_come_with_two_ids(registry: Registry) -> None:
-    """Registries that were merged have that; a new registration takes the one that came last."""
+    """A schema may be imported with two ids, as after a merge of registries; a new registration
+    gets the one that came last."""
     set_mode(registry, "IMPORT")
     registry.register("s", A, id=4, version=1)
     registry.register("t", A, id=2, version=1)
@@ -155,18 +158,18 @@ def test_one_schema_may_come_with_two_ids(registry: Registry) -> None:
 
 
 def test_an_import_with_references(registry: Registry) -> None:
-    """Also to versions that are deleted here: they were there where it comes from."""
+    """An import may reference versions that are deleted here, which then cannot be replaced."""
     set_mode(registry, "IMPORT")
     registry.register("part", record("Part", a=None), id=3, version=2)
     registry.good("DELETE", "/subjects/part")
     whole = record("Whole", part="Part")
     assert registry.register("whole", whole, reference("Part", "part", 2), id=8, version=1) == 8
-    other = {"schema": record("Part", b=None), "id": 9, "version": 2}  # not in its place, then
+    other = {"schema": record("Part", b=None), "id": 9, "version": 2}  # not in its place
     assert registry.refused("POST", "/subjects/part/versions", other) == (422, 42206)
 
 
 def test_import_only_where_nothing_lives_unless_forced(registry: Registry) -> None:
-    """What is imported takes its ids with it."""
+    """IMPORT is refused while live subjects exist, unless it is forced."""
     registry.register("s", A)
     for path in ("/mode", "/mode/s"):
         status, document = registry.ask("PUT", path, {"mode": "IMPORT"})
@@ -182,7 +185,7 @@ def test_import_only_where_nothing_lives_unless_forced(registry: Registry) -> No
 
 @pytest.mark.parametrize("mode", ["IMPORT", "FORWARD"])
 def test_while_importing_nobody_registers_without_an_id(registry: Registry, mode: str) -> None:
-    """A producer would take an id that the import needs."""
+    """An import refuses new schemas without an id: they could take an id that it needs."""
     set_mode(registry, mode)
     assert registry.refused("POST", "/subjects/s/versions", {"schema": A}) == (422, 42205)
     assert registry.register("s", A, id=1) == 1
@@ -190,7 +193,8 @@ def test_while_importing_nobody_registers_without_an_id(registry: Registry, mode
 
 
 def test_ids_and_versions_of_the_clients_own(registry: Registry) -> None:
-    """An id needs IMPORT; a version has to be the next one; null, 0 and -1 mean none."""
+    """A client's own id needs the mode IMPORT, its own version must be the next; null, 0 and -1
+    mean none."""
     body = {"schema": A, "id": 77}
     assert registry.refused("POST", "/subjects/s/versions", body) == (422, 42205)
     assert registry.register("s", A, id=-1, version=0) == 1
@@ -203,7 +207,8 @@ def test_ids_and_versions_of_the_clients_own(registry: Registry) -> None:
 
 
 def test_level_and_mode_stay_until_the_last_version_goes_for_ever(registry: Registry) -> None:
-    """As in Confluent's registry since 8.1: what comes back after a soft deletion has its rules."""
+    """Level and mode stay until the last version goes for ever, as in Confluent's registry since
+    8.1."""
     registry.register("s", A)
     registry.register("s", AB)
     registry.good("PUT", "/config/s", {"compatibility": "FULL"})
@@ -218,7 +223,8 @@ def test_level_and_mode_stay_until_the_last_version_goes_for_ever(registry: Regi
 
 
 def test_configuration_that_is_not_here_is_refused(registry: Registry) -> None:
-    """Forgotten in silence, an alias or a group would let in what they should keep out."""
+    """Unsupported configuration is refused: an ignored alias or group would let in what it should
+    keep out."""
     for more in ({"alias": "t"}, {"compatibilityGroup": "g"}, {"normalize": True}):
         body = {"compatibility": "FULL", **more}
         assert registry.refused("PUT", "/config/s", body) == (422, 42205)
@@ -227,7 +233,7 @@ def test_configuration_that_is_not_here_is_refused(registry: Registry) -> None:
 
 
 def test_modes_survive_a_restart(registry: Registry) -> None:
-    """The log says all of it."""
+    """Modes survive a restart, because the log has them."""
     set_mode(registry, "IMPORT")
     registry.register("s", A, id=7, version=3)
     set_mode(registry, "READONLY", "s")

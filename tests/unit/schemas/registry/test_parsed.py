@@ -1,4 +1,4 @@
-"""Schemas remembered as types: bounded by their size, not by their number."""
+"""Parsed schemas are remembered within a limit of their size, not of their number."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def kept(number: int, text: str, *needs: Kept) -> Kept:
 
 
 def test_what_was_parsed_is_remembered() -> None:
-    """The very same types, so that nothing is parsed twice."""
+    """A schema that was parsed is returned as the very same object."""
     schemas, one = ParsedSchemas(), kept(1, record(a=None))
     assert schemas.of(one) is schemas.of(one)
 
 
 def test_the_least_used_is_forgotten_first() -> None:
-    """Never more characters than allowed; large ones push out several."""
+    """The least recently used schemas are forgotten first, to stay within the size limit."""
     texts = [record(f"R{n}", **{"a" * 100: None}) for n in range(4)]
     size = len(texts[0])
     schemas = ParsedSchemas(characters_max=2 * size)
@@ -37,7 +37,7 @@ def test_the_least_used_is_forgotten_first() -> None:
 
 
 def test_one_that_is_larger_than_all_is_not_remembered() -> None:
-    """It would push out everything else and not fit all the same."""
+    """A schema larger than the limit is not remembered and pushes out no other."""
     schemas = ParsedSchemas(characters_max=10)
     large = kept(1, record(a=None))
     assert schemas.of(large) is not schemas.of(large)
@@ -45,7 +45,7 @@ def test_one_that_is_larger_than_all_is_not_remembered() -> None:
 
 
 def test_what_is_needed_comes_first_and_once() -> None:
-    """A diamond of references, each way through it."""
+    """In a diamond of references each schema comes once, after all that it needs."""
     bottom = kept(1, record("R1", a=None))
     left, right = kept(2, record("R2", a="R1"), bottom), kept(3, record("R3", a="R1"), bottom)
     top = kept(4, record("R4", a="R2", b="R3", c="R1"), left, right)
@@ -58,7 +58,7 @@ def test_what_is_needed_comes_first_and_once() -> None:
 
 
 def test_two_meanings_of_one_name_are_refused() -> None:
-    """Through two references that need two versions of a part."""
+    """A schema whose references need two versions of one type is refused."""
     old, new = kept(1, record("P", a=None)), kept(2, record("P", b=None))
     left, right = kept(3, record("L", p="P"), old), kept(4, record("M", p="P"), new)
     with pytest.raises(SchemaInvalid, match="declare P"):
@@ -66,7 +66,7 @@ def test_two_meanings_of_one_name_are_refused() -> None:
 
 
 def test_the_guid_tells_schemas_apart() -> None:
-    """By text, and by references; ids do not count, so that two registries give the same."""
+    """A guid depends on text and references, not on ids: two registries give the same one."""
     part = kept(1, record("R1", a=None))
     texts = record("R2", a="R1")
     assert kept(2, texts, part).guid == kept(9, texts, part).guid

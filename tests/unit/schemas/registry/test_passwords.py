@@ -1,4 +1,4 @@
-"""Users and passwords: slow to guess, quick for who was right before, never half read."""
+"""Users and passwords: slow to guess, quick once they were right, never half read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def users_of(path: Path, **known: str) -> Users:
 
 
 def test_a_hash_fits_its_password_alone() -> None:
-    """Also when read back from its text; each has a salt of its own."""
+    """A hash fits its password alone, also when read back; each has its own salt."""
     made = Hash.of("geheim")
     assert Hash.read(str(made)).fits("geheim")
     assert not made.fits("Geheim")
@@ -34,7 +34,7 @@ def test_a_hash_fits_its_password_alone() -> None:
 
 
 def test_the_hash_is_rfc_7914s() -> None:
-    """A known answer, so that hashes stay readable: the RFC's second vector has N = 1024."""
+    """The hash is scrypt of RFC 7914, whose second vector (N = 1024) gives the known answer."""
     derived = hashlib.scrypt(b"password", salt=b"NaCl", n=1024, r=8, p=16, dklen=64).hex()
     assert derived.startswith("fdbabe1c9d347200")
     made = Hash(10, 8, 4, b"NaCl", bytes(32))._derived("password")
@@ -42,7 +42,8 @@ def test_the_hash_is_rfc_7914s() -> None:
 
 
 def test_users_of_a_file(tmp_path: Path) -> None:
-    """Right, wrong, unknown; names and passwords may hold what they like but a colon in names."""
+    """Only a user of the file with the right password passes; names may hold anything but a
+    colon."""
     users = users_of(tmp_path / "users", ada="a:b c", grace="ü")
     assert users.check("ada", "a:b c")
     assert users.check("grace", "ü")
@@ -67,7 +68,7 @@ def test_a_password_is_changed_without_a_gap(tmp_path: Path) -> None:
 
 
 def test_who_was_right_is_remembered_and_nobody_else(tmp_path: Path) -> None:
-    """A request costs a hash only the first time."""
+    """A right password is remembered, so that only a user's first request costs a hash."""
     users = users_of(tmp_path / "users", ada="x")
     assert not users.remember("ada", "x")
     assert users.check("ada", "x")
@@ -79,7 +80,7 @@ def test_who_was_right_is_remembered_and_nobody_else(tmp_path: Path) -> None:
 
 
 def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
-    """A user who was taken out is out at once."""
+    """A changed file is read again: a removed user is out at once."""
     path = tmp_path / "users"
     users = users_of(path, ada="x", grace="y")
     assert users.check("ada", "x")
@@ -91,7 +92,7 @@ def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["nonsense\n", None])
 def test_a_file_that_became_bad_changes_nothing(tmp_path: Path, content: str | None) -> None:
-    """Nobody is locked out by a slip, nor let in."""
+    """A file that became bad or is gone locks nobody out and lets nobody in."""
     path = tmp_path / "users"
     users = users_of(path, ada="x")
     if content is None:
@@ -115,7 +116,7 @@ def test_a_file_that_became_bad_changes_nothing(tmp_path: Path, content: str | N
     ],
 )
 def test_a_line_that_is_none_is_refused_by_its_number(tmp_path: Path, line: str) -> None:
-    """At the start, before anybody could rely on it; the sentence shows no password."""
+    """A bad line is refused at the start by its number, and the sentence shows no password."""
     path = tmp_path / "users"
     path.write_text(f"# users\n{line}\n")
     with pytest.raises(ConfigurationRefused, match=r"users:2: not USER:HASH") as caught:
@@ -125,7 +126,7 @@ def test_a_line_that_is_none_is_refused_by_its_number(tmp_path: Path, line: str)
 
 @pytest.mark.parametrize("content", [None, b"\xff", b"#" * (1 << 20) + b"#"])
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes | None) -> None:
-    """Missing, no text, endless."""
+    """A file that is missing, not UTF-8 or too large is refused."""
     path = tmp_path / "users"
     if content is not None:
         path.write_bytes(content)
@@ -134,7 +135,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes | 
 
 
 def replace(path: Path, content: Any) -> None:
-    """As editors and Ansible do: another file under the name."""
+    """Replaces a file as editors and Ansible do: by another file under the same name."""
     made = path.with_suffix(".new")
     made.write_text(content)
     os.replace(made, path)

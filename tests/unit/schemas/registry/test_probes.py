@@ -56,7 +56,7 @@ def filled(registry: Registry) -> Registry:
     ],
 )
 def test_reads(filled: Registry, path: str, expected: Any) -> None:
-    """Every query parameter that they add, with the headers that they send."""
+    """Stock clients' reads are answered with all query parameters and headers that they send."""
     assert filled.good("GET", path, headers=CONFLUENT) == expected
 
 
@@ -86,12 +86,12 @@ def test_reads(filled: Registry, path: str, expected: Any) -> None:
 def test_requests_with_a_body(
     filled: Registry, method: str, path: str, body: Any, key: str, expected: Any
 ) -> None:
-    """Python's False in the query is no yes."""
+    """Stock clients' requests with a body are answered; Python's False in a query means no."""
     assert filled.good(method, path, body, headers=WITH_BODY)[key] == expected
 
 
 def test_the_body_that_libserdes_sends(registry: Registry) -> None:
-    """The schema alone, with its own content type."""
+    """libserdes can register: its body is the schema alone, with its own content type."""
     headers = {"Content-Type": "application/vnd.schemaregistry.v1+json", "User-Agent": "libserdes"}
     path = "/subjects/t-value/versions"
     assert registry.good("POST", path, {"schema": SCHEMA}, headers=headers) == {"id": 1}
@@ -106,13 +106,14 @@ def test_the_body_that_libserdes_sends(registry: Registry) -> None:
     ],
 )
 def test_the_probe_for_associations_is_404(filled: Registry, path: str) -> None:
-    """Only that makes the default serializers go on; they read error_code and message."""
+    """The probe for associations gets 404, with error_code and message: only then default
+    serializers go on."""
     status, document = filled.ask("GET", path, headers=CONFLUENT)
     assert (status, document) == (404, {"error_code": 404, "message": "HTTP 404 Not Found"})
 
 
 def test_a_subject_is_deleted_by_its_encoded_name(registry: Registry) -> None:
-    """`/` and a blank belong to the name."""
+    """A subject with `/` and a blank is deleted by its percent-encoded name."""
     registry.register("s%2Fx%20y", SCHEMA)
     assert registry.good("DELETE", "/subjects/s%2Fx%20y?permanent=False", headers=CONFLUENT) == [1]
     assert registry.good("DELETE", "/subjects/s%2Fx%20y?permanent=True", headers=CONFLUENT) == [1]

@@ -1,4 +1,4 @@
-"""References: a schema may use the types of others, and they stay as long as it needs them."""
+"""References: a schema may use the types of others, which stay as long as it needs them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TO_PART = reference("Part", "part")
 
 
 def test_a_schema_uses_the_types_of_another_subject(registry: Registry) -> None:
-    """Its text names them; the reference stands in every description of it."""
+    """A schema may name types of another subject; each description of it has the reference."""
     assert registry.register("part", PART) == 1
     assert registry.register("whole", WHOLE, TO_PART) == 2
     for path in ("/schemas/ids/2", "/subjects/whole/versions/latest"):
@@ -34,7 +34,7 @@ def test_a_schema_uses_the_types_of_another_subject(registry: Registry) -> None:
 
 
 def test_references_of_references_count(registry: Registry) -> None:
-    """All types on the way are known, each once."""
+    """The types of references of references are known too, each once."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, TO_PART)
     assert registry.register("large", LARGE, reference("Whole", "whole")) == 3
@@ -43,7 +43,7 @@ def test_references_of_references_count(registry: Registry) -> None:
 
 
 def test_a_reference_to_the_latest_version_is_kept_with_its_number(registry: Registry) -> None:
-    """-1 means what is latest now, and does not change its meaning later."""
+    """A reference to version -1 is stored with the number of the latest version at that time."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, reference("Part", "part", -1))
     registry.register("part", record("Part", a=None, b=0))
@@ -53,7 +53,8 @@ def test_a_reference_to_the_latest_version_is_kept_with_its_number(registry: Reg
 
 
 def test_an_inlined_schema_is_the_one_that_references_its_parts(registry: Registry) -> None:
-    """Serializers send the whole schema: same id, no new version; lookups find it as well."""
+    """A schema sent with its parts inlined, as serializers do, gets the id of the one with
+    references, and no new version."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, TO_PART)
     assert registry.register("whole", INLINED) == 2
@@ -62,7 +63,7 @@ def test_an_inlined_schema_is_the_one_that_references_its_parts(registry: Regist
 
 
 def test_the_same_text_with_other_references_is_another_schema(registry: Registry) -> None:
-    """What a name means is part of what the schema is."""
+    """The same text with other references is another schema, because its names mean other types."""
     registry.register("part", PART)
     registry.register("part", record("Part", a=None, b=0))
     assert registry.register("whole", WHOLE, TO_PART) == 3
@@ -72,7 +73,7 @@ def test_the_same_text_with_other_references_is_another_schema(registry: Registr
 
 
 def test_normalize_orders_references(registry: Registry) -> None:
-    """Written in another order they are the same."""
+    """With normalize, references in another order or doubled make no new schema."""
     registry.register("part", PART)
     registry.register("other", record("Other", a=None))
     both = [reference("Part", "part"), reference("Other", "other")]
@@ -83,7 +84,7 @@ def test_normalize_orders_references(registry: Registry) -> None:
 
 
 def test_compatibility_sees_through_references(registry: Registry) -> None:
-    """A part that changed is a whole that changed."""
+    """A schema whose reference moves to an incompatible part is incompatible."""
     registry.good("PUT", "/config/part", {"compatibility": "NONE"})
     registry.register("part", PART)
     registry.register("part", record("Part", a="string"))
@@ -97,7 +98,7 @@ def test_compatibility_sees_through_references(registry: Registry) -> None:
 
 
 def test_what_is_referenced_cannot_be_deleted(registry: Registry) -> None:
-    """42206, softly and for ever, a version and its subject; free once nobody needs it."""
+    """Deleting a referenced version or its subject gets 42206, until no live version needs it."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, TO_PART)
     for path in ("/subjects/part", "/subjects/part/versions/1"):
@@ -111,12 +112,12 @@ def test_what_is_referenced_cannot_be_deleted(registry: Registry) -> None:
     assert registry.good("GET", "/subjects/part/versions/1/referencedby") == []
     assert registry.good("DELETE", "/subjects/part") == [1]
     assert registry.good("DELETE", "/subjects/part?permanent=true") == [1]
-    kept = registry.good("GET", "/schemas/ids/2?format=resolved")  # its records are still readable
+    kept = registry.good("GET", "/schemas/ids/2?format=resolved")  # its records stay readable
     assert json.loads(kept["schema"]) == json.loads(INLINED)
 
 
 def test_a_subject_made_again_is_another_reference(registry: Registry) -> None:
-    """The same name, subject and version, but another schema behind them."""
+    """After its subject was deleted and made again, the same reference means another schema."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, TO_PART)
     for path in ("/subjects/whole", "/subjects/part", "/subjects/part?permanent=true"):
@@ -145,7 +146,7 @@ def test_a_subject_made_again_is_another_reference(registry: Registry) -> None:
 def test_references_that_lead_nowhere_are_42201(
     registry: Registry, references: Any, words: str
 ) -> None:
-    """With the reference's name; a deleted version is not there for a new schema."""
+    """A bad reference gets 42201 with its name; a new schema cannot reference a deleted version."""
     registry.register("part", PART)
     registry.register("other", record("Part", other=None))
     registry.register("gone", PART)
@@ -157,14 +158,14 @@ def test_references_that_lead_nowhere_are_42201(
 
 
 def test_a_schema_may_not_declare_what_it_references(registry: Registry) -> None:
-    """One name, one meaning."""
+    """A schema that declares a type that it also references is refused."""
     registry.register("part", PART)
     body = {"schema": INLINED, "references": [TO_PART]}
     assert registry.refused("POST", "/subjects/whole/versions", body) == (422, 42201)
 
 
 def test_chains_of_references_are_bounded(registry: Registry) -> None:
-    """No schema makes its readers fetch without end."""
+    """A schema that needs more than NEEDED_MAX others is refused."""
     registry.register("s0", record("R0", a=None))
     for number in range(1, NEEDED_MAX + 1):
         before = f"R{number - 1}"
@@ -180,7 +181,7 @@ def test_chains_of_references_are_bounded(registry: Registry) -> None:
 
 
 def test_a_reference_that_another_registry_made_a_moment_ago(registry: Registry) -> None:
-    """Before it is denied, the log is asked."""
+    """Before a reference is called missing, the log is read again."""
     other = Registry(registry.log.shared)
     registry.log.visible = 0
     other.register("part", PART)
@@ -188,7 +189,7 @@ def test_a_reference_that_another_registry_made_a_moment_ago(registry: Registry)
 
 
 def test_references_survive_a_restart(registry: Registry) -> None:
-    """The log says what each of them means."""
+    """References survive a restart, because the log has them."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, TO_PART)
     again = Registry(registry.log.shared)
@@ -199,7 +200,8 @@ def test_references_survive_a_restart(registry: Registry) -> None:
 def test_a_deleted_version_that_is_referenced_stays_when_its_schema_returns(
     registry: Registry,
 ) -> None:
-    """An import may reference deleted versions; readers look them up by subject and version."""
+    """A deleted version that is referenced stays when its schema is registered again: readers look
+    it up by subject and version."""
     registry.register("part", PART)
     registry.good("DELETE", "/subjects/part")
     registry.good("PUT", "/mode/whole", {"mode": "IMPORT"})

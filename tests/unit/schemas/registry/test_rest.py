@@ -1,4 +1,4 @@
-"""The REST API: what stock clients send, and exactly what they need back."""
+"""The REST API: what stock clients send, and the exact answers that they need."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ A, AB, AC = record(a=None), record(a=None, b=0), record(a=None, c=None)
 
 
 def test_the_first_message_of_a_default_serializer(registry: Registry) -> None:
-    """It probes associations, needs a 404 object, then registers with query parameters."""
+    """A default serializer probes for associations, needs a 404 object, then registers with query
+    parameters."""
     probe = "/associations/resources/-/t?resourceType=topic&associationType=value"
     assert registry.refused("GET", probe) == (404, 404)
     body = {"schema": A, "schemaType": "AVRO", "references": []}
@@ -50,12 +51,12 @@ def test_the_first_message_of_a_default_serializer(registry: Registry) -> None:
 def test_unknown_routes_answer_like_known_ones(
     registry: Registry, method: str, path: str, status: int
 ) -> None:
-    """error_code and message everywhere: clients read them before anything else."""
+    """Unknown routes answer with error_code and message, which clients read first."""
     assert registry.refused(method, path) == (status, status)
 
 
 def test_a_version_has_the_documented_keys_only(registry: Registry) -> None:
-    """Strict Java clients break on others."""
+    """A version has only the documented keys: strict Java clients fail on others."""
     registry.register("s", A)
     for path in (
         "/subjects/s/versions/1",
@@ -70,7 +71,7 @@ def test_a_version_has_the_documented_keys_only(registry: Registry) -> None:
 
 
 def test_subjects_may_contain_slashes_and_spaces(registry: Registry) -> None:
-    """Percent-encoded separators are part of the name."""
+    """Percent-encoded slashes and spaces are part of a subject's name."""
     registry.register("a%2Fb%20c%C3%A9", A)
     assert registry.good("GET", "/subjects") == ["a/b cé"]
     assert registry.good("GET", "/subjects/a%2Fb%20c%C3%A9/versions/latest")["subject"] == "a/b cé"
@@ -79,14 +80,14 @@ def test_subjects_may_contain_slashes_and_spaces(registry: Registry) -> None:
 
 
 def test_white_space_and_order_make_no_new_schema(registry: Registry) -> None:
-    """Identity is the canonical text; defaults and docs do make a new schema."""
+    """White space makes no new schema; another default does."""
     spaced = json.dumps(json.loads(AB), indent=8)
     assert registry.register("s", AB) == registry.register("t", spaced)
     assert registry.register("u", record(a=None, b=1)) == 2
 
 
 def test_an_incompatible_schema_is_409_with_the_reason(registry: Registry) -> None:
-    """Confluent's text around, the field and its place inside."""
+    """An incompatible schema gets 409, with the field and its place in Confluent's text."""
     registry.register("s", A)
     status, document = registry.ask("POST", "/subjects/s/versions", {"schema": AC})
     assert (status, document["error_code"]) == (409, 409)
@@ -101,7 +102,7 @@ def test_an_incompatible_schema_is_409_with_the_reason(registry: Registry) -> No
 
 
 def test_the_compatibility_check_says_why_when_asked(registry: Registry) -> None:
-    """messages only with verbose, in whatever case Python wrote it."""
+    """The compatibility check has messages only with verbose, in any case (Python sends True)."""
     registry.register("s", A)
     path = "/compatibility/subjects/s/versions/latest"
     assert registry.good("POST", path, {"schema": AB}) == {"is_compatible": True}
@@ -113,7 +114,7 @@ def test_the_compatibility_check_says_why_when_asked(registry: Registry) -> None
 
 
 def test_a_subject_without_schemas_takes_any_but_a_number_must_exist(registry: Registry) -> None:
-    """True for latest and all, 40402 for a version that is not there."""
+    """Any schema is compatible with an empty subject; a version that does not exist gets 40402."""
     body = {"schema": A}
     for version in ("/latest", "/-1", ""):
         path = f"/compatibility/subjects/none/versions{version}"
@@ -125,7 +126,7 @@ def test_a_subject_without_schemas_takes_any_but_a_number_must_exist(registry: R
 
 
 def test_levels_are_read_and_written_under_different_keys(registry: Registry) -> None:
-    """GET says compatibilityLevel, PUT takes and answers compatibility, DELETE goes back."""
+    """GET answers compatibilityLevel, PUT takes compatibility, DELETE restores the default."""
     assert registry.good("GET", "/config") == {"compatibilityLevel": "BACKWARD"}
     assert registry.refused("GET", "/config/s") == (404, 40408)
     assert registry.good("GET", "/config/s?defaultToGlobal=true") == {
@@ -151,7 +152,7 @@ def test_levels_are_read_and_written_under_different_keys(registry: Registry) ->
 def test_a_configuration_without_compatibility_changes_no_level(
     registry: Registry, subject: str, body: dict[str, str]
 ) -> None:
-    """Forgotten or mistyped it is no level at all, and least of all NONE."""
+    """A configuration with a missing or mistyped level changes no level; null removes it."""
     path = f"/config{subject}"
     assert registry.good("PUT", path, body) == {}
     assert registry.good("GET", "/config") == {"compatibilityLevel": "BACKWARD"}
@@ -167,21 +168,21 @@ def test_a_configuration_without_compatibility_changes_no_level(
 
 @pytest.mark.parametrize("level", ["", "null", 7, True, ["FULL"], {"level": "FULL"}])
 def test_what_is_no_level_is_42203(registry: Registry, level: Any) -> None:
-    """Nothing is guessed."""
+    """An invalid level gets 42203."""
     assert registry.refused("PUT", "/config/s", {"compatibility": level}) == (422, 42203)
     assert registry.refused("PUT", "/config", {"compatibility": level}) == (422, 42203)
 
 
 @pytest.mark.parametrize("body", [{}, {"mode": None}, {"Mode": "READONLY"}, {"mode": 7}])
 def test_a_mode_that_is_missing_is_42204(registry: Registry, body: dict[str, Any]) -> None:
-    """A request without a mode changes none."""
+    """A request without a mode gets 42204 and changes none."""
     for path in ("/mode", "/mode/s"):
         assert registry.refused("PUT", path, body) == (422, 42204)
     assert registry.good("GET", "/mode") == {"mode": "READWRITE"}
 
 
 def test_transitive_levels_look_at_every_version(registry: Registry) -> None:
-    """A default that came and went: fine for the latest, not for the first."""
+    """A transitive level checks every version, another level only the latest."""
     registry.good("PUT", "/config/s", {"compatibility": "BACKWARD"})
     for schema in (A, record(a=None, c=0)):
         registry.register("s", schema)
@@ -192,7 +193,7 @@ def test_transitive_levels_look_at_every_version(registry: Registry) -> None:
 
 
 def test_lookup_tells_an_unknown_subject_from_an_unknown_schema(registry: Registry) -> None:
-    """40401 against 40403; found with its version and id."""
+    """A lookup finds version and id; an unknown subject gets 40401, an unknown schema 40403."""
     registry.register("s", A)
     path = "/subjects/s?normalize=False&deleted=False"
     found = registry.good("POST", path, {"schema": A})
@@ -202,7 +203,8 @@ def test_lookup_tells_an_unknown_subject_from_an_unknown_schema(registry: Regist
 
 
 def test_deletion_is_soft_first_and_then_for_ever(registry: Registry) -> None:
-    """Confluent's codes at each step; soft-deleted ids still answer, purged ones do not."""
+    """Deletion is first soft, then for ever, with Confluent's codes; only soft-deleted ids
+    answer."""
     registry.register("s", A)
     registry.register("s", AB)
     assert registry.refused("DELETE", "/subjects/s?permanent=true") == (404, 40405)
@@ -227,7 +229,8 @@ def test_deletion_is_soft_first_and_then_for_ever(registry: Registry) -> None:
 
 
 def test_a_deleted_schema_comes_back_under_its_id_as_a_new_version(registry: Registry) -> None:
-    """And takes the place of its deleted version."""
+    """A deleted schema that is registered again keeps its id and replaces its deleted version by a
+    new one."""
     registry.register("s", A)
     registry.register("s", AB)
     registry.good("DELETE", "/subjects/s/versions/2")
@@ -236,7 +239,7 @@ def test_a_deleted_schema_comes_back_under_its_id_as_a_new_version(registry: Reg
 
 
 def test_the_number_of_a_version_is_not_given_again(registry: Registry) -> None:
-    """Also of one that is gone for ever, as long as its subject has another."""
+    """A version's number is never reused while its subject has another version."""
     registry.register("s", A)
     registry.register("s", AB)
     registry.good("DELETE", "/subjects/s/versions/2")
@@ -246,7 +249,7 @@ def test_the_number_of_a_version_is_not_given_again(registry: Registry) -> None:
 
 
 def test_who_uses_an_id(registry: Registry) -> None:
-    """By subject and by version: dashboards decode through these."""
+    """The users of an id are listed by subject and by version, for dashboards."""
     registry.register("s", A)
     registry.register("t", A)
     both = [{"subject": "s", "version": 1}, {"subject": "t", "version": 1}]
@@ -260,7 +263,7 @@ def test_who_uses_an_id(registry: Registry) -> None:
 
 
 def test_lists_come_in_pages(registry: Registry) -> None:
-    """offset and limit; -1 is no limit; unknown parameters change nothing."""
+    """Lists take offset and limit (-1 is none); unknown parameters change nothing."""
     for name in "abc":
         registry.register(name, A)
     query = "/subjects?deleted_only=False&deleted=false&offset=0&limit=-1&surprise=1"
@@ -272,7 +275,7 @@ def test_lists_come_in_pages(registry: Registry) -> None:
 
 
 def test_small_things_that_clients_ask(registry: Registry) -> None:
-    """Types, contexts, cluster, version, the root."""
+    """Clients can ask for types, contexts, cluster, version and the root."""
     assert registry.good("GET", "/schemas/types") == ["AVRO"]
     assert registry.good("GET", "/contexts") == ["."]
     assert set(registry.good("GET", "/v1/metadata/id")) == {"id", "scope"}
@@ -281,7 +284,7 @@ def test_small_things_that_clients_ask(registry: Registry) -> None:
 
 
 def test_guids_for_clients_that_take_them(registry: Registry) -> None:
-    """Only who says that it accepts unknown keys gets them; anybody may ask by guid."""
+    """Only clients that accept unknown keys get a guid; anybody may look up by guid."""
     accepts = {"Confluent-Accept-Unknown-Properties": "true"}
     path = "/subjects/s/versions"
     made = registry.good("POST", path, {"schema": A}, headers=accepts)
@@ -301,7 +304,7 @@ def test_guids_for_clients_that_take_them(registry: Registry) -> None:
 
 
 def test_normalize_makes_one_schema_of_two_spellings(registry: Registry) -> None:
-    """Only where it is asked for; False and false ask for nothing."""
+    """With normalize=true two spellings are one schema; False and false do not normalize."""
     one, two = (
         json.dumps({"type": "record", "name": "R", "fields": [], **extra})
         for extra in ({"x": 1, "y": 2}, {"y": 2, "x": 1})
@@ -314,7 +317,7 @@ def test_normalize_makes_one_schema_of_two_spellings(registry: Registry) -> None
 
 
 def test_the_text_of_a_schema_goes_out_as_it_is_kept(registry: Registry) -> None:
-    """Digits and escapes are part of what two registries compare."""
+    """A schema is answered in the text that is stored, with its digits and escapes."""
     text = '{"type":"record","name":"R","fields":[{"name":"a","type":"double","default":1E10}]}'
     registry.register("s", text)
     kept = registry.good("GET", "/schemas/ids/1")["schema"]
@@ -352,7 +355,7 @@ def test_the_text_of_a_schema_goes_out_as_it_is_kept(registry: Registry) -> None
 def test_what_is_no_schema_is_42201_with_a_sentence(
     registry: Registry, schema: Any, words: str
 ) -> None:
-    """Stricter than the libraries: what is let in stays for ever."""
+    """An invalid schema gets 42201 with a sentence: what is let in stays for ever."""
     status, document = registry.ask("POST", "/subjects/s/versions", {"schema": schema})
     assert (status, document["error_code"]) == (422, 42201)
     assert words in document["message"]
@@ -368,7 +371,7 @@ def test_what_is_no_schema_is_42201_with_a_sentence(
     ],
 )
 def test_what_is_not_supported_is_said(registry: Registry, body: dict[str, Any]) -> None:
-    """Other kinds of schemas, and rules: refused, not misread or forgotten."""
+    """Other schema types and rules are refused as not supported."""
     status, document = registry.ask("POST", "/subjects/s/versions", {"schema": A, **body})
     assert (status, document["error_code"]) == (422, 42201)
     assert "not supported" in document["message"]
@@ -376,7 +379,7 @@ def test_what_is_not_supported_is_said(registry: Registry, body: dict[str, Any])
 
 @pytest.mark.parametrize("subject", ["__GLOBAL", "__EMPTY", "a%00b", "x" * 1001])
 def test_names_that_no_subject_can_have(registry: Registry, subject: str) -> None:
-    """42208."""
+    """A name that no subject can have gets 42208."""
     assert registry.refused("POST", f"/subjects/{subject}/versions", {"schema": A}) == (422, 42208)
     assert registry.refused("PUT", f"/config/{subject}", {"compatibility": "NONE"}) == (422, 42208)
 
@@ -395,33 +398,33 @@ def test_names_that_no_subject_can_have(registry: Registry, subject: str) -> Non
     ],
 )
 def test_what_is_no_version_is_42202(registry: Registry, version: str) -> None:
-    """1 to 2^31-1, latest, -1; nothing else."""
+    """Anything but 1 to 2^31-1, latest and -1 as a version gets 42202."""
     registry.register("s", A)
     assert registry.refused("GET", f"/subjects/s/versions/{version}") == (422, 42202)
 
 
 @pytest.mark.parametrize("schema_id", ["0", "2", "x", "-1", "99999999999"])
 def test_an_id_that_is_not_there_is_40403(registry: Registry, schema_id: str) -> None:
-    """Whatever it looks like."""
+    """An id that does not exist gets 40403, even if it is no number."""
     registry.register("s", A)
     assert registry.refused("GET", f"/schemas/ids/{schema_id}") == (404, 40403)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "7", '"x"', "[" * 100_000])
 def test_a_body_that_is_no_object_is_400(registry: Registry, content: str) -> None:
-    """Permanent, so never a 5xx that clients would repeat."""
+    """A body that is no JSON object gets 400, not a 5xx that clients would retry."""
     answer = registry.http.post("/subjects/s/versions", content=content)
     assert (answer.status_code, answer.json()["error_code"]) == (400, 400)
 
 
 def test_a_body_past_the_limit_is_413(registry: Registry) -> None:
-    """It is not kept in memory to its end."""
+    """A body over the limit gets 413 and is not read to its end."""
     answer = registry.http.post("/subjects/s/versions", content=b"x" * (BODY_BYTES_MAX + 1))
     assert (answer.status_code, answer.json()["error_code"]) == (413, 413)
 
 
 def test_a_body_that_never_ends_is_408(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its connection is given back; an honest client tries again."""
+    """A request whose body does not end in time gets 408."""
     monkeypatch.setattr(call, "BODY_WITHIN_S", 0.0)
     sent: list[Any] = []
 
@@ -441,15 +444,15 @@ def test_a_body_that_never_ends_is_408(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_id_of_the_clients_own_is_not_permitted(registry: Registry) -> None:
-    """42205: records written under that id would be read with another schema."""
+    """A client's own id gets 42205: records with that id would be read with another schema."""
     body = {"schema": A, "id": 77}
     assert registry.refused("POST", "/subjects/s/versions", body) == (422, 42205)
     assert registry.good("POST", "/subjects/s/versions", {"schema": A, "id": -1}) == {"id": 1}
 
 
 def test_while_the_store_is_away_reads_go_on(registry: Registry) -> None:
-    """503 for writes, which clients try again; everything read before is answered, and a producer
-    that starts gets the id of the schema that it has always had."""
+    """While the store is away, writes get 503; known schemas are answered, so a producer that
+    starts gets the known id of its schema."""
     registry.register("s", A)
     registry.log.connected = False
     assert registry.refused("POST", "/subjects/s/versions", {"schema": AB}) == (503, 503)
@@ -462,7 +465,7 @@ def test_while_the_store_is_away_reads_go_on(registry: Registry) -> None:
 
 
 def test_a_store_that_hangs_holds_up_no_reader() -> None:
-    """More registrations than there are threads wait for ZooKeeper; reads are answered at once."""
+    """While more registrations than threads wait for ZooKeeper, reads are answered at once."""
     registry = Registry()
     registry.register("s", A)
     gate = threading.Event()
@@ -491,7 +494,7 @@ def test_a_store_that_hangs_holds_up_no_reader() -> None:
 
 
 def test_more_requests_at_once_than_allowed_are_503() -> None:
-    """In the registry's own form, so that clients try again."""
+    """More requests at once than allowed get 503, which clients retry."""
     inside, go = asyncio.Event(), asyncio.Event()
 
     async def slow(_scope: Any, _receive: Any, send: Any) -> None:
@@ -529,7 +532,7 @@ async def status_of(app: Any, method: str, path: str, body: Any = None) -> int:
 
 
 def test_half_a_character_is_refused_for_good(registry: Registry) -> None:
-    """JSON can name one; nobody can store it, so no client shall try again."""
+    """A lone surrogate, which JSON can carry but nobody can store, is refused for good."""
     registry.register("s", A)
     for given in ({"name": "\ud800", "subject": "s"}, {"name": "R", "subject": "\ud800"}):
         body = {"schema": record("Q"), "references": [{**given, "version": 1}]}
@@ -538,7 +541,7 @@ def test_half_a_character_is_refused_for_good(registry: Registry) -> None:
 
 @pytest.mark.parametrize("query", ["", "?normalize=true"])
 def test_deep_values_are_refused_for_good(registry: Registry, query: str) -> None:
-    """A property or default that fills the stack of whoever walks through it."""
+    """A property or default so deep that it fills the stack of its readers is refused for good."""
     for deep in ("[" * 800 + "]" * 800, '{"a":' * 800 + "1" + "}" * 800):
         mine = f'{{"type":"int","p":{deep}}}'
         field = f'{{"name":"a","type":"int","default":{deep}}}'
@@ -550,7 +553,7 @@ def test_deep_values_are_refused_for_good(registry: Registry, query: str) -> Non
 def test_a_long_comparison_holds_up_no_other_writer(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is made before the log is asked, and once."""
+    """A long comparison is made once, before the log is asked, so other writers go on."""
     registry.register("s", A)
     judged: list[int] = []
 
@@ -566,7 +569,7 @@ def test_a_long_comparison_holds_up_no_other_writer(
 
 
 def test_versions_that_are_deleted_alone(registry: Registry) -> None:
-    """deletedOnly, as the server names it, and deleted_only, as Python's client does."""
+    """Deleted versions are listed by deletedOnly, the server's name, and deleted_only, Python's."""
     registry.register("s", A)
     registry.register("s", AB)
     registry.good("DELETE", "/subjects/s/versions/1")

@@ -1,4 +1,4 @@
-"""The bounds of a connection, without one: a clock and a transport of the test's own."""
+"""The limits of a connection, tested with a clock and a transport of the test's own."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Timers:
         return _Handle(lambda: self.waiting.remove(timer) if timer in self.waiting else None)
 
     def fire(self) -> float:
-        """Calls what comes next; how long it would have taken."""
+        """Calls the next timer; returns its delay."""
         delay, call, _ = self.waiting.pop(0)
         call()
         return delay
@@ -38,7 +38,7 @@ class _Handle:
 
 
 class Transport:
-    """As far as the protocol asks it."""
+    """A transport, as far as the protocol uses it."""
 
     def __init__(self) -> None:
         self.unsent = 0
@@ -75,14 +75,14 @@ def connected(state: ServerState | None = None) -> tuple[Protocol, Transport, Ti
 
 
 def test_a_connection_that_says_nothing_ends() -> None:
-    """After HEAD_WITHIN_S."""
+    """A silent connection ends after HEAD_WITHIN_S."""
     _, transport, timers = connected()
     assert timers.fire() == HEAD_WITHIN_S
     assert transport.aborted
 
 
 def test_a_request_that_is_being_answered_has_its_time() -> None:
-    """The log may take longer than a head."""
+    """A request that is being answered is not ended: the log may take longer than a head."""
     protocol, transport, timers = connected()
     protocol.cycle = Cycle(response_complete=False)  # type: ignore[assignment]
     timers.fire()
@@ -90,7 +90,7 @@ def test_a_request_that_is_being_answered_has_its_time() -> None:
 
 
 def test_who_reads_slowly_is_waited_for_as_long_as_he_reads() -> None:
-    """A large answer over a thin line; and the end of one who does not read at all."""
+    """A client that reads a large answer slowly is waited for; one that stops reading is not."""
     protocol, transport, timers = connected()
     protocol.cycle = Cycle(response_complete=True)  # type: ignore[assignment]
     for unsent in (3_000_000, 2_000_000, 1_000_000):
@@ -102,7 +102,7 @@ def test_who_reads_slowly_is_waited_for_as_long_as_he_reads() -> None:
 
 
 def test_behind_an_answer_a_new_time_begins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Idle connections live as long as keep-alive says, and a head after that; never two timers."""
+    """After an answer one timer runs, for the keep-alive time plus the time for a head."""
     monkeypatch.setattr(server.H11Protocol, "on_response_complete", lambda _self: None)
     protocol, transport, timers = connected()
     protocol.cycle = Cycle(response_complete=True)  # type: ignore[assignment]
@@ -113,7 +113,7 @@ def test_behind_an_answer_a_new_time_begins(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_more_connections_than_allowed_end_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that are there are not touched."""
+    """A connection over the limit is ended at once, and the others stay."""
     monkeypatch.setattr(server, "CONNECTIONS_MAX", 1)
     state = ServerState()
     _, first, _ = connected(state)
@@ -122,7 +122,8 @@ def test_more_connections_than_allowed_end_at_once(monkeypatch: pytest.MonkeyPat
 
 
 def test_it_takes_the_descriptors_that_there_are() -> None:
-    """A shell's usual limit is less than the connections that are allowed."""
+    """The server raises its limit of descriptors to the hard limit: a shell's is below the
+    connections allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft - 1, hard))

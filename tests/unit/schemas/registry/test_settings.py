@@ -1,4 +1,4 @@
-"""What the registry refuses to run with: one sentence that names the setting."""
+"""Settings that the registry refuses to run with, in one sentence that names the setting."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.certificates import Authority
 
 
 def test_listeners_are_addresses_with_and_without_tls() -> None:
-    """Both kinds at once."""
+    """Listeners may be http and https at once."""
     settings = RegistrySettings(listeners=["http://127.0.0.1:1", "https://[::1]:2/"])
     assert settings.addresses == [Listener("127.0.0.1", 1, False), Listener("::1", 2, True)]
 
@@ -25,13 +25,13 @@ def test_listeners_are_addresses_with_and_without_tls() -> None:
     ["", "127.0.0.1:1", "ftp://h:1", "http://h", "http://h:x", "http://h:1/p", "http://h:1?q"],
 )
 def test_what_is_no_listener(listener: str) -> None:
-    """Named in the sentence."""
+    """A bad listener is refused by its key."""
     with pytest.raises(ConfigurationRefused, match="listeners"):
         RegistrySettings(listeners=[listener]).check()
 
 
 def test_good_files_are_taken(tmp_path: Path) -> None:
-    """Certificate, key, authorities and users."""
+    """Good files for certificate, key, authorities and users are accepted."""
     authority = Authority(tmp_path)
     pair = authority.sign("registry")
     users = tmp_path / "users"
@@ -59,7 +59,7 @@ def test_good_files_are_taken(tmp_path: Path) -> None:
     ],
 )
 def test_files_that_cannot_be_used(tmp_path: Path, given: dict[str, Any], words: str) -> None:
-    """Before the first client finds out: missing, not belonging together."""
+    """Files that are missing or do not belong together are refused at the start, with their key."""
     authority = Authority(tmp_path)
     key = authority.sign("registry").key
     authority.sign("other")
@@ -72,7 +72,7 @@ def test_files_that_cannot_be_used(tmp_path: Path, given: dict[str, Any], words:
 
 
 def test_an_encrypted_key_is_refused_and_not_asked_for(tmp_path: Path) -> None:
-    """Nobody sits at the terminal of a service."""
+    """An encrypted key is refused, its passphrase not asked for: a service has no terminal."""
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 

@@ -1,4 +1,4 @@
-"""The registry's store: one log, many writers, and an id means one schema whatever happens."""
+"""The registry's store: one log, many writers, and an id that always means one schema."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def register(store: Store, subject: str, number: int) -> int:
 
 
 def test_ids_begin_at_one_and_have_no_gaps() -> None:
-    """New schemas get the next id, known ones keep theirs, under any subject."""
+    """A new schema gets the next id; a known one keeps its id under any subject."""
     _, store = store_on(SharedLog())
     assert [register(store, "a", 1), register(store, "a", 2), register(store, "b", 1)] == [1, 2, 1]
     assert register(store, "a", 1) == 1
@@ -47,7 +47,8 @@ def test_ids_begin_at_one_and_have_no_gaps() -> None:
 
 
 def test_the_second_writer_reads_on_and_decides_again() -> None:
-    """Another registry takes the number between decision and write: its schema keeps the id."""
+    """If another registry takes the next number between decision and write, its schema keeps the id
+    and ours gets the next."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)
@@ -58,7 +59,7 @@ def test_the_second_writer_reads_on_and_decides_again() -> None:
 
 
 def test_the_same_schema_from_two_writers_is_one_id() -> None:
-    """The loser of the race finds the schema there and answers its id."""
+    """If two registries write the same schema at once, the second finds it and answers its id."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)
@@ -68,7 +69,7 @@ def test_the_same_schema_from_two_writers_is_one_id() -> None:
 
 
 def test_a_lost_answer_is_found_again() -> None:
-    """The node exists because we made it: the write is known by its mark and not done twice."""
+    """A write whose answer was lost is recognised by its mark and not repeated."""
     entries, store = store_on(SharedLog())
     entries.lose.append("twice")
     assert register(store, "a", 1) == 1
@@ -76,7 +77,7 @@ def test_a_lost_answer_is_found_again() -> None:
 
 
 def test_a_deletion_whose_answer_was_lost_is_done() -> None:
-    """Decided again it would find that it is deleted, and refuse what it has just done itself."""
+    """A deletion whose answer was lost succeeds; decided again, it would be refused as done."""
     entries, store = store_on(SharedLog())
     register(store, "a", 1)
     entries.lose.append("twice")
@@ -86,7 +87,7 @@ def test_a_deletion_whose_answer_was_lost_is_done() -> None:
 
 @pytest.mark.parametrize("fault", ["before", "after"])
 def test_a_write_without_answer_can_be_tried_again(fault: str) -> None:
-    """503, and the next attempt gives the same id whether the first arrived or not."""
+    """A write without an answer gets 503; the retry gets the same id, even if the write arrived."""
     entries, store = store_on(SharedLog())
     entries.lose.append(fault)
     with pytest.raises(Refusal) as caught:
@@ -97,7 +98,7 @@ def test_a_write_without_answer_can_be_tried_again(fault: str) -> None:
 
 
 def test_reads_go_on_while_the_log_is_away_and_writes_say_so() -> None:
-    """Away: schemas are answered from memory, registrations 503."""
+    """While the log is away, schemas are answered from memory and registrations get 503."""
     entries, store = store_on(SharedLog())
     register(store, "a", 1)
     entries.connected = False
@@ -108,7 +109,8 @@ def test_reads_go_on_while_the_log_is_away_and_writes_say_so() -> None:
 
 
 def test_what_another_registry_may_have_written_is_not_denied() -> None:
-    """Away, an unknown id is 503: after a 404 the loader would reject good records for ever."""
+    """While the log is away, an unknown id gets 503: after a 404 the loader would reject good
+    records for ever."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)
@@ -124,7 +126,7 @@ def test_what_another_registry_may_have_written_is_not_denied() -> None:
 
 
 def test_an_id_of_another_registry_is_found_before_the_watch_fires() -> None:
-    """A read that finds nothing asks for what is newer first."""
+    """A read that finds nothing asks the log for newer entries first."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)
@@ -134,8 +136,8 @@ def test_an_id_of_another_registry_is_found_before_the_watch_fires() -> None:
 
 
 def test_a_refusal_is_made_on_all_that_is_known() -> None:
-    """A server that lags behind must not make us say that a subject of a moment ago is not there,
-    nor that there is nothing to do."""
+    """A ZooKeeper server that lags makes no registry say that a new subject does not exist or that
+    nothing is to be done."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)
@@ -148,7 +150,7 @@ def test_a_refusal_is_made_on_all_that_is_known() -> None:
 
 
 def test_a_restarted_registry_knows_everything() -> None:
-    """The state is what the log says, all of it, also past the read-ahead."""
+    """A restarted registry knows the whole log, also beyond its read-ahead."""
     shared = SharedLog()
     _, store = store_on(shared)
     for number in range(600):
@@ -160,7 +162,7 @@ def test_a_restarted_registry_knows_everything() -> None:
 
 
 def test_ids_of_deleted_schemas_are_not_used_again() -> None:
-    """Gone for ever is gone; the number stays taken, and the schema gets it back if it returns."""
+    """The id of a schema deleted for ever stays taken; the schema gets it back if it returns."""
     shared = SharedLog()
     _, store = store_on(shared)
     register(store, "a", 1)
@@ -187,13 +189,13 @@ def test_ids_of_deleted_schemas_are_not_used_again() -> None:
     ],
 )
 def test_a_log_that_makes_no_sense_stops_the_registry(content: bytes) -> None:
-    """An unknown entry, a gap in the ids: never guessed over."""
+    """A log with an unknown entry or a gap in the ids stops the registry at its start."""
     with pytest.raises(StateRefused, match=r"Entry 1|does not follow|is used before"):
         store_on(SharedLog([content]))
 
 
 def test_a_log_that_breaks_later_ends_writing_only() -> None:
-    """What was read before is still true; new ids would be guesses."""
+    """A log that breaks later ends writing; what was read before is still answered."""
     entries, store = store_on(SharedLog())
     register(store, "a", 1)
     entries.shared.contents.append(b"nonsense")
@@ -206,7 +208,7 @@ def test_a_log_that_breaks_later_ends_writing_only() -> None:
 
 
 def test_the_follower_ends_whenever_it_is_told() -> None:
-    """Told just before it forgets earlier wakes, it would otherwise hold up the end for 30 s."""
+    """A follower that is told to end just before it clears its wake does not wait 30 s."""
     _, store = store_on(SharedLog())
 
     class Wake(threading.Event):
@@ -223,7 +225,7 @@ def test_the_follower_ends_whenever_it_is_told() -> None:
 
 
 def test_a_log_that_was_set_back_takes_no_more() -> None:
-    """ZooKeeper restored from a backup: the next entry would give an id a second schema."""
+    """A log restored from a backup takes no writes: the next would give an id a second schema."""
     shared = SharedLog()
     _, store = store_on(shared)
     for number in range(3):
@@ -237,7 +239,7 @@ def test_a_log_that_was_set_back_takes_no_more() -> None:
 
 
 def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
-    """Another registry began from the backup: the same number holds something else."""
+    """A registry notices that another one went on from a backup: its entry has another content."""
     shared = SharedLog()
     _, store = store_on(shared)
     for number in range(3):
@@ -251,7 +253,7 @@ def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
 
 
 def test_a_log_with_a_gap_is_refused() -> None:
-    """What lies behind the gap has given ids that this registry would give again."""
+    """A log with a gap is refused: entries behind it hold ids that would be given again."""
     entries, store = store_on(SharedLog())
     register(store, "a", 1)
     entries.missing = 1
@@ -260,7 +262,7 @@ def test_a_log_with_a_gap_is_refused() -> None:
 
 
 def test_a_schema_that_no_node_holds_is_refused() -> None:
-    """42209 with both sizes, before ZooKeeper would drop the connection."""
+    """A schema too large for a node gets 42209, before ZooKeeper would drop the connection."""
     _, store = store_on(SharedLog())
     doc = "x" * ENTRY_BYTES_MAX
     text = json.dumps({"type": "enum", "name": "E", "symbols": ["A"], "doc": doc})
@@ -285,8 +287,8 @@ steps = st.lists(
 @settings(max_examples=share_of(200), deadline=None)
 @given(steps)
 def test_an_id_means_one_schema_under_any_schedule(schedule: list[Step]) -> None:
-    """Three registries, lost answers, deletions and restarts: ids stay gapless and unambiguous,
-    and all registries come to the same state."""
+    """With three registries, lost answers, deletions and restarts, ids have no gaps and mean one
+    schema each, and all registries reach the same state."""
     shared = SharedLog()
     stores = [store_on(shared) for _ in range(3)]
     meaning: dict[int, str] = {}

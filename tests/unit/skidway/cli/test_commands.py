@@ -15,7 +15,7 @@ ASKED: list[argparse.Namespace] = []
 
 
 def register(subparsers: Any) -> None:
-    """A noun `fake` with the verbs of RUNS."""
+    """Adds a noun `fake` with the verbs of RUNS."""
     parser = subparsers.add_parser("fake", help="a fake")
     verbs = parser.add_subparsers(dest="verb")
     for verb, run in RUNS.items():
@@ -73,7 +73,8 @@ def test_what_the_caller_can_mend_is_no_mistake_of_ours(
     verb: str, status: int, sentence: str,
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    """A full disk behind the output, a name in bytes that are no text: one sentence each."""
+    """A full disk behind the output or an argument that is not UTF-8 gives one sentence, no status
+    70."""
     monkeypatch.setattr(commands, "_forget_output", lambda: None)
     assert main(["fake", verb]) == status
     assert capsys.readouterr().err == sentence
@@ -81,10 +82,10 @@ def test_what_the_caller_can_mend_is_no_mistake_of_ours(
 
 
 def test_an_output_that_is_closed_is_no_mistake_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`>&-`: nobody wants to read it."""
+    """A command whose standard output is closed (`>&-`) ends with status 0."""
     monkeypatch.setattr(sys, "stdout", None)
     assert main(["fake", "print"]) == 0
-    sys.stdout.close()  # what it was given instead
+    sys.stdout.close()  # the stream that replaced the closed one
 
 
 def test_verb_gets_its_options_and_gives_its_status() -> None:
@@ -98,7 +99,7 @@ def test_verb_gets_its_options_and_gives_its_status() -> None:
 def test_known_error_is_one_sentence(
     verb: str, status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What goes wrong is one line on standard error and the status of its kind."""
+    """A known error is one line on standard error and gives the exit status of its kind."""
     assert main(["fake", verb]) == status
     err = capsys.readouterr().err
     assert err.startswith("skidway fake: ")
@@ -106,7 +107,7 @@ def test_known_error_is_one_sentence(
 
 
 def test_a_mistake_of_our_own_is_status_70(capsys: pytest.CaptureFixture[str]) -> None:
-    """Never 1, which a script takes for a verdict; with the traceback."""
+    """An unexpected exception gives a traceback and status 70, not 1, which would be a verdict."""
     assert main(["fake", "mistake"]) == 70
     assert "KeyError: 'x'" in capsys.readouterr().err
 
@@ -124,19 +125,19 @@ def test_missing_extra_names_what_to_install(capsys: pytest.CaptureFixture[str])
 
 
 def test_missing_own_module_is_not_blamed_on_an_extra(capsys: pytest.CaptureFixture[str]) -> None:
-    """A broken installation of ours is called that."""
+    """If one of Skidway's own modules is missing, the sentence blames no extra."""
     assert main(["fake", "own"]) == 1
     assert "lacks its own module skidway.x" in capsys.readouterr().err
 
 
 def test_asking_for_one_noun_imports_no_other() -> None:
-    """A noun whose modules are missing does not disturb another one."""
+    """A noun whose modules are missing does not disturb another noun."""
     assert main(["fake", "go"]) == 1
     assert "a_module_that_is_not_there" not in sys.modules
 
 
 def test_unknown_noun_is_a_usage_error_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    """A mistyped noun is answered with the one that was meant."""
+    """A mistyped noun ends with status 2 and a sentence that names the nearest noun."""
     assert main(["fkae"]) == 2
     assert "did you mean 'fake'?" in capsys.readouterr().err
 
@@ -169,5 +170,5 @@ def test_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_interrupt_is_status_130() -> None:
-    """Ctrl-C ends a command as shells expect, without a traceback."""
+    """Ctrl-C ends a command with status 130, as shells expect."""
     assert main(["fake", "interrupt"]) == 130

@@ -17,7 +17,7 @@ def text() -> str:
 
 
 def completed(script: str, folder: Path, *words: str) -> list[str]:
-    """What bash offers for the last of these words."""
+    """What bash offers for the last of `words`."""
     path = folder / "skidway.bash"
     quoted = " ".join(f"'{word}'" for word in ("skidway", *words))
     path.write_text(
@@ -30,7 +30,8 @@ def completed(script: str, folder: Path, *words: str) -> list[str]:
 
 
 def test_nouns_verbs_and_options_are_completed(text: str, tmp_path: Path) -> None:
-    """As bash does it: by the words before, options between them passed over."""
+    """bash completes nouns, verbs and options by the words before, skipping options between
+    them."""
     assert completed(text, tmp_path, "top") == ["topics"]
     assert set(completed(text, tmp_path, "agent", "state", "")) >= {"show", "adopt", "give-up"}
     assert completed(text, tmp_path, "agent", "--config", "x.yml", "validate", "--li") == [
@@ -42,7 +43,7 @@ def test_nouns_verbs_and_options_are_completed(text: str, tmp_path: Path) -> Non
 
 
 def test_zsh_takes_the_same_words() -> None:
-    """By its own support of bash's completion, which has to be loaded first."""
+    """zsh runs the same script, after it has loaded its own support for bash's completion."""
     nouns = list(entry_points(group=commands.GROUP))
     first, _, rest = completion.script("zsh", nouns).partition("\n")
     assert first == "autoload -U +X bashcompinit && bashcompinit"

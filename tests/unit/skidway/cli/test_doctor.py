@@ -15,7 +15,7 @@ MISSING = Finding("disk", "missing", "0.1 GiB free", "make room")
 
 
 def test_findings_are_words_with_advice_below() -> None:
-    """Each finding is a line, what to do stands below it, and the end names what is missing."""
+    """Each finding is a line with its advice below it; the last line names what is missing."""
     text = render([GOOD, ADVICE, MISSING])
     assert text.splitlines() == [
         "  ok java       Java 17",
@@ -29,7 +29,7 @@ def test_findings_are_words_with_advice_below() -> None:
 
 
 def test_a_bare_installation_is_not_called_whole() -> None:
-    """What can run here is named, and what is not installed."""
+    """The last line names the programs that can run here, and those that are not installed."""
     parts = [
         Finding("part broker", "good", "installed"),
         Finding("part agent", "advice", "not installed here (lacks numpy>=2.0)", "install it"),
@@ -46,7 +46,7 @@ def test_status_is_1_only_if_something_needed_is_missing(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Advice does not fail; --json says the same to programs."""
+    """Advice leaves the exit status at 0; anything missing makes it 1, also with --json."""
     monkeypatch.setattr(machine, "examine", lambda _: iter(findings))
     assert main(["doctor"]) == status
     capsys.readouterr()

@@ -17,7 +17,7 @@ from skidway.errors import UsageError
     ],
 )
 def test_since_is_a_moment_or_how_long_ago(text: str, expected: int) -> None:
-    """Without a zone it is UTC, as everything shown is."""
+    """A moment is a time, in UTC if it names no zone, or a duration back from now."""
     assert parse_since(text, 1_000_000) == expected
 
 
@@ -25,25 +25,25 @@ def test_since_is_a_moment_or_how_long_ago(text: str, expected: int) -> None:
     "text", ["", "h", "yesterday", "12", "5y", "\u00b2h", "9" * 12 + "d", "9" * 5000 + "s"]
 )
 def test_another_since_is_refused_with_a_sentence(text: str) -> None:
-    """Exit status 2, not a traceback."""
+    """A text that is neither a time nor a duration ends in a usage error, not in a traceback."""
     with pytest.raises(UsageError, match="neither a time"):
         parse_since(text, 0)
 
 
 @pytest.mark.parametrize("text", ["99999d", "1969-12-31T23:59:59Z"])
 def test_a_moment_before_1970_is_refused(text: str) -> None:
-    """A broker takes a negative time for something else."""
+    """A moment before 1970 is refused: to a broker a negative time means something else."""
     with pytest.raises(UsageError, match="is before 1970"):
         parse_since(text, 1_000_000)
 
 
 def test_a_moment_before_1970_is_negative_where_lines_may_have_such_times() -> None:
-    """The audit has buckets of such lines."""
+    """A bucket may begin before 1970, because the audit has buckets of such lines."""
     assert parse_moment("1969-12-31T23:59:00Z", 0, "BUCKET") == -60_000
     assert parse_moment("2m", 60_000) == -60_000
 
 
 def test_a_moment_is_shown_in_utc() -> None:
-    """With milliseconds; what no calendar holds is shown as it is."""
+    """A moment is shown in UTC with milliseconds, and as a bare number if no calendar holds it."""
     assert shown(1_700_000_000_123) == "2023-11-14T22:13:20.123Z"
     assert shown(1 << 62) == str(1 << 62)

@@ -22,7 +22,7 @@ def parse(*argv: str) -> argparse.Namespace:
 
 
 def test_config_and_set_reach_the_settings(tmp_path: Path) -> None:
-    """--config names the file, every --set lies over it."""
+    """--config names the file; each --set overrides the file, and the last --set of a key wins."""
     path = tmp_path / "x.yml"
     path.write_text("size: 2")
     assert load_settings(Settings, parse("--config", str(path)), "x").size == 2
@@ -32,7 +32,7 @@ def test_config_and_set_reach_the_settings(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["nan", "soon"])
 def test_a_timeout_is_a_number(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing compares with nan, so no wait would ever be over."""
+    """A timeout must be a number and not nan, with which no wait would ever be over."""
     parser = argparse.ArgumentParser()
     add_timeout_option(parser, "How long.")
     assert parser.parse_args(["--timeout", "1.5"]).timeout_s == 1.5
@@ -43,7 +43,7 @@ def test_a_timeout_is_a_number(text: str, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_example_is_printed_and_ends(capsys: pytest.CaptureFixture[str]) -> None:
-    """--example prints a file that lists every key."""
+    """--example prints a file that lists every key, and ends with status 0."""
     with pytest.raises(SystemExit) as ended:
         parse("--example")
     assert ended.value.code == 0

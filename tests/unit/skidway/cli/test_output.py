@@ -8,7 +8,7 @@ from skidway.cli import output
 
 
 def test_table_aligns_columns() -> None:
-    """Numbers stand to the right with thousands apart, texts to the left, nothing as a dash."""
+    """Numbers are aligned right with commas between thousands, texts left; null is a dash."""
     rows = [
         {"topic": "hdfs-logs", "records": 1234567, "complete": True, "why": None},
         {"topic": "x", "records": 5, "complete": False, "why": ["a", "b"]},
@@ -21,12 +21,12 @@ def test_table_aligns_columns() -> None:
 
 
 def test_table_without_rows_is_its_head() -> None:
-    """Nothing to show still shows what would stand there; an underscore becomes a space."""
+    """A table without rows still shows its head; an underscore in a name becomes a space."""
     assert output.render_table([], ["base_offset", "size"]) == "BASE OFFSET  SIZE\n"
 
 
 def test_rows_as_json_hold_the_same_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    """--json gives programs what the table gives people, and nothing else."""
+    """--json gives programs the columns that the table gives people, and no others."""
     output.print_rows([{"a": 1, "hidden": 2}], ["a", "b"], as_json=True)
     assert json.loads(capsys.readouterr().out) == [{"a": 1, "b": None}]
     output.print_rows([{"a": 1}], ["a"], as_json=False)
@@ -34,7 +34,8 @@ def test_rows_as_json_hold_the_same_columns(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_progress_line_tells_how_far_it_is() -> None:
-    """A bar, percent and counts; past the total it stays at 100; without a total it counts."""
+    """A progress line has a bar, percent (at most 100) and counts; without a total only the
+    count."""
     half = output.progress_line("loading", 500, 1000, "x")
     assert half == "loading  [##########..........]  50%  500 of 1,000  x"
     assert "100%" in output.progress_line("loading", 2000, 1000)
@@ -44,7 +45,7 @@ def test_progress_line_tells_how_far_it_is() -> None:
 def test_progress_without_terminal_is_a_line_now_and_then(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """In a log file there are few lines and no control characters, and the end is always told."""
+    """A log file gets few progress lines and no control characters, and always the last line."""
     with output.Progress("loading", 1000, plain_every_s=3600) as progress:
         for done in range(0, 1001, 10):
             progress.show(done)
@@ -55,7 +56,7 @@ def test_progress_without_terminal_is_a_line_now_and_then(
 
 
 def test_without_a_terminal_nothing_is_said_twice(capsys: pytest.CaptureFixture[str]) -> None:
-    """A log of a long wait has a line for each change, and no other."""
+    """A log of a long wait has one line for each change, and no others."""
     with output.Progress("hosts proven", 2, plain_every_s=0) as progress:
         for done, note in [(0, "a, b"), (0, "a, b"), (1, "b"), (1, "b"), (1, "b"), (1, "a")]:
             progress.show(done, note)

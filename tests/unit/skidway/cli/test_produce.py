@@ -17,7 +17,8 @@ def pipe() -> Iterator[tuple[int, int]]:
 
 
 def test_lines_are_joined_across_reads(pipe: tuple[int, int]) -> None:
-    """A line comes once it is whole, however it was cut; the last one also without its end."""
+    """A line is returned once it is whole, however reads cut it; the last one even without an
+    LF."""
     reader, writer = pipe
     source = Input(reader)
     assert source.wake == (reader,)
@@ -32,7 +33,7 @@ def test_lines_are_joined_across_reads(pipe: tuple[int, int]) -> None:
 
 
 def test_a_device_is_not_waited_for() -> None:
-    """As cron and systemd give one: /dev/null is an input without lines."""
+    """/dev/null, which cron and systemd give as input, has no lines and is never waited for."""
     descriptor = os.open(os.devnull, os.O_RDONLY)
     source = Input(descriptor)
     assert source.wake == ()

@@ -13,7 +13,7 @@ WORDS = "bootstrap.servers: b1:9092,b2:9092\nschema.registry.url: https://r\n"
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A home with a profile."""
+    """A home directory with a profile."""
     path = tmp_path / ".config/skidway/profile.yml"
     path.parent.mkdir(parents=True)
     path.write_text(WORDS)
@@ -21,7 +21,8 @@ def home(tmp_path: Path) -> Path:
 
 
 def test_a_profile_is_read_from_the_usual_place(home: Path, tmp_path: Path) -> None:
-    """~/.config/skidway/profile.yml, or below XDG_CONFIG_HOME; none is no mistake."""
+    """The profile is ~/.config/skidway/profile.yml or lies below XDG_CONFIG_HOME; it may be
+    absent."""
     found = profile.read({"HOME": str(home)})
     assert (found.bootstrap_servers, found.schema_registry_url) == ("b1:9092,b2:9092", "https://r")
     assert profile.read({"HOME": "/nowhere", "XDG_CONFIG_HOME": str(home / ".config")}) == found
@@ -29,7 +30,7 @@ def test_a_profile_is_read_from_the_usual_place(home: Path, tmp_path: Path) -> N
 
 
 def test_the_environment_is_over_the_profile(home: Path) -> None:
-    """Name by name; an empty variable says nothing."""
+    """Each environment variable that is not empty overrides its key of the profile."""
     found = profile.read(
         {
             "HOME": str(home),
@@ -44,7 +45,8 @@ def test_the_environment_is_over_the_profile(home: Path) -> None:
 
 
 def test_another_file_is_named_and_must_exist(home: Path, tmp_path: Path) -> None:
-    """SKIDWAY_PROFILE: a file, or empty for none; unknown keys are refused with the nearest."""
+    """SKIDWAY_PROFILE names another file, which must exist, or is empty for none; an unknown key is
+    refused with the nearest known one."""
     other = tmp_path / "other.yml"
     other.write_text("bootstrap.servers: other:1\n")
     assert profile.read({"SKIDWAY_PROFILE": str(other)}).bootstrap_servers == "other:1"
@@ -57,7 +59,7 @@ def test_another_file_is_named_and_must_exist(home: Path, tmp_path: Path) -> Non
 
 
 def test_an_option_is_over_all(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
-    """Flag, environment, profile, default, in this order."""
+    """An option comes before the environment, the profile and the default, in this order."""
     monkeypatch.setenv("SKIDWAY_PROFILE", str(home / ".config/skidway/profile.yml"))
     monkeypatch.delenv("SKIDWAY_BOOTSTRAP_SERVER", raising=False)
     parser = argparse.ArgumentParser()

@@ -20,13 +20,13 @@ def run(*arguments: str) -> int:
 
 
 def test_show_prints_the_file_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    """What is printed can be piped into /etc/systemd/system, byte for byte."""
+    """`unit show` prints the unit file byte for byte, fit for /etc/systemd/system."""
     assert run("show", "broker") == 0
     assert capsys.readouterr().out == units.text("skidway-broker.service")
 
 
 def test_list_names_every_unit(capsys: pytest.CaptureFixture[str]) -> None:
-    """A table for people, the same rows for programs."""
+    """`unit list` names every unit, in a table for people and as JSON for programs."""
     assert run("list") == 0
     table = capsys.readouterr().out
     assert run("list", "--json") == 0
@@ -36,7 +36,7 @@ def test_list_names_every_unit(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_an_unknown_unit_is_a_usage_error() -> None:
-    """Status 2 and where to look."""
+    """An unknown unit's name is refused as a usage error that names it."""
     with pytest.raises(UsageError, match="there is no unit skidway-mirror"):
         run("show", "mirror")
     assert "unit" in NOUNS

@@ -15,14 +15,14 @@ def shares(readers: dict[str, frozenset[str]], partitions: dict[str, int]) -> di
 
 
 def test_ranges_are_those_of_the_paper() -> None:
-    """Contiguous ranges in the order of the names; the first are one longer."""
+    """Readers get contiguous ranges in the order of their names; the first are longer by one."""
     readers = {name: frozenset({"t"}) for name in ("c", "a", "b")}
     assert shares(readers, {"t": 8}) == {"a": [0, 1, 2], "b": [3, 4, 5], "c": [6, 7]}
     assert shares(readers, {"t": 2}) == {"a": [0], "b": [1], "c": []}
 
 
 def test_topics_are_shared_among_their_readers() -> None:
-    """Who does not subscribe gets nothing; what nobody subscribes to is left out."""
+    """Readers get partitions only of their own topics; a topic without readers is left out."""
     readers = {"a": frozenset({"t"}), "b": frozenset({"t", "u"})}
     assert range_assignment(readers, {"t": 2, "u": 1, "v": 3}) == {
         TopicPartition("t", 0): "a",
@@ -38,7 +38,8 @@ def test_topics_are_shared_among_their_readers() -> None:
 def test_every_partition_has_one_reader_and_shares_are_even(
     readers: dict[str, frozenset[str]], partitions: dict[str, int]
 ) -> None:
-    """All partitions that somebody subscribes to; shares of a topic differ by one at most."""
+    """Each partition of a subscribed topic has one reader; shares of a topic differ by at most
+    one."""
     found = range_assignment(readers, partitions)
     for topic, count in partitions.items():
         names = [name for name, topics in readers.items() if topic in topics]

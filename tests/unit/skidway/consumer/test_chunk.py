@@ -13,7 +13,7 @@ TP = TopicPartition("t", 3)
 
 
 def chunk(position: int) -> Chunk:
-    """Offsets 10 to 14."""
+    """A chunk of offsets 10 to 14 that is read from `position` on."""
     values = pa.array([b"0", None, b"2", b"3", b"4"], pa.binary())
     keys = pa.array([None, b"k", None, None, None], pa.binary())
     raw = bytearray(seal(columns.encode(values, np.arange(5) + 1_000, keys=keys)))
@@ -22,7 +22,7 @@ def chunk(position: int) -> Chunk:
 
 
 def test_records_begin_at_the_position() -> None:
-    """What was read before is left out; nulls stay nulls."""
+    """Records below the position are left out; null keys and null values stay null."""
     assert list(chunk(11).records())[:2] == [
         Record("t", 3, 11, 1_001, b"k", None),
         Record("t", 3, 12, 1_002, None, b"2"),
@@ -32,7 +32,7 @@ def test_records_begin_at_the_position() -> None:
 
 
 def test_columns_hold_what_records_hold() -> None:
-    """The schema is always the same; a batch without records gives none."""
+    """A table has the rows that the records have, always in one schema; without rows it is None."""
     table = chunk(11).table()
     assert table is not None
     assert table.schema == SCHEMA
@@ -47,7 +47,7 @@ def test_columns_hold_what_records_hold() -> None:
 
 
 def test_columns_go_on_behind_records() -> None:
-    """Who mixes both gets each record once."""
+    """A caller who takes records first and then columns gets each record once."""
     found = chunk(10)
     rows = found.records()
     found.reading.hand_out(next(rows).offset + 1)

@@ -4,7 +4,8 @@ from skidway.consumer.guard import Guard
 
 
 def test_an_unanswered_write_was_done_where_its_token_stands() -> None:
-    """Told once; later tokens on the same version were not done, and never will be."""
+    """An unanswered write was done if its token is in the node, which is told once; a later write
+    over the same version was not done and never will be."""
     guard = Guard("me", {"t": 1}, 0)
     first, second = guard.next_token(), guard.next_token()
     guard.unanswered(first, "release")
@@ -17,7 +18,7 @@ def test_an_unanswered_write_was_done_where_its_token_stands() -> None:
 
 
 def test_a_write_that_succeeds_ends_what_was_not_answered() -> None:
-    """It took the version: what was sent over it before was not done."""
+    """A write that succeeds takes the version, so no unanswered earlier write over it was done."""
     guard = Guard("me", {"t": 1}, 0)
     guard.unanswered(guard.next_token(), "release")
     guard.succeeded()
@@ -27,7 +28,7 @@ def test_a_write_that_succeeds_ends_what_was_not_answered() -> None:
 
 
 def test_nothing_may_be_done_twice_without_a_name() -> None:
-    """What may be done twice is not remembered."""
+    """An unanswered write without a name is not remembered: it may be done twice."""
     guard = Guard("me", {"t": 1}, 0)
     token = guard.next_token()
     guard.unanswered(token, None)

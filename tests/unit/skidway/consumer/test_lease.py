@@ -4,7 +4,7 @@ from skidway.consumer.lease import Lease
 
 
 def test_a_lease_runs_from_the_question_and_ends_before_the_session() -> None:
-    """However late the answer, ZooKeeper may count from when it was asked."""
+    """A lease runs from when ZooKeeper was asked, not answered, and ends before the session."""
     lease = Lease(10.0)
     assert not lease.holds(0.0)
     lease.proven(100.0)
@@ -14,7 +14,7 @@ def test_a_lease_runs_from_the_question_and_ends_before_the_session() -> None:
 
 
 def test_answers_out_of_order_do_not_shorten_it() -> None:
-    """An older question that is answered later proves nothing new."""
+    """The late answer to an older question does not shorten a lease."""
     lease = Lease(10.0)
     lease.proven(100.0)
     lease.proven(95.0)

@@ -23,7 +23,7 @@ def member() -> Membership:
 
 
 def owning(now: float = 1.0) -> Membership:
-    """One that is alone and owns both partitions."""
+    """A member that is alone and owns both partitions."""
     found = member()
     assert found.next_step(now) == Look()
     assert found.looked(ALONE, {"t": 2}, now)
@@ -36,7 +36,7 @@ def owning(now: float = 1.0) -> Membership:
 
 
 def test_looks_once_it_has_been_quiet() -> None:
-    """Many changes are one look; a stream of changes does not put it off for ever."""
+    """A member looks once after many changes; endless changes do not delay the look for ever."""
     found = member()
     assert found.next_step(QUIET_S) is None
     for tenth in range(1, 40):
@@ -46,7 +46,7 @@ def test_looks_once_it_has_been_quiet() -> None:
 
 
 def test_what_goes_to_another_is_released_and_the_rest_kept() -> None:
-    """A member that comes gets its share; nobody stops reading what stays."""
+    """A new member gets its share of the partitions; the old owner goes on reading the others."""
     found = owning()
     assert found.looked(TWO, {"t": 2}, 2.0)
     assert found.next_step(2.0) == Release(P1)
@@ -57,7 +57,8 @@ def test_what_goes_to_another_is_released_and_the_rest_kept() -> None:
 
 
 def test_a_partition_that_is_held_is_claimed_when_its_owner_has_gone() -> None:
-    """A watch tells; should it be lost, it is tried again later."""
+    """A held partition is claimed again when a watch tells that its owner has gone, or after a
+    while if no watch tells."""
     found = member()
     assert found.looked(ALONE, {"t": 1}, 1.0)
     found.held(P0, 1.0)
@@ -71,7 +72,8 @@ def test_a_partition_that_is_held_is_claimed_when_its_owner_has_gone() -> None:
 
 
 def test_a_release_that_was_begun_is_ended() -> None:
-    """Not answered it is tried again, even if the partition is ours again meanwhile."""
+    """An unanswered release is repeated, even if the partition was assigned to us again
+    meanwhile."""
     found = owning()
     assert found.looked(TWO, {"t": 2}, 2.0)
     assert found.next_step(2.0) == Release(P1)
@@ -85,7 +87,8 @@ def test_a_release_that_was_begun_is_ended() -> None:
 
 
 def test_a_claim_that_was_not_answered_is_taken_back_when_it_is_anothers() -> None:
-    """Its owner node may be there without our knowing."""
+    """After an unanswered claim of a partition that is now another member's, our node is
+    removed."""
     found = member()
     assert found.looked(ALONE, {"t": 2}, 1.0)
     found.unanswered(Claim(P1), 1.0)
@@ -94,7 +97,8 @@ def test_a_claim_that_was_not_answered_is_taken_back_when_it_is_anothers() -> No
 
 
 def test_after_a_lost_registration_nothing_is_done() -> None:
-    """What was owned is told, so that it is stopped; there are no steps until we are back."""
+    """A member that lost its registration learns what it must stop reading, and takes no step until
+    it is registered again."""
     found = owning()
     assert found.lost() == {P0, P1}
     assert found.next_step(1e6) is None
@@ -106,7 +110,7 @@ def test_after_a_lost_registration_nothing_is_done() -> None:
 
 
 def test_looks_again_without_a_watch() -> None:
-    """Once in a while, each member at another time."""
+    """A member looks again once in a while without a watch, each member at another time."""
     found = owning()
     assert found.next_step(1.0 + 0.9 * 60 - 1) is None
     assert found.next_step(1.0 + 1.1 * 60) == Look()

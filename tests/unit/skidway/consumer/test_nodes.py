@@ -28,12 +28,12 @@ TP = TopicPartition("clicks", 12)
     ],
 )
 def test_offsets_are_read_leniently(data: bytes, offset: int | None) -> None:
-    """A decimal number, perhaps with a JSON object behind it; anything else is no offset."""
+    """An offset is a decimal number, perhaps before a JSON object; anything else is no offset."""
     assert nodes.read_offset(data) == offset
 
 
 def test_what_is_written_is_kafkas_layout() -> None:
-    """Paths and contents as Kafka 0.8 has them."""
+    """Nodes have the paths and contents of Kafka 0.8."""
     assert nodes.owner_path("g", TP) == "/consumers/g/owners/clicks/12"
     assert group_nodes.offset_path("g", TP) == "/consumers/g/offsets/clicks/12"
     assert group_nodes.offset_path("a/b", TP) == "/consumers/a%2Fb/offsets/clicks/12"
@@ -47,14 +47,14 @@ def test_what_is_written_is_kafkas_layout() -> None:
 
 
 def test_owner_paths_are_read_back() -> None:
-    """Which partition an owner node is of; other paths are none."""
+    """An owner node's path gives its partition; any other path gives none."""
     assert nodes.partition_of(nodes.owner_path("g", TP)) == TP
     assert nodes.partition_of("/consumers/g/ids/c") is None
     assert nodes.partition_of("7") is None
 
 
 def test_registrations_name_readers() -> None:
-    """Each stream of a consumer is a reader; what makes no sense has none."""
+    """Each stream of a registered consumer is a reader; a senseless registration has none."""
     data = nodes.registration_document({"a": 2, "b": 1}, 0)
     assert nodes.read_registration("c", data) == {
         "c-0": frozenset({"a", "b"}),
@@ -66,7 +66,7 @@ def test_registrations_name_readers() -> None:
 
 
 def test_names_of_groups() -> None:
-    """A name that could not be a node's is refused in words."""
+    """A group whose name cannot be a node's is refused with a sentence."""
     assert nodes.check_group("a.b-c_1") == "a.b-c_1"
     for name in ("", ".", "..", "a/b", "a b", "ä", "x" * 250):
         with pytest.raises(UsageError):
@@ -74,7 +74,7 @@ def test_names_of_groups() -> None:
 
 
 def test_members_of_brokers_are_counted() -> None:
-    """What a broker notes of its members; nothing where it cannot be understood."""
+    """The members in a broker's record of a group are counted; an unreadable record has none."""
     assert nodes.coordinated_members(b'{"members":[{},{}]}') == 2
     assert nodes.coordinated_members(b'{"members":[],"omitted":300}') == 300
     assert nodes.coordinated_members(b'{"members":[{}],"omitted":"x"}') == 1
@@ -82,6 +82,6 @@ def test_members_of_brokers_are_counted() -> None:
 
 
 def test_beginnings() -> None:
-    """How many partitions a topic had when the group began; unknown where nobody noted it."""
+    """A node tells how many partitions a topic had when the group began; an empty one does not."""
     assert nodes.read_beginning(nodes.beginning_document(4)) == 4
     assert nodes.read_beginning(b"") is None

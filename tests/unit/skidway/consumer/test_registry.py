@@ -23,7 +23,7 @@ def unseen(_: object) -> None:
 
 
 class Member:
-    """A registered consumer, and what becomes of its next requests."""
+    """A registered consumer, and the fates of its next requests."""
 
     def __init__(self, server: MemoryZooKeeper, name: str) -> None:
         self.fates: list[Fate] = []
@@ -69,7 +69,7 @@ def test_one_owner_at_a_time(server: MemoryZooKeeper, two: tuple[Member, Member]
 
 
 def test_a_claim_whose_answer_was_lost_is_ours(two: tuple[Member, Member]) -> None:
-    """Claimed again it is found to be done."""
+    """A claim whose answer was lost is repeated, and found to be done."""
     a, _ = two
     a.claim()
     a.registry.release(a.guard, TP, None)
@@ -80,7 +80,8 @@ def test_a_claim_whose_answer_was_lost_is_ours(two: tuple[Member, Member]) -> No
 def test_a_release_whose_answer_was_lost_is_not_done_again(
     server: MemoryZooKeeper, two: tuple[Member, Member]
 ) -> None:
-    """The next owner keeps its node and its offset, however often we try."""
+    """The next owner keeps its node and its offset, however often the former owner repeats a
+    release that was done."""
     a, b = two
     assert a.claim()
     a.registry.commit(a.guard, {TP: 3})
@@ -95,7 +96,7 @@ def test_a_release_whose_answer_was_lost_is_not_done_again(
 def test_a_release_that_was_lost_is_done_later(
     server: MemoryZooKeeper, two: tuple[Member, Member]
 ) -> None:
-    """Also when it is known only after another write."""
+    """A release that never arrived is done when it is repeated, even after another write."""
     a, b = two
     assert a.claim()
     a.unanswered(Fate.LOST, lambda: a.registry.release(a.guard, TP, 5))
@@ -109,7 +110,7 @@ def test_a_release_that_was_lost_is_done_later(
 def test_nothing_is_written_without_a_registration(
     server: MemoryZooKeeper, two: tuple[Member, Member]
 ) -> None:
-    """After the session's end every write is fenced, also in the session that follows."""
+    """After a member's session has ended, all its writes are fenced, also in its next session."""
     a, b = two
     assert a.claim()
     a.registry.commit(a.guard, {TP: 1})
@@ -127,7 +128,7 @@ def test_nothing_is_written_without_a_registration(
 
 
 def test_a_partition_that_is_not_ours_is_not_committed(two: tuple[Member, Member]) -> None:
-    """Somebody removed the owner node by hand."""
+    """A commit is fenced after somebody removed the owner node by hand."""
     a, _ = two
     assert a.claim()
     a.coordinator.delete(OWNER)
@@ -138,7 +139,7 @@ def test_a_partition_that_is_not_ours_is_not_committed(two: tuple[Member, Member
 def test_disclaims_only_what_is_its_own(
     server: MemoryZooKeeper, two: tuple[Member, Member]
 ) -> None:
-    """What an unanswered claim left behind goes; another's node stays."""
+    """A member removes an owner node that its unanswered claim left, never another member's."""
     a, b = two
     a.claim()
     b.registry.disclaim(b.guard, "b-0", TP)
@@ -150,7 +151,8 @@ def test_disclaims_only_what_is_its_own(
 def test_offsets_that_others_wrote_are_understood(
     server: MemoryZooKeeper, two: tuple[Member, Member]
 ) -> None:
-    """With metadata behind it, or made while we thought there was none."""
+    """Offsets that others wrote with metadata are read; a commit succeeds although others made or
+    deleted the offset node meanwhile."""
     a, b = two
     assert a.registry.offset(TP) is None
     assert a.registry.began_with("t", 4) == 4
@@ -166,7 +168,7 @@ def test_offsets_that_others_wrote_are_understood(
 
 
 def test_readers_are_those_registered(two: tuple[Member, Member]) -> None:
-    """Each stream of each member; who has gone is no reader any more."""
+    """Each stream of each registered member is a reader; unregistered members have none."""
     a, b = two
     assert set(a.registry.readers()) == {"a-0", "b-0"}
     b.registry.unregister("b")
@@ -175,7 +177,7 @@ def test_readers_are_those_registered(two: tuple[Member, Member]) -> None:
 
 
 def test_a_group_of_a_broker_is_not_joined(server: MemoryZooKeeper) -> None:
-    """Members by Kafka's group protocol know nothing of owner nodes."""
+    """A group with members on a broker is refused: these know nothing of owner nodes."""
     first = MemoryCoordinator(server)
     first.create_if_absent(group_nodes.record_path("g"), b'{"members":[{"id":"x"}]}')
     with pytest.raises(SkidwayError, match="coordinate through a broker"):
@@ -186,7 +188,8 @@ def test_a_group_of_a_broker_is_not_joined(server: MemoryZooKeeper) -> None:
 def test_a_broker_that_stores_members_meanwhile_is_before_us(
     server: MemoryZooKeeper, has_record: bool
 ) -> None:
-    """Between our look and our registration: then we are not registered, and say whose it is."""
+    """If a broker stores members between our look and our registration, the registration fails and
+    says whose group it is."""
     record, ids = group_nodes.record_path("g"), group_nodes.ids_path("g")
     member, broker = MemoryCoordinator(server), MemoryCoordinator(server)
     broker.create_if_absent(ids)
@@ -209,7 +212,8 @@ def test_a_broker_that_stores_members_meanwhile_is_before_us(
 
 
 def test_a_registration_is_seen_by_a_broker_that_stores_members(server: MemoryZooKeeper) -> None:
-    """It writes to the node above: the version that the broker's transaction checks is gone."""
+    """A registration changes the version of the node above, which the broker's transaction
+    checks."""
     Member(server, "a").registry.unregister("a")
     before = server.nodes[group_nodes.ids_path("g")].version
     Member(server, "b")

@@ -11,7 +11,7 @@ from skidway.errors import ConfigurationRefused, UsageError
 
 
 def test_options_are_the_settings() -> None:
-    """Every setting can be given, and nothing else."""
+    """Every setting can be given as an option, and nothing else can."""
     assert {each.name for each in fields(ConsumerSettings)} == set(ConsumerOptions.__annotations__)
 
 
@@ -19,13 +19,13 @@ def test_options_are_the_settings() -> None:
     "wrong", [{"auto_offset_reset": "begin"}, {"session_timeout_ms": 5}, {"max_poll": 3}]
 )
 def test_settings_that_make_no_sense_are_refused(wrong: Any) -> None:
-    """In words, before anything is connected."""
+    """Settings that make no sense are refused as a usage error before anything is connected."""
     with pytest.raises(UsageError):
         Consumer("127.0.0.1:1", "g", "t", **wrong)
 
 
 def test_addresses_and_groups_are_looked_at_first() -> None:
-    """What is no address or no name is refused without waiting for anybody."""
+    """A bad address or group name is refused without waiting for anybody."""
     with pytest.raises(ConfigurationRefused):
         Consumer("127.0.0.1:1", "g", "t", zookeeper_connect="nowhere")
     with pytest.raises(UsageError, match="cannot name a group"):

@@ -59,13 +59,13 @@ class World:
         return Stream(reader, timeout_ms=None)
 
     def leave(self, stream: Stream, *, done: bool = False) -> None:
-        """As a consumer that is closed."""
+        """Closes the stream as a closed consumer does."""
         stream.close(done=done)
         for registration in self.registrations:
             registration.close()
 
     def poll(self, stream: Stream, *, times: int = 5, most: int = 100) -> list[bytes | None]:
-        """What comes within a second or so; nobody's session ends meanwhile."""
+        """The values that come within a second or so; nobody's session ends meanwhile."""
         found = []
         for _ in range(times):
             found += [record.value for record in stream.poll(0, max_records=most - len(found))]
@@ -92,7 +92,8 @@ def world() -> Iterator[World]:
 
 
 def test_a_record_is_done_when_the_next_one_is_asked_for(world: World) -> None:
-    """What is committed at the end is behind the last record that was finished."""
+    """Records are committed once the next are asked for, or when the close says that they are
+    done."""
     stream = world.member()
     assert world.poll(stream, most=3) == [b"0", b"1", b"2"]
     world.leave(stream)
@@ -104,7 +105,8 @@ def test_a_record_is_done_when_the_next_one_is_asked_for(world: World) -> None:
 
 
 def test_an_expired_offset_is_reset_as_settings_say(world: World) -> None:
-    """To the first record there is, behind the last, or not at all but told."""
+    """An expired offset is reset to the first record in the log or to the end of the log, or it
+    raises an error."""
     stream = world.member()
     assert world.poll(stream, most=1) == [b"0"]
     world.leave(stream, done=True)
@@ -122,7 +124,8 @@ def test_an_expired_offset_is_reset_as_settings_say(world: World) -> None:
 
 
 def test_without_an_offset_none_is_an_error(world: World) -> None:
-    """It says what to do; after a reset the same member goes on."""
+    """Without a committed offset "none" raises an error that says what to do; once an offset is
+    set, the same member goes on."""
     stream = world.member(auto_offset_reset="none")
     with pytest.raises(NoOffset, match="has no committed offset; seek, reset"):
         world.poll(stream)
@@ -132,7 +135,7 @@ def test_without_an_offset_none_is_an_error(world: World) -> None:
 
 
 def test_listeners_may_commit_before_a_partition_passes_on(world: World) -> None:
-    """Without auto commit a listener's commit is what the next owner begins at."""
+    """Without auto commit, the next owner begins at what a listener commits on revocation."""
     told: list[tuple[str, Sequence[TopicPartition]]] = []
 
     def revoked(tps: Sequence[TopicPartition]) -> None:
@@ -152,7 +155,8 @@ def test_listeners_may_commit_before_a_partition_passes_on(world: World) -> None
 
 
 def test_nothing_is_handed_out_after_a_lease(world: World) -> None:
-    """Cut off from ZooKeeper a member reads on for a while, then waits; its offsets wait too."""
+    """A member that is cut off from ZooKeeper hands out records until its lease ends, then waits,
+    and goes on in order once it is connected again."""
     stream = world.member()
     assert world.poll(stream, most=1) == [b"0"]
     world.coordinators[0].break_off()
@@ -165,7 +169,7 @@ def test_nothing_is_handed_out_after_a_lease(world: World) -> None:
 
 
 def test_a_session_that_ended_begins_anew_at_the_committed_offset(world: World) -> None:
-    """What was not committed comes again; commit tells that it was not ours any more."""
+    """After a session has ended, commit raises NotOwned, and what was not committed comes again."""
     stream = world.member(enable_auto_commit=False)
     assert world.poll(stream, most=2) == [b"0", b"1"]
     stream.commit()
@@ -177,7 +181,7 @@ def test_a_session_that_ended_begins_anew_at_the_committed_offset(world: World) 
 
 
 def test_seek_goes_where_it_says(world: World) -> None:
-    """Forward and back, also within what was fetched; only in what is ours."""
+    """Seek goes forward and back, also within fetched records, but only in our own partitions."""
     stream = world.member()
     assert world.poll(stream, most=2) == [b"0", b"1"]
     stream.seek(TP, 4)
@@ -193,7 +197,8 @@ def test_seek_goes_where_it_says(world: World) -> None:
 
 
 def test_a_damaged_batch_is_not_passed_over(world: World) -> None:
-    """Who goes on after the error gets it again, and nothing behind it is given or committed."""
+    """Every poll of a damaged batch raises; without a seek nothing behind it is given or
+    committed."""
     world.produce(b"5")
     world.cluster.log(TP).batches[1][-1] ^= 1
     stream = world.member()
@@ -214,7 +219,7 @@ def test_a_damaged_batch_is_not_passed_over(world: World) -> None:
 def test_another_thread_closes_it_between_two_records(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Just while the next record is looked for: the iteration ends, as it does at any moment."""
+    """If another thread closes a stream while the next record is looked for, the iteration ends."""
     stream = world.member()
     assert world.poll(stream, most=1) == [b"0"]
 
@@ -230,7 +235,7 @@ def test_another_thread_closes_it_between_two_records(
 
 
 def test_a_listener_that_raises_keeps_no_consumer_open(world: World) -> None:
-    """All streams end, and so does the session: what they own is free at once."""
+    """If a listener raises on close, all streams and the session still end."""
 
     def refuse(_: Sequence[TopicPartition]) -> None:
         raise RuntimeError("no")

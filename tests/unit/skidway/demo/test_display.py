@@ -20,7 +20,7 @@ class Time:
 
 
 def test_a_file_gets_plain_lines() -> None:
-    """Neither carriage returns nor escape codes, and one state on each line."""
+    """A file gets one line for each state and event, without carriage returns and escape codes."""
     out = io.StringIO()
     display = Display(out, Time())
     display.say("begun")
@@ -34,7 +34,7 @@ def test_a_file_gets_plain_lines() -> None:
 
 
 def test_a_file_gets_few_states() -> None:
-    """A slow machine's ten minutes are a dozen lines, and none says the same as the one before."""
+    """Ten minutes of a slow machine give a file at most a dozen lines, and no state twice."""
     out, time = io.StringIO(), Time()
     display = Display(out, time)
     for second in range(600):
@@ -48,7 +48,7 @@ def test_a_file_gets_few_states() -> None:
 
 
 def test_a_terminal_sees_one_table_in_its_place() -> None:
-    """The table is erased before it is drawn again, and stays below what is said."""
+    """On a terminal the table is erased and drawn again, and stays below the events."""
     out = Terminal()
     display = Display(out, Time())
     display.state(["head", "row 1"])
@@ -58,7 +58,7 @@ def test_a_terminal_sees_one_table_in_its_place() -> None:
 
 
 def test_the_last_table_stays() -> None:
-    """What is said behind end_state stands below it."""
+    """After end_state the table stays, and later events stand below it."""
     out = Terminal()
     display = Display(out, Time())
     display.state(["head", "row"])
@@ -68,7 +68,7 @@ def test_the_last_table_stays() -> None:
 
 
 def test_an_empty_state_leaves_nothing_behind() -> None:
-    """What was being started is gone from the screen once all run, and from a file's view, too."""
+    """An empty state erases the table from a terminal and writes nothing to a file."""
     for out in (Terminal(), io.StringIO()):
         display = Display(out, Time())
         if out.isatty():
@@ -79,7 +79,7 @@ def test_an_empty_state_leaves_nothing_behind() -> None:
 
 
 def test_a_narrow_terminal_wraps_no_line_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wrapped line would be two, and one of them would stay."""
+    """A table's lines are cut to the terminal's width: of a wrapped line, one half would stay."""
     monkeypatch.setenv("COLUMNS", "20")
     out = Terminal()
     display = Display(out, Time())

@@ -15,7 +15,8 @@ KILLED = AgentState(
 
 
 def test_agent_that_has_passed_its_promises_has_lost_nothing() -> None:
-    """What was promised and not acknowledged is counted from the intents."""
+    """An agent whose positions have passed its intents lost nothing; the sentence counts the
+    promised bytes that were not acknowledged."""
     now = AgentState(positions={1: 500, 2: 230})
     kill = kills.of_agent(KILLED, now, 2.0)
     assert kill.lost == 0
@@ -24,7 +25,8 @@ def test_agent_that_has_passed_its_promises_has_lost_nothing() -> None:
 
 
 def test_agent_that_lost_or_left_something_says_so() -> None:
-    """Lost, uncertain and unpassed bytes are all losses; those of before are not this kill's."""
+    """Bytes that are lost, uncertain or not passed all count as a kill's losses; losses from before
+    the kill do not."""
     before = AgentState(lost=7, promised={1: 150}, positions={1: 100})
     kill = kills.of_agent(before, AgentState(lost=10, uncertain=2, positions={1: 140}), 1.0)
     assert kill.lost == 3 + 2 + 10
@@ -32,7 +34,7 @@ def test_agent_that_lost_or_left_something_says_so() -> None:
 
 
 def test_broker_that_kept_what_it_acknowledged_has_lost_nothing() -> None:
-    """The last acknowledged offset lies below the log's end, in every partition."""
+    """A broker lost nothing if each partition's last acknowledged offset lies below the log end."""
     kill = kills.of_broker(KILLED, {A0: 10, A1: 90}, KILLED, 1.0)
     assert kill.lost == 0
     assert "held all 15 acknowledged records" in kill.sentence
@@ -46,7 +48,7 @@ def test_broker_whose_log_is_shorter_has_lost_records() -> None:
 
 
 def test_counter_counts_on_from_its_offsets() -> None:
-    """What was behind its last transaction is counted again, in the same epoch."""
+    """A counter counts what came after its last transaction again, in the same epoch: no loss."""
     killed = CounterState(3, {A0: 10, A1: 20})
     kill = kills.of_counter(killed, {A0: 15, A1: 20}, CounterState(3, {A0: 99, A1: 20}), 1.0)
     assert kill.lost == 0
@@ -54,14 +56,16 @@ def test_counter_counts_on_from_its_offsets() -> None:
 
 
 def test_counter_that_starts_over_or_stops_short_is_a_loss() -> None:
-    """A new epoch would count twice; an offset below the end would leave records out."""
+    """A counter in a new epoch would count twice, one that stops below the log end would omit
+    records: both are losses."""
     killed = CounterState(3, {A0: 10})
     assert kills.of_counter(killed, {A0: 15}, CounterState(4, {A0: 15}), 1.0).lost
     assert kills.of_counter(killed, {A0: 15}, CounterState(3, {A0: 14}), 1.0).lost
 
 
 def test_loader_begins_where_the_last_manifest_ends() -> None:
-    """Elsewhere rows would be twice or missing."""
+    """A load lost nothing if it begins where the last manifest ends: elsewhere rows would be
+    doubled or missing."""
     good = kills.of_loader({"a": 5}, {A0: 10}, {A0: 10, A1: 0}, 5, 1.0)
     assert good.lost == 0
     assert "loading 5 records of 1 topics" in good.sentence

@@ -19,7 +19,7 @@ GOOD = Kill("agent", "met", "cost", 0, 1.0)
 
 
 def outcome(**changed: Any) -> Outcome:
-    """A complete one, but for what is changed."""
+    """A complete outcome with some values changed."""
     found: dict[str, Any] = {
         "sizes": {Path("/w/a.log"): 100},
         "ledger": [FILE],
@@ -34,7 +34,7 @@ def outcome(**changed: Any) -> Outcome:
 
 
 def test_all_has_to_agree() -> None:
-    """Audit, recount, bytes, lines and kills."""
+    """A demo is complete if audit, recount, bytes, lines and kills agree."""
     assert outcome().is_complete
     assert outcome(written={}, kills=[]).is_complete
 
@@ -53,12 +53,14 @@ def test_all_has_to_agree() -> None:
     ],
 )
 def test_one_disagreement_spoils_the_verdict(changed: dict[str, Any]) -> None:
-    """A row too few or too many, a byte, a topic without rows, a kill that cost something."""
+    """One row too few or too many, one byte, a topic without rows or a kill with losses makes a
+    demo incomplete."""
     assert not outcome(**changed).is_complete
 
 
 def test_what_an_id_before_has_accounted_for_is_accounted_for() -> None:
-    """A file that grew behind its closure has a new id, and the old one leaves the ledger."""
+    """A file that grew after its closure has a new id; bytes below its begin were accounted for
+    under the old id, which may have left the ledger."""
     grown = FILE | {"begin": 100, "acknowledged": 40, "rejected": 0}
     assert outcome(sizes={Path("/w/a.log"): 140}, ledger=[grown]).is_complete
     assert outcome(sizes={Path("/w/a.log"): 140}, ledger=[FILE, grown]).is_complete
@@ -66,7 +68,7 @@ def test_what_an_id_before_has_accounted_for_is_accounted_for() -> None:
 
 
 def test_a_file_is_one_by_whatever_name(tmp_path: Path) -> None:
-    """A link and its target, or two names of one inode, are tailed once and accounted for once."""
+    """A link and its target, and two names of one inode, are tailed once and accounted for once."""
     real, link, other = tmp_path / "b.log", tmp_path / "a.log", tmp_path / "c.log"
     real.write_bytes(b"x" * 100)
     link.symlink_to(real)
@@ -76,7 +78,8 @@ def test_a_file_is_one_by_whatever_name(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_no_utf8_is_found_by_the_ledgers_text(tmp_path: Path) -> None:
-    r"""The agent escapes such bytes; a name that holds a literal `\xff` is that name."""
+    r"""A file whose name is not UTF-8 is found by the ledger's escaped text; a name that holds a
+    literal `\xff` is that name."""
     for name, text in ((b"a\xff.log", r"a\xff.log"), (rb"b\xff.log", r"b\xff.log")):
         path = tmp_path / os.fsdecode(name)
         path.write_bytes(b"x" * 100)
@@ -89,7 +92,7 @@ def test_a_name_that_is_no_utf8_is_found_by_the_ledgers_text(tmp_path: Path) -> 
 
 
 def test_files_of_earlier_runs_are_not_added_up(tmp_path: Path) -> None:
-    """Bytes that were delivered count where the file is tailed; what was lost counts always."""
+    """Delivered bytes count only for files that are tailed now; lost bytes always count."""
     earlier = FILE | {"path": "/w/z.log", "acknowledged": 5, "lost": 7}
     assert outcome(ledger=[FILE, earlier]).tally == {
         "acknowledged": 90, "rejected": 10, "filtered": 0, "lost": 7, "uncertain": 0,
@@ -97,7 +100,7 @@ def test_files_of_earlier_runs_are_not_added_up(tmp_path: Path) -> None:
 
 
 def test_a_torn_line_may_be_a_row_or_a_reject() -> None:
-    """Both are accounted for; a second surplus row is not."""
+    """A torn line may have become a row or a reject; a second surplus row is a disagreement."""
     assert outcome(written={"a": Tally(lines=6, torn=1)}).is_complete
     assert outcome(written={"a": Tally(lines=7, torn=1)}).is_complete
     assert not outcome(written={"a": Tally(lines=5, torn=1)}).is_complete
@@ -111,7 +114,7 @@ def test_lines_are_compared_by_topic() -> None:
 
 
 def test_paths_are_shown_as_one_types_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Relative below the current directory; others, and URLs, as they are."""
+    """A path below the current directory is shown relative to it; others and URLs are unchanged."""
     monkeypatch.chdir(tmp_path)
     assert summary.shown(tmp_path / "skidway-demo" / "hdfs") == "skidway-demo/hdfs"
     assert summary.shown("/usr/bin/python3") == "/usr/bin/python3"

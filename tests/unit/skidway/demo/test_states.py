@@ -11,7 +11,7 @@ from skidway.kafka.types import TopicPartition
 
 
 def test_no_state_reads_as_empty(tmp_path: Path) -> None:
-    """Before a program has run, and before it has made its tables."""
+    """A state is empty before its program has run, and before the program has made its tables."""
     assert states.agent(tmp_path, ["t"]) == states.AgentState()
     assert states.counter(tmp_path) == states.CounterState()
     with closing(sqlite3.connect(tmp_path / DATABASE)):
@@ -19,7 +19,7 @@ def test_no_state_reads_as_empty(tmp_path: Path) -> None:
 
 
 def test_the_agents_tables_are_read_as_they_are(tmp_path: Path) -> None:
-    """Positions, promises and acknowledged offsets of a state that the agent's own code made."""
+    """Acknowledged offsets and intents are read from a database that the agent's own code made."""
     open_state(tmp_path).close()
     with closing(sqlite3.connect(tmp_path / DATABASE)) as state, state:
         state.execute("INSERT INTO offsets VALUES ('t', 1, 41)")
@@ -34,7 +34,8 @@ def test_the_agents_tables_are_read_as_they_are(tmp_path: Path) -> None:
 
 
 def test_bytes_are_those_of_the_topics_that_are_asked_for(tmp_path: Path) -> None:
-    """What else the agent tails is no part of what the writer wrote."""
+    """Acknowledged bytes are summed only over the topics that are asked for, not over all that the
+    agent tails."""
     open_state(tmp_path).close()
     with closing(sqlite3.connect(tmp_path / DATABASE)) as state, state:
         columns = [row[1] for row in state.execute("PRAGMA table_info(files)")]
@@ -53,7 +54,7 @@ def test_bytes_are_those_of_the_topics_that_are_asked_for(tmp_path: Path) -> Non
 
 
 def test_the_counters_tables_are_read_as_they_are(tmp_path: Path) -> None:
-    """Epoch and offsets of a state that the counter's own code made."""
+    """Epoch and offsets are read from a database that the counter's own code made."""
     CounterState(tmp_path / "counter.db").close()
     with closing(sqlite3.connect(tmp_path / "counter.db")) as state, state:
         state.execute("INSERT INTO sources VALUES (1, 'dc1', 'id', 't', 'id')")

@@ -7,7 +7,8 @@ RECORDS = {tiers.BROKER: 800, tiers.MIRROR: 700, tiers.COUNTED: 600, tiers.ROWS:
 
 
 def test_tiers_are_shown_in_lines_and_bytes() -> None:
-    """The mean length of a line turns the one into the other; what is missing is behind."""
+    """Each tier shows lines and bytes, converted by the mean length of a line, and how many lines
+    it is behind."""
     written, agent, broker, *_, rows = Tiers().take(0.0, 1_000, 100_000, 90_000, RECORDS)
     assert (written.lines, written.bytes, written.behind) == (1_000, 100_000.0, 0)
     assert (agent.lines, agent.bytes, agent.behind) == (900, 90_000.0, 100)
@@ -16,18 +17,18 @@ def test_tiers_are_shown_in_lines_and_bytes() -> None:
 
 
 def test_lines_sent_twice_leave_nobody_behind() -> None:
-    """After a kill a broker may hold more than was written; that is no negative lag."""
+    """A broker that holds more lines than were written, as after a kill, has a lag of 0."""
     filled = Tiers().take(0.0, 1_000, 100_000, 100_000, RECORDS | {tiers.BROKER: 1_020})
     assert (filled[2].lines, filled[2].behind) == (1_020, 0)
 
 
 def test_nothing_written_is_no_division() -> None:
-    """Before the first line everything is 0."""
+    """Before the first line is written, every rate is 0."""
     assert {each.bytes_per_s for each in Tiers().take(0.0, 0, 0, 0, {})} == {0.0}
 
 
 def test_rates_are_means_of_the_last_seconds() -> None:
-    """Samples older than needed are dropped; the fastest is kept."""
+    """A rate is the mean of the last seconds, without older samples; the fastest rate is kept."""
     found = Tiers()
     for at, size in enumerate((0, 1, 2, 12, 22, 22, 22, 22)):
         filled = found.take(float(at), 1, size * MB, 0, {})
@@ -39,7 +40,7 @@ def test_rates_are_means_of_the_last_seconds() -> None:
 
 
 def test_the_table_says_who_is_away() -> None:
-    """Each tier has a line of its own, a killed one says so."""
+    """The table has a line for each tier, and marks a killed one."""
     filled = Tiers().take(0.0, 1_000, 100_000, 90_000, RECORDS)
     table = tiers.table(filled, {tiers.BROKER: "killed"})
     assert len(table) == 1 + len(tiers.TIERS)
@@ -47,7 +48,7 @@ def test_the_table_says_who_is_away() -> None:
 
 
 def test_a_file_has_the_table_in_one_line() -> None:
-    """All tiers in the order of the flow."""
+    """A file gets all tiers in one line, in the order of the flow."""
     line = tiers.line(Tiers().take(0.0, 1_000, 100_000, 90_000, RECORDS))
     assert line == (
         "written 1,000, agent 900, broker 800, mirror 700, counted 600, hdfs 0; 0.0 MB/s"

@@ -15,7 +15,7 @@ NOW = datetime(2026, 11, 21, 9, 8, 7, tzinfo=UTC)
 
 
 def test_lines_fit_their_parsers() -> None:
-    """Three formats; the pattern and the schema of the demo's sources take every one."""
+    """The written lines fit the demo's three formats: raw, its pattern, its JSON schema."""
     for number in range(0, 5_000, 7):
         assert "\n" not in writer.raw_line(number, NOW)
         assert re.fullmatch(ACCESS_LINE, writer.regex_line(number, NOW))
@@ -24,13 +24,14 @@ def test_lines_fit_their_parsers() -> None:
 
 
 def test_lines_are_written_evenly_and_then_slowly() -> None:
-    """All within the seconds, a trickle behind them."""
+    """All lines are due within the given seconds, evenly; a trickle follows."""
     assert [writer.due(at, 1_000, 10.0) for at in (0.0, 5.0, 10.0, 12.0)] == [0, 500, 1000, 1400]
 
 
 @pytest.mark.parametrize("counts", [[7, 1, 1, 30], [1] * 10, [0, 3, 2]])
 def test_streams_share_every_line(counts: list[int]) -> None:
-    """However the lines are cut, each is one stream's, and the streams are equal to one line."""
+    """However lines are divided into writes, each line goes to one stream, and the streams differ
+    by at most one line."""
     made, shares = 0, [0] * len(FORMATS)
     for count in counts:
         mine = [writer.share(made, count, at) for at in range(len(FORMATS))]
@@ -41,7 +42,8 @@ def test_streams_share_every_line(counts: list[int]) -> None:
 
 
 def test_what_is_said_is_what_lies_in_the_files(tmp_path: Path) -> None:
-    """Through rotations and over two writers: lines and bytes, none twice."""
+    """The writer reports the lines and bytes that the files hold, through rotations and two
+    writers, with no line twice."""
     for until in (9_000, 6_000):
         each = Writer(tmp_path, lines=1, seconds=1.0)
         for at in range(1_000, until + 1, 1_000):
@@ -56,7 +58,7 @@ def test_what_is_said_is_what_lies_in_the_files(tmp_path: Path) -> None:
 
 
 def test_a_torn_line_is_ended_and_told_apart(tmp_path: Path) -> None:
-    """What a killed writer left is no line of the next one's count."""
+    """The next writer ends a line that a killed writer left torn, and counts it apart."""
     made = Writer(tmp_path, lines=1, seconds=1.0)
     made.write(300)
     torn = tmp_path / writer.JSON / f"{writer.JSON}.log"

@@ -38,7 +38,7 @@ def test_sealed_bytes_are_the_documented_layout() -> None:
 
 @given(st.binary(max_size=100), st.integers(1, 2**31 - 1), INT64, st.integers(0, 2**31 - 1))
 def test_sealed_is_read_back(body: bytes, count: int, producer_id: int, sequence: int) -> None:
-    """A sealed batch passes its own check and says what it was sealed with, every time the same."""
+    """A sealed batch passes its check and reads back; sealing again gives the same bytes."""
     sealed = batch.seal(encoded(body, count), producer_id, 7, sequence)
     header = batch.read_header(sealed)
     batch.check(sealed, 0, header)
@@ -55,7 +55,7 @@ def test_sealed_is_read_back(body: bytes, count: int, producer_id: int, sequence
 
 
 def test_stamping_keeps_the_crc() -> None:
-    """Base offset and leader epoch change in place without touching what the CRC covers."""
+    """Base offset and leader epoch change in place; the CRC does not cover them and stays."""
     buffer = bytearray(b"before") + batch.seal(encoded(), 1, 2, 3)
     batch.stamp(buffer, 6, 1 << 40, 77)
     header = batch.read_header(buffer, 6)
@@ -70,7 +70,7 @@ def test_stamping_keeps_the_crc() -> None:
 
 @pytest.mark.parametrize("position", range(12, 66))
 def test_every_covered_bit_is_guarded(position: int) -> None:
-    """A flipped bit anywhere from the magic on is found; base offset and epoch are not covered."""
+    """A flipped bit from the magic on is found; the leader epoch is not covered by the CRC."""
     sealed = bytearray(batch.seal(encoded(), 1, 2, 3))
     sealed[position] ^= 0x10
     if position in range(12, 16):
@@ -81,7 +81,7 @@ def test_every_covered_bit_is_guarded(position: int) -> None:
 
 
 def test_headers_leaves_out_a_cut_batch() -> None:
-    """Whole batches come with their positions; a last one cut anywhere is left out silently."""
+    """Whole batches are returned with their positions; a last one that is cut is left out."""
     one, two = batch.seal(encoded(b"1")), batch.seal(encoded(b"22"))
     whole = one + two
     for cut in range(len(whole) + 1):
@@ -91,7 +91,7 @@ def test_headers_leaves_out_a_cut_batch() -> None:
 
 @pytest.mark.parametrize("magic", [0, 1, 3])
 def test_other_formats_are_refused(magic: int) -> None:
-    """Message formats other than v2 are refused by name instead of being misread."""
+    """Message formats other than v2 are refused with their number."""
     sealed = bytearray(batch.seal(encoded()))
     sealed[16] = magic
     with pytest.raises(CorruptBatch, match=f"message format {magic}"):
@@ -100,7 +100,7 @@ def test_other_formats_are_refused(magic: int) -> None:
 
 @pytest.mark.parametrize("length", [-(2**31), -1, 0, 48])
 def test_impossible_lengths_do_not_loop(length: int) -> None:
-    """A length too small for a header ends the walk with an error instead of standing still."""
+    """A length too small for a header raises CorruptBatch instead of looping for ever."""
     sealed = bytearray(batch.seal(encoded()))
     sealed[8:12] = length.to_bytes(4, "big", signed=True)
     with pytest.raises(CorruptBatch, match="length"):
@@ -109,7 +109,7 @@ def test_impossible_lengths_do_not_loop(length: int) -> None:
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_batches_or_corrupt(noise: bytes) -> None:
-    """Arbitrary bytes give headers or CorruptBatch, nothing else."""
+    """Arbitrary bytes give headers or CorruptBatch."""
     try:
         for position, header in batch.headers(noise):
             batch.check(noise, position, header)
@@ -125,7 +125,7 @@ def test_unknown_codec_is_corrupt() -> None:
 
 
 def test_counts_must_fit_the_offsets() -> None:
-    """More records than offsets is corrupt; fewer is what compaction leaves."""
+    """More records than offsets are corrupt; fewer are legal, as after compaction."""
     sealed = batch.seal(encoded())
     header = batch.read_header(sealed)
     batch.check(sealed, 0, header._replace(count=0))
@@ -139,7 +139,7 @@ def test_counts_must_fit_the_offsets() -> None:
 
 
 def test_attributes_have_names() -> None:
-    """The bits of the attributes are Kafka's."""
+    """The flags are at Kafka's bits of the attributes."""
     plain = batch.read_header(batch.seal(encoded()))
 
     def flags(header: BatchHeader) -> tuple[bool, bool, bool]:
@@ -152,7 +152,7 @@ def test_attributes_have_names() -> None:
 
 
 def test_sequences_wrap() -> None:
-    """Sequences go from 2^31-1 to 0."""
+    """The sequence after 2^31-1 is 0."""
     assert batch.next_sequence(2**31 - 1, 1) == 0
     assert batch.next_sequence(2**31 - 2, 5) == 3
     header = batch.read_header(batch.seal(encoded(), 1, 0, 2**31 - 2))

@@ -45,7 +45,7 @@ HEADERS = st.lists(st.tuples(HEADER_KEYS, st.one_of(st.none(), st.binary(max_siz
 
 @dataclass(frozen=True)
 class Row:
-    """One record as people see it."""
+    """One record as values."""
 
     offset: int
     timestamp: int
@@ -68,7 +68,7 @@ def origins_of(rows: list[tuple[int, int, int, int]]) -> Origins:
 
 
 def batch_of(rows: list[Row], base_offset: int = 0, codec: Codec = Codec.NONE) -> bytes:
-    """A batch as kafka-python builds it, compressed by us where asked (its codecs are optional)."""
+    """A batch that kafka-python builds; we compress it if asked, since its codecs are optional."""
     builder = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, 1 << 30)
     for row in rows:
         assert builder.append(
@@ -86,7 +86,7 @@ def batch_of(rows: list[Row], base_offset: int = 0, codec: Codec = Codec.NONE) -
 
 
 def with_crc(buffer: bytes | bytearray) -> bytes:
-    """The batch with a CRC that is right for what it is now."""
+    """The batch with the CRC of its changed bytes."""
     changed = bytearray(buffer)
     changed[17:21] = google_crc32c.value(bytes(changed[21:])).to_bytes(4, "big")
     return bytes(changed)
@@ -106,7 +106,7 @@ def columns_of(origins: Origins) -> list[columns.Int64s]:
 def decoded_rows(
     raw: bytes,
 ) -> list[tuple[int, int, bytes | None, bytes | None, origin.Origin | None]]:
-    """Our reading, row by row; checks on the way that both of our readers agree."""
+    """The rows as we read them; asserts on the way that our two readers agree."""
     found = decode(memoryview(raw))
     offsets, timestamps, origins, has_origin = decode_headers(memoryview(raw))
     assert offsets.tolist() == found.offsets.tolist()
@@ -141,7 +141,7 @@ def decoded_rows(
 @given(data=st.data(), codec=st.sampled_from(list(Codec)), count=st.integers(1, 40))
 @settings(max_examples=share_of(150))
 def test_encoded_is_decoded(data: st.DataObject, codec: Codec, count: int) -> None:
-    """What goes in comes out: values and keys with nulls, any timestamps, origins, every codec."""
+    """Encoded rows come back: null keys and values, any timestamps, origins, all codecs."""
     values = data.draw(st.lists(NULLABLE, min_size=count, max_size=count))
     times = data.draw(
         st.lists(data.draw(st.sampled_from([TIMES, INT64])), min_size=count, max_size=count)
@@ -170,7 +170,7 @@ def test_encoded_is_decoded(data: st.DataObject, codec: Codec, count: int) -> No
 @given(data=st.data(), count=st.integers(1, 30))
 @settings(max_examples=share_of(100))
 def test_kafka_python_reads_what_we_write(data: st.DataObject, count: int) -> None:
-    """Another parser finds the same records in our batches."""
+    """kafka-python reads the same records from our batches."""
     values = data.draw(st.lists(NULLABLE, min_size=count, max_size=count))
     times = data.draw(st.lists(TIMES, min_size=count, max_size=count))
     keys = data.draw(st.one_of(st.none(), st.lists(NULLABLE, min_size=count, max_size=count)))
@@ -192,7 +192,7 @@ def test_kafka_python_reads_what_we_write(data: st.DataObject, count: int) -> No
 
 @st.composite
 def foreign_rows(draw: st.DrawFn) -> list[Row]:
-    """Rows as other producers write them: some or many headers, gaps as after compaction."""
+    """Rows as other producers write them: few or many headers, gaps as after compaction."""
     offset, rows = draw(st.integers(0, 10**6)), []
     for _ in range(draw(st.integers(1, 25))):
         headers = draw(HEADERS)
@@ -206,7 +206,7 @@ def foreign_rows(draw: st.DrawFn) -> list[Row]:
 @given(rows=foreign_rows(), codec=st.sampled_from(list(Codec)), before=st.integers(0, 3))
 @settings(max_examples=share_of(150))
 def test_we_read_what_kafka_python_writes(rows: list[Row], codec: Codec, before: int) -> None:
-    """Any legal batch of another builder is read: keys, nulls, headers of any kind, offset gaps."""
+    """We read any batch that kafka-python builds: keys, nulls, any headers, offset gaps."""
     base = max(rows[0].offset - before, 0)
     found = decoded_rows(batch_of(rows, base, codec))
     assert found == [(row.offset, row.timestamp, row.key, row.value, row.origin) for row in rows]
@@ -216,7 +216,7 @@ def test_we_read_what_kafka_python_writes(rows: list[Row], codec: Codec, before:
     "size", [0, 1, 63, 64, 8_100, 8_191, 8_192, 1_048_576, 1_048_600, 3_000_000]
 )
 def test_any_width_of_lengths(size: int) -> None:
-    """Records on both sides of every varint width, up to four bytes of length."""
+    """Lengths on both sides of every varint width, up to four bytes, are written and read."""
     values = pa.array([b"a", b"b" * size, b"c", b"d" * size], pa.binary())
     raw = seal(encode(values, np.zeros(4, np.int64), codec=Codec.NONE))
     assert decode(memoryview(raw)).values.equals(values)
@@ -224,7 +224,7 @@ def test_any_width_of_lengths(size: int) -> None:
 
 
 def test_many_records() -> None:
-    """Offset deltas of three bytes, and the times of a clock that goes both ways."""
+    """20,000 records come back: offset deltas of three bytes, times that go both ways."""
     count = 20_000
     times = 1_700_000_000_000 + (np.arange(count, dtype=np.int64) * 7919) % 100_003 - 50_000
     values = pa.array([str(i).encode() for i in range(count)], pa.binary())
@@ -235,7 +235,7 @@ def test_many_records() -> None:
 
 
 def test_sliced_arrays_are_encoded() -> None:
-    """Columns that are views of larger ones give their own rows only."""
+    """Sliced columns are encoded with their own rows only."""
     values = pa.array([b"no", b"one", None, b"three", b"no"], pa.binary()).slice(1, 3)
     keys = pa.array([b"x", None, b"k", b"l", b"x"], pa.binary()).slice(1, 3)
     raw = seal(encode(values, np.arange(3, dtype=np.int64), keys=keys, codec=Codec.NONE))
@@ -247,14 +247,14 @@ def test_sliced_arrays_are_encoded() -> None:
 
 
 def test_encoding_is_a_pure_function() -> None:
-    """The same rows give the same bytes, so that a re-send after a crash is the same batch."""
+    """The same rows give the same bytes, so a re-send after a crash is the same batch."""
     values = pa.array([b"line %d" % i for i in range(500)], pa.binary())
     times = np.arange(500, dtype=np.int64)
     assert encode(values, times) == encode(pa.array(values.to_pylist(), pa.binary()), times.copy())
 
 
 def test_incompressible_records_stay_as_they_are() -> None:
-    """Compression never makes a batch larger than its records are."""
+    """Records that compression would enlarge are sent uncompressed."""
     values = pa.array([np.random.default_rng(1).bytes(5_000)], pa.binary())
     for codec in Codec:
         encoded = encode(values, np.zeros(1, np.int64), codec=codec)
@@ -274,7 +274,7 @@ def test_log_append_time_stands_for_all() -> None:
 
 
 def test_control_batches_have_no_rows() -> None:
-    """Transaction markers are no records."""
+    """A batch of transaction markers has no rows."""
     raw = bytearray(seal(encode(pa.array([b"\0\0\0\0\0\1"], pa.binary()), np.zeros(1, np.int64))))
     raw[22] |= 0x30
     found = decode(memoryview(with_crc(raw)))
@@ -289,7 +289,7 @@ def test_control_batches_have_no_rows() -> None:
 
 
 def test_compacted_to_nothing() -> None:
-    """A batch whose records compaction took out is legal: it has offsets and no rows."""
+    """A batch without records, as compaction leaves it, is legal: it has offsets and no rows."""
     raw = bytearray(seal(EncodedBatch(b"", Codec.NONE, 5, 0, 0, 0)))
     raw[57:61] = bytes(4)
     found = decode(memoryview(with_crc(raw)))
@@ -300,7 +300,7 @@ def test_compacted_to_nothing() -> None:
 
 
 def test_bad_columns_are_refused() -> None:
-    """Rows that cannot be a batch are refused before anything is made of them."""
+    """Rows that cannot be a batch raise ValueError."""
     one = pa.array([b"a"], pa.binary())
     time = np.zeros(1, np.int64)
     with pytest.raises(ValueError, match="at least one"):
@@ -320,7 +320,7 @@ def test_bad_columns_are_refused() -> None:
     spread=st.sampled_from([0, 1, 2**62]),
 )
 def test_cuts_keep_below_the_limit(sizes: list[int], limit: int, spread: int) -> None:
-    """Batches between two cuts stay below the limit unless one row alone is above it."""
+    """Each batch between two cuts stays within the limit unless it is one row that exceeds it."""
     ends = cuts(np.array(sizes, np.int64), limit)
     assert ends == sorted(set(ends))
     assert (ends[-1] if ends else 0) == len(sizes)
@@ -361,7 +361,7 @@ def sample() -> bytes:
 @given(st.integers(HEADER_BYTES, len(sample()) - 1), st.integers(0, 255))
 @settings(max_examples=share_of(500))
 def test_lying_fields_give_corrupt_or_rows(position: int, byte: int) -> None:
-    """Any byte changed to any other, with a CRC that is right: rows or CorruptBatch, never else."""
+    """Any byte of the records changed, under a right CRC, gives rows or CorruptBatch."""
     raw = bytearray(sample())
     raw[position] = byte
     try:
@@ -384,7 +384,7 @@ def test_any_records_section_is_rows_or_corrupt(section: bytes, count: int, code
 
 
 def test_huge_counts_allocate_nothing() -> None:
-    """A count of 2^31 in a small batch is refused before lists of that size exist."""
+    """A count of 2^31 - 1 in a small batch is refused before memory is allocated."""
     raw = bytearray(sample())
     raw[23:27] = (2**31 - 2).to_bytes(4, "big")
     raw[57:61] = (2**31 - 1).to_bytes(4, "big")
@@ -394,7 +394,7 @@ def test_huge_counts_allocate_nothing() -> None:
 
 @pytest.mark.parametrize("cut", [1, 5, 36, 100])
 def test_records_must_fill_the_batch(cut: int) -> None:
-    """Records cut off, or bytes behind them, are corrupt even where lengths and CRC agree."""
+    """Records that are cut or followed by bytes are corrupt, even if length and CRC are right."""
     for body in (sample()[HEADER_BYTES:-cut], sample()[HEADER_BYTES:] + bytes(cut)):
         raw = bytearray(sample()[:HEADER_BYTES] + body)
         raw[8:12] = (len(raw) - 12).to_bytes(4, "big")
@@ -403,7 +403,7 @@ def test_records_must_fill_the_batch(cut: int) -> None:
 
 
 def test_a_count_too_small_is_corrupt() -> None:
-    """Records that the count does not mention are not passed over."""
+    """A batch with more records than its count is corrupt."""
     raw = bytearray(sample())
     raw[57:61] = (2).to_bytes(4, "big")
     with pytest.raises(CorruptBatch):
@@ -411,7 +411,7 @@ def test_a_count_too_small_is_corrupt() -> None:
 
 
 def test_offsets_must_rise() -> None:
-    """Two records with one offset, or one past the batch's last, are corrupt."""
+    """Records with the same or falling offsets, or an offset past the batch's last, are corrupt."""
     for offsets in ([0, 1, 1], [0, 2, 1]):
         rows = [Row(offset, 0, None, b"x", []) for offset in offsets]
         raw = bytearray(batch_of(rows))
@@ -425,7 +425,7 @@ def test_offsets_must_rise() -> None:
 
 
 def test_a_wrong_crc_is_corrupt() -> None:
-    """Nothing of a batch with a wrong CRC is used."""
+    """A batch with a wrong CRC is corrupt."""
     raw = bytearray(sample())
     raw[-1] ^= 1
     with pytest.raises(CorruptBatch, match="CRC"):
@@ -433,7 +433,7 @@ def test_a_wrong_crc_is_corrupt() -> None:
 
 
 def test_bytes_behind_the_batch_are_corrupt() -> None:
-    """One call, one batch: a second one behind it is not dropped silently."""
+    """A second batch behind the one to decode is an error, not dropped."""
     with pytest.raises(CorruptBatch, match="behind"):
         decode(memoryview(sample() + sample()))
 
@@ -447,7 +447,7 @@ def test_unpacking_is_limited() -> None:
 
 
 def test_origins_past_int64_are_none() -> None:
-    """Ids of 2^63 and more cannot be ours; such headers are no origins."""
+    """A header with ids of 2^63 or more is no origin: our ids are lower."""
     value = b"\xff" * 28
     found = decoded_rows(
         batch_of(

@@ -1,4 +1,4 @@
-"""Codecs: what they write is read by others and back, and nothing can blow up."""
+"""Codecs are compatible with other clients, lose nothing, and limit what they unpack."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ TEXT = b"".join(
 @pytest.mark.parametrize("codec", list(Codec))
 @given(data=st.binary(max_size=3000), times=st.integers(1, 60))
 def test_compressed_comes_back(codec: Codec, data: bytes, times: int) -> None:
-    """Every codec gives back exactly what went in, also across its blocks."""
+    """Every codec gives back exactly what it compressed, also across its blocks."""
     assert bytes(decompress(codec, compress(codec, data * times))) == data * times
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_the_limit_is_exact(codec: Codec) -> None:
-    """Unpacking to the limit works, one byte more does not."""
+    """Data that unpacks to the limit is accepted, one byte more is corrupt."""
     packed = compress(codec, TEXT)
     assert bytes(decompress(codec, packed, len(TEXT))) == TEXT
     with pytest.raises(CorruptBatch):
@@ -47,7 +47,7 @@ def test_cut_data_is_corrupt(codec: Codec) -> None:
     """Data cut off anywhere is corrupt, never a shorter result."""
     packed = compress(codec, TEXT)
     whole_blocks = set()
-    if codec is Codec.SNAPPY:  # xerial has no end mark: a cut between blocks cannot be seen here
+    if codec is Codec.SNAPPY:  # xerial has no end mark, so a cut between blocks is not noticed
         at = 16
         while at < len(packed):
             whole_blocks.add(at)
@@ -61,7 +61,7 @@ def test_cut_data_is_corrupt(codec: Codec) -> None:
 @pytest.mark.parametrize("codec", CODECS)
 @given(noise=st.binary(max_size=200), at=st.integers(0, 10_000), keep=st.booleans())
 def test_damage_is_corrupt_or_harmless(codec: Codec, noise: bytes, at: int, keep: bool) -> None:
-    """Arbitrary and damaged data give bytes within the limit or CorruptBatch."""
+    """Arbitrary and damaged data give bytes within the limit, or CorruptBatch."""
     packed = compress(codec, TEXT[:5000])
     at %= len(packed)
     data = packed[:at] + noise + packed[at + len(noise) :] if keep else noise
@@ -81,13 +81,13 @@ def test_damage_is_corrupt_or_harmless(codec: Codec, noise: bytes, at: int, keep
     ],
 )
 def test_bombs_are_refused(codec: Codec, bomb: bytes) -> None:
-    """Little data that unpacks to very much is refused at the limit."""
+    """Little data that unpacks to far more than the limit is refused."""
     with pytest.raises(CorruptBatch):
         decompress(codec, bomb, 1 << 20)
 
 
 def test_claims_of_size_are_not_believed() -> None:
-    """Snappy and zstd headers that claim gigabytes cost nothing."""
+    """Snappy and zstd headers that claim gigabytes are refused."""
     claim = b"\xff\xff\xff\xff\x0f"  # 4 GiB - 1 as a varint
     with pytest.raises(CorruptBatch, match="claims"):
         decompress(Codec.SNAPPY, claim + b"\x00")
@@ -105,13 +105,13 @@ def test_raw_snappy_of_other_clients_is_read() -> None:
 
 
 def test_several_zstd_frames_are_one() -> None:
-    """Frames behind each other are one stream, though the first tells a size of its own."""
+    """Several zstd frames are one stream, even if the first tells its own size."""
     packed = compress(Codec.ZSTD, TEXT)
     assert bytes(decompress(Codec.ZSTD, packed + packed)) == TEXT + TEXT
 
 
 def test_zstd_without_a_size_is_read() -> None:
-    """Streams that do not tell their size, as Java writes them, are read."""
+    """zstd streams without a size, as Java writes them, are read."""
     stream = cramjam.zstd.Compressor(1)
     stream.compress(TEXT[:1000])
     packed = bytes(stream.flush())
@@ -120,21 +120,21 @@ def test_zstd_without_a_size_is_read() -> None:
 
 
 def test_lz4_blocks_are_independent() -> None:
-    """Java's consumer refuses LZ4 frames whose blocks depend on each other."""
+    """LZ4 frames are written with independent blocks: Java's consumer refuses dependent ones."""
     packed = compress(Codec.LZ4, TEXT)
     assert packed[:4] == b"\x04\x22\x4d\x18"
     assert packed[4] & 0x20
 
 
 def test_snappy_is_framed_as_java_expects() -> None:
-    """Blocks of at most 32 KiB behind xerial's magic and versions."""
+    """Snappy data is written in xerial's framing, with its magic and versions."""
     packed = compress(Codec.SNAPPY, bytes(100_000))
     assert packed[:16] == b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
 
 
 @pytest.mark.parametrize("size", [0, -1, -(2**31), 2**31 - 1])
 def test_lying_xerial_blocks_are_corrupt(size: int) -> None:
-    """A block length that is no length is corrupt."""
+    """A xerial block with an impossible length is corrupt."""
     data = b"\x82SNAPPY\x00" + struct.pack(">iii", 1, 1, size) + b"abc"
     with pytest.raises(CorruptBatch):
         decompress(Codec.SNAPPY, data)

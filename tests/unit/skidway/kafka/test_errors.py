@@ -21,7 +21,7 @@ from skidway.kafka.types import TopicPartition
 
 @pytest.mark.parametrize("code", ErrorCode, ids=lambda code: code.name)
 def test_every_code_has_a_sentence(code: ErrorCode) -> None:
-    """Every error code becomes an exception that names it and its number."""
+    """Every error code becomes an exception that names the code and its number."""
     error = error_for(code.value)
     assert error.code is code
     assert code.name in str(error)
@@ -30,13 +30,13 @@ def test_every_code_has_a_sentence(code: ErrorCode) -> None:
 
 
 def test_the_peers_words_are_kept() -> None:
-    """What the broker says about an error is part of the sentence."""
+    """The broker's message about an error is part of the sentence."""
     error = error_for(37, "4 partitions are fewer than 5")
     assert str(error) == "INVALID_PARTITIONS (37): 4 partitions are fewer than 5"
 
 
 def test_unknown_code() -> None:
-    """A code from the future is an unknown server error that keeps its number."""
+    """An unknown code becomes UNKNOWN_SERVER_ERROR and keeps its number in the sentence."""
     error = error_for(12345, "what")
     assert error.code is ErrorCode.UNKNOWN_SERVER_ERROR
     assert "12345" in str(error)
@@ -45,7 +45,7 @@ def test_unknown_code() -> None:
 
 
 def test_offset_out_of_range_keeps_its_fields() -> None:
-    """Whoever is out of range learns what was asked for and what there is."""
+    """OffsetOutOfRange tells which offset was asked for and which ones the log holds."""
     error = OffsetOutOfRange(TopicPartition("logs", 3), 5, 10, 20)
     assert (error.tp, error.requested) == (TopicPartition("logs", 3), 5)
     assert (error.log_start_offset, error.high_watermark) == (10, 20)
@@ -53,7 +53,7 @@ def test_offset_out_of_range_keeps_its_fields() -> None:
 
 
 def test_families() -> None:
-    """Answers, broken bytes and silence are told apart, and all have an exit status."""
+    """A broker's errors, broken bytes and silence are different errors, all with an exit status."""
     assert issubclass(OffsetOutOfRange, KafkaError)
     assert issubclass(UnsupportedVersion, KafkaError)
     assert issubclass(Truncated, ProtocolError)

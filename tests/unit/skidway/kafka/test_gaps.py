@@ -1,4 +1,4 @@
-"""Gaps of mirrors: who may name them, and what they cover."""
+"""Gaps of mirrors: which topics may name them, and what they cover."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ NAMED = [Gap(0, 10, 20, "expired"), Gap(0, 20, 25, "too old"), Gap(1, 0, 99, "ex
 def test_a_reason_is_given_where_every_offset_is_named(
     first: int, end: int, reason: str | None
 ) -> None:
-    """Gaps that touch are one; a single offset that nobody named leaves the hole unnamed."""
+    """A range of offsets has a reason only if named gaps, which may touch, cover all of it."""
     assert gaps.reason(NAMED, 0, first, end) == reason
 
 
 def test_only_mirrors_name_gaps() -> None:
-    """Of a topic that is no mirror the config says nothing, and one that cannot be read neither."""
+    """Gaps are read only from configs of mirror topics; an unreadable config names none."""
     cluster = MemoryCluster()
     text = gaps.encode(NAMED)
     cluster.create("dc1.logs", configs={**MIRROR, gaps.CONFIG: text})

@@ -1,4 +1,4 @@
-"""Where groups lie in ZooKeeper, for whoever reads or writes them."""
+"""Where groups lie in ZooKeeper."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from skidway.kafka.types import TopicPartition
 
 @given(st.text(min_size=1, max_size=40))
 def test_every_group_has_a_node_of_its_own(group: str) -> None:
-    """No name leaves /consumers, and every node's name gives its group back."""
+    """Every group has a node directly below /consumers, whose name gives the group back."""
     path = group_nodes.group_path(group)
     above, _, name = path.rpartition("/")
     assert above == group_nodes.CONSUMERS
@@ -22,7 +22,7 @@ def test_every_group_has_a_node_of_its_own(group: str) -> None:
 
 
 def test_plain_names_are_kafkas() -> None:
-    """What Kafka 0.8 and our own consumers call so is called so."""
+    """Plain groups have the paths of Kafka 0.8."""
     path = group_nodes.offset_path("my-group.1", TopicPartition("logs", 3))
     assert path == "/consumers/my-group.1/offsets/logs/3"
 
@@ -41,5 +41,5 @@ def test_plain_names_are_kafkas() -> None:
     ],
 )
 def test_an_offset_stands_in_front(data: bytes, found: tuple[int, bytes] | None) -> None:
-    """Whatever a group notes behind it; what is no offset is none."""
+    """An offset may be followed by a JSON object; any other text is no offset."""
     assert group_nodes.split_offset(data) == found

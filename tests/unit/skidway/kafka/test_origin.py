@@ -13,14 +13,14 @@ IDS = st.integers(0, 2**63 - 1)
 
 @given(IDS, IDS, IDS, st.integers(0, 2**32 - 1))
 def test_packed_is_unpacked(agent: int, file: int, first: int, length: int) -> None:
-    """What is packed comes back, from exactly 28 bytes."""
+    """A packed origin is 28 bytes, which unpack to the same numbers."""
     packed = origin.pack(agent, file, first, length)
     assert len(packed) == origin.ORIGIN_BYTES == 28
     assert origin.unpack(packed) == (agent, file, first, length)
 
 
 def test_layout_is_big_endian() -> None:
-    """The layout is the documented one: three u64 and a u32, big-endian."""
+    """An origin is three u64 and a u32, big-endian, as documented."""
     assert (
         origin.pack(1, 2, 3, 4).hex() == "00000000000000010000000000000002000000000000000300000004"
     )
@@ -45,7 +45,7 @@ def test_numbers_that_do_not_fit_are_refused(numbers: tuple[int, int, int, int])
 
 @given(st.binary(max_size=60))
 def test_foreign_values_are_no_origin(value: bytes) -> None:
-    """A value of another length, or with ids past 2^63, is None and no error."""
+    """A value of another length, or with ids from 2^63 on, is no origin and no error."""
     found = origin.unpack(value)
     if len(value) != 28 or value[0] > 127 or value[8] > 127 or value[16] > 127:
         assert found is None

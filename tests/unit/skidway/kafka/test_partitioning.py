@@ -17,7 +17,7 @@ KAFKA = {
 
 
 def test_keys_are_hashed_as_kafka_does() -> None:
-    """A record of ours and one of a stock client with the same key meet in one partition."""
+    """A key gets the same partition from us and from a stock client."""
     column = pa.array([b"first", *KAFKA], pa.binary())[1:]
     assert partitioning.murmur2(column).view(np.int32).tolist() == list(KAFKA.values())
     expected = [(number & 0x7FFFFFFF) % 7 for number in KAFKA.values()]
@@ -29,6 +29,6 @@ def test_keys_are_hashed_as_kafka_does() -> None:
 
 @given(st.lists(st.binary(max_size=40), min_size=1), st.integers(1, 1000))
 def test_one_key_goes_where_a_column_of_it_goes(keys: list[bytes], partitions: int) -> None:
-    """One by one or as a column: the same partitions."""
+    """A key gets the same partition alone and in a column."""
     expected = partitioning.of_keys(pa.array(keys, pa.binary()), partitions).tolist()
     assert [partitioning.of_key(key, partitions) for key in keys] == expected

@@ -1,4 +1,4 @@
-"""Where a topic's records were first published to."""
+"""The source of a topic: where its records were first published."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOPIC_ID = uuid.UUID(int=10)
 
 
 class OneCluster:
-    """Two topics, one of them a mirror, and one that does not exist."""
+    """A cluster with a mirror topic, two other topics and a missing one."""
 
     def metadata(self, topics: Sequence[str]) -> Cluster:
         partition = Partition(0, 1, 0, (1,), (1,))
@@ -39,7 +39,8 @@ class OneCluster:
 
 
 def test_a_topic_is_its_own_source_or_its_mirrors() -> None:
-    """A mirror names its source with both ids; any other topic is its own; a missing one is not."""
+    """A mirror's config names its source with both ids; other topics are their own source, missing
+    ones have none."""
     topics = ["plain", "dc1.logs", "old", "none"]
     found = sources_of(OneCluster(), topics, "offline")  # type: ignore[arg-type]
     assert found == {
@@ -56,19 +57,20 @@ def test_a_topic_is_its_own_source_or_its_mirrors() -> None:
 def test_a_cluster_has_the_name_that_its_brokers_tell(
     own: str | None, configured: str | None, name: str
 ) -> None:
-    """Settings name only a cluster that does not know its own name, as Apache Kafka's."""
+    """The brokers' cluster.name counts; a setting names only a cluster without one, as Apache
+    Kafka's."""
     configs = {"retention.ms": "-1"} if own is None else {"cluster.name": own}
     assert cluster_name_of(configs, configured) == name
 
 
 def test_a_cluster_under_two_names_is_refused() -> None:
-    """Its announcements and counts would never meet."""
+    """A name other than the brokers' is refused: announcements and counts would never meet."""
     with pytest.raises(ConfigurationRefused, match=r"'offline' here, but the brokers .* 'main'"):
         cluster_name_of({"cluster.name": "main"}, "offline")
 
 
 @pytest.mark.parametrize("name", ["", "dc.1"])
 def test_a_cluster_name_has_no_dot(name: str) -> None:
-    """It is what stands before the first dot of a mirror topic."""
+    """A cluster name with a dot is refused: it ends at the first dot of a mirror topic's name."""
     with pytest.raises(ConfigurationRefused, match="without a dot"):
         check_cluster_name(name)

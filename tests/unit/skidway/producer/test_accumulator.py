@@ -35,7 +35,7 @@ def values(batches: list[PendingBatch]) -> list[list[bytes | None]]:
 
 
 def test_a_batch_is_ready_when_full_or_when_it_has_waited() -> None:
-    """Full ones at once, the others after linger; a flush takes everything."""
+    """A full batch is ready at once, others after the linger time; a flush takes everything."""
     accumulator = Accumulator(0.5)
     put(accumulator, P0, b"a" * 500, 10.0)
     put(accumulator, P1, b"b", 10.2)
@@ -49,7 +49,7 @@ def test_a_batch_is_ready_when_full_or_when_it_has_waited() -> None:
 
 
 def test_batches_of_a_partition_come_in_their_order() -> None:
-    """What is full comes before what was begun later."""
+    """A partition's full batch is taken before batches that were begun later."""
     accumulator = Accumulator(0.0)
     for letter in (b"a", b"b", b"c"):
         put(accumulator, P0, letter * 900, 1.0)
@@ -57,7 +57,8 @@ def test_batches_of_a_partition_come_in_their_order() -> None:
 
 
 def test_futures_tell_each_offset() -> None:
-    """A sending over several batches ends with the last of them; errors come first."""
+    """A set's future ends with its last batch and has each message's offset; if a batch fails, its
+    error."""
     sending = Sending(0, 4, single=False)
     messages = Messages([b"k"] * 4, [b"0", b"1", b"2", b"3"], 7)
     first, second = PendingBatch(P0, 0.0), PendingBatch(P1, 0.0)
@@ -82,7 +83,7 @@ def test_futures_tell_each_offset() -> None:
 
 
 def test_a_cancelled_future_disturbs_nobody() -> None:
-    """Who does not want to know is not told; the message goes all the same."""
+    """A cancelled future is not told, and its message is delivered all the same."""
     sending = Sending(0, 1, single=True)
     assert sending.future.cancel()
     batch = PendingBatch(P0, 0.0)
@@ -92,7 +93,8 @@ def test_a_cancelled_future_disturbs_nobody() -> None:
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=6))
 def test_halves_hold_the_same_messages(lengths: list[int]) -> None:
-    """Halved down to single messages, every future gets the offset of its own message."""
+    """After a batch is halved down to single messages, each future has its own messages'
+    offsets."""
     whole, sendings, number = PendingBatch(P0, 0.0), [], 0
     for length in lengths:
         names = [b"%d" % (number + index) for index in range(length)]
@@ -111,7 +113,7 @@ def test_halves_hold_the_same_messages(lengths: list[int]) -> None:
 
 
 def test_a_batch_is_encoded_as_it_was_filled() -> None:
-    """Keys, nulls and times come back."""
+    """Keys, values, nulls and times of a batch come back from its encoding."""
     batch = PendingBatch(P0, 0.0)
     batch.extend(Messages([b"k", None], [b"v", None], 5), 0, 2, 0, Sending(0, 2, single=False))
     decoded = decode(memoryview(seal(batch.encode(Codec.GZIP))))
@@ -127,7 +129,7 @@ def test_a_batch_is_encoded_as_it_was_filled() -> None:
     st.integers(1, 45),
 )
 def test_as_many_messages_as_fit(sizes: list[int], start: int, room: int, ahead: int) -> None:
-    """At least one, and all that there is room for, however many are looked at together."""
+    """A batch takes at least one message, and all that fit, however many are looked at together."""
     start = min(start, len(sizes) - 1)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("skidway.producer.accumulator.AHEAD", ahead)
@@ -138,7 +140,7 @@ def test_as_many_messages_as_fit(sizes: list[int], start: int, room: int, ahead:
 
 
 def test_a_large_set_is_gone_through_once() -> None:
-    """In small batches too: what does not fit is not added up again for each of them."""
+    """A large set's sizes are read about once, even if it fills many small batches."""
 
     class Counting(list[int]):
         seen = 0

@@ -44,7 +44,8 @@ def directory(cluster: Cluster) -> Directory:
 
 
 def test_brokers_that_are_away_hold_nobody_back_who_knows_the_topic() -> None:
-    """What is old is asked for once, and then counts on; so a buffer can fill during an outage."""
+    """In an outage a known topic is asked for once, then goes on counting, so senders fill the
+    buffer."""
     clock = ManualClock()
     cluster = Cluster(clock)
     known = directory(cluster)
@@ -61,7 +62,7 @@ def test_brokers_that_are_away_hold_nobody_back_who_knows_the_topic() -> None:
 
 
 def test_who_knows_the_topic_does_not_wait_for_who_asks() -> None:
-    """One thread asks; the others send on with what is known."""
+    """While one thread asks the brokers, other threads go on with the known topic."""
     cluster = Cluster(ManualClock())
     known = directory(cluster)
     known.topic("t", 60.0)
@@ -74,7 +75,7 @@ def test_who_knows_the_topic_does_not_wait_for_who_asks() -> None:
 
 
 def test_a_partition_that_was_added_is_asked_for() -> None:
-    """At once, though the topic is known and not old."""
+    """An unknown partition is asked for at once, even if the topic is known and not old."""
     cluster = Cluster(ManualClock())
     known = directory(cluster)
     assert known.topic("t", 60.0).partitions == 1

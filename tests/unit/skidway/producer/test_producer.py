@@ -30,7 +30,7 @@ NOBODY = "127.0.0.1:1"
     ],
 )
 def test_settings_that_make_no_sense_are_refused(wrong: Any) -> None:
-    """In words, before anything is connected."""
+    """Settings that make no sense are refused as a usage error before anything is connected."""
     with pytest.raises(UsageError):
         Producer(NOBODY, **wrong)
     with pytest.raises(UsageError):
@@ -38,7 +38,7 @@ def test_settings_that_make_no_sense_are_refused(wrong: Any) -> None:
 
 
 def test_options_are_the_settings() -> None:
-    """Every setting can be given, and nothing else."""
+    """Every setting can be given as an option, and nothing else can."""
     assert {each.name for each in fields(ProducerSettings)} == set(ProducerOptions.__annotations__)
     assert ProducerSettings(acks=0, enable_idempotence=False).acks_number == 0
     assert ProducerSettings(acks=-1).acks_number == -1
@@ -53,7 +53,8 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("known")
 def test_a_full_buffer_holds_senders_back() -> None:
-    """BufferFull after max_block_ms; what is in the buffer is failed by close, which says so."""
+    """A sender gets BufferFull after max_block_ms; close fails what is still buffered, and says
+    so."""
     producer = Producer(NOBODY, buffer_memory=1_000, max_block_ms=50)
     try:
         first = producer.send("t", bytes(800))
@@ -72,7 +73,8 @@ def test_a_full_buffer_holds_senders_back() -> None:
 
 @pytest.mark.usefixtures("known")
 def test_keys_belong_to_messages() -> None:
-    """One key for all, or one for each; the empty set is delivered at once."""
+    """A set has one key for all or one for each, other numbers are refused; no messages are done at
+    once."""
     with Producer(NOBODY) as producer:
         with pytest.raises(UsageError, match="2 keys for 3 messages"):
             producer.send("t", [b"a", b"b", b"c"], key=[b"1", b"2"])
@@ -92,7 +94,7 @@ def test_keys_belong_to_messages() -> None:
     ],
 )
 def test_a_send_that_makes_no_sense_is_refused_alone(wrong: Any) -> None:
-    """Where it was called, and not on the thread that has everybody's messages."""
+    """A send with bad arguments raises at its caller and does not disturb the sends of others."""
     producer = Producer(NOBODY)
     try:
         with pytest.raises(UsageError):
@@ -109,7 +111,8 @@ def test_a_send_that_makes_no_sense_is_refused_alone(wrong: Any) -> None:
 def test_what_a_flush_waited_for_is_looked_up_where_it_changes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Partitions come and go on the producer's thread: no other one goes through them."""
+    """Only the producer's thread goes through its partitions, also for a flush or close that was
+    not finished in time."""
     asked_on: set[str] = set()
 
     def troubles(_: Outgoing) -> dict[Any, Any]:
@@ -128,7 +131,8 @@ def test_what_a_flush_waited_for_is_looked_up_where_it_changes(
 
 @pytest.mark.usefixtures("known")
 def test_when_its_thread_ends_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Futures fail at once, later sends are refused, and leaving the block says what was lost."""
+    """When the producer's thread ends, futures fail, sends are refused, and close tells how many
+    sends were lost."""
     go = threading.Event()
 
     def broken(*_: object) -> None:
@@ -149,7 +153,7 @@ def test_when_its_thread_ends_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.usefixtures("known")
 def test_a_flush_behind_the_end_touches_no_descriptor() -> None:
-    """The one that woke the thread may be somebody's file by then."""
+    """A flush after close writes to no descriptor: its number may be another file's by then."""
     producer = Producer(NOBODY)
     wake = producer._sender._wake
     producer.close()
@@ -166,7 +170,7 @@ def test_a_flush_behind_the_end_touches_no_descriptor() -> None:
 
 
 class DeliversAtOnce:
-    """A sender without a thread: what is ready when it is woken is delivered."""
+    """A sender without a thread: each wake delivers the batches that are ready."""
 
     def __init__(self, _connect: Any, batches: Producer) -> None:
         self.batches = batches
@@ -181,7 +185,7 @@ class DeliversAtOnce:
 
 @pytest.mark.usefixtures("known")
 def test_who_waits_for_room_does_not_wait_for_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches that linger fill the buffer: nothing but sending them makes room."""
+    """If lingering batches fill the buffer, a send that needs room has them sent at once."""
     monkeypatch.setattr("skidway.producer.producer.Sender", DeliversAtOnce)
     hour_ms = 3_600_000
     with Producer(NOBODY, linger_ms=hour_ms, buffer_memory=1_000, max_block_ms=0) as producer:
@@ -196,7 +200,7 @@ def test_who_waits_for_room_does_not_wait_for_linger(monkeypatch: pytest.MonkeyP
 def test_a_send_that_is_interrupted_is_waited_for_by_nobody(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Ctrl-C while the buffer is full: the flush behind it ends when the rest is delivered."""
+    """After Ctrl-C in a send that waits for room, a flush waits only for the other sends."""
     monkeypatch.setattr("skidway.producer.producer.Sender", DeliversAtOnce)
 
     def interrupted(*_: object) -> bool:
@@ -213,7 +217,7 @@ def test_a_send_that_is_interrupted_is_waited_for_by_nobody(
 
 @pytest.mark.usefixtures("known")
 def test_memory_is_bounded_whatever_is_sent() -> None:
-    """What is not delivered never exceeds buffer_memory, sets larger than it included."""
+    """Undelivered bytes never exceed buffer_memory, even for a set larger than it."""
     producer = Producer(NOBODY, buffer_memory=20_000, max_block_ms=20, batch_size=1_000)
     held: list[int] = []
     refused = 0
@@ -232,7 +236,7 @@ def test_memory_is_bounded_whatever_is_sent() -> None:
 
 
 def test_who_abandons_and_who_fails_a_part_end_it_once() -> None:
-    """Two threads at one time, whichever tells of more than is left: the future ends, once."""
+    """If two threads fail parts of a set while a third abandons it, its future ends just once."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:

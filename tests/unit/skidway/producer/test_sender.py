@@ -15,7 +15,7 @@ TP = TopicPartition("t", 0)
 
 
 class Waiting:
-    """Batches that wait to be sent, and what became of them."""
+    """Batches that wait to be sent, and their sendings."""
 
     def __init__(self, *sizes: int) -> None:
         self.batches: list[PendingBatch] = []
@@ -48,7 +48,7 @@ class Waiting:
 
 
 def sent(waiting: Waiting, *refusals: ErrorCode | None) -> list[bytes]:
-    """What stands in the log after the broker has refused these batches."""
+    """The values in the log after the broker has answered with these refusals."""
     cluster = MemoryCluster()
     cluster.create("t")
     cluster.refusals.extend(None if code is None else KafkaError(code) for code in refusals)
@@ -64,7 +64,7 @@ def offsets(sending: Sending) -> list[int]:
 
 
 def test_batches_that_came_back_are_sent_again_in_order() -> None:
-    """A refused batch fails; those behind it arrive, and their futures tell where."""
+    """A refused batch fails; later batches arrive in order, and their futures have the offsets."""
     waiting = Waiting(2, 3, 1)
     assert sent(waiting, ErrorCode.INVALID_RECORD) == [b"2", b"3", b"4", b"5"]
     assert isinstance(waiting.sendings[0].future.exception(0), KafkaError)
@@ -72,7 +72,7 @@ def test_batches_that_came_back_are_sent_again_in_order() -> None:
 
 
 def test_a_batch_that_is_too_large_is_halved() -> None:
-    """All of it arrives in its order, and before what was sent later."""
+    """All messages of a halved batch arrive in their order, and before later batches."""
     waiting = Waiting(4, 1)
     found = sent(waiting, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.MESSAGE_TOO_LARGE)
     assert found == [b"0", b"1", b"2", b"3", b"4"]
@@ -80,7 +80,7 @@ def test_a_batch_that_is_too_large_is_halved() -> None:
 
 
 def test_one_message_that_is_too_large_fails_alone() -> None:
-    """Its neighbours in the batch arrive; the future of the set has the error."""
+    """A message that is too large fails its set's future; the rest of its batch arrives."""
     waiting = Waiting(2, 1)
     too_large = ErrorCode.MESSAGE_TOO_LARGE
     assert sent(waiting, too_large, too_large) == [b"1", b"2"]

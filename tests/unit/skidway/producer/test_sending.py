@@ -11,7 +11,7 @@ FIRST, SECOND = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 def sending_of_five() -> Sending:
-    """Messages 0, 1 and 4 of a set lie in one partition, 2 and 3 in another, told of first."""
+    """A set with messages 0, 1 and 4 in one partition, 2 and 3 in another that answers first."""
     sending = Sending(0, 5, single=False)
     assert not sending.delivered(2, SECOND, 70, [12, 13])
     assert not sending.delivered(0, FIRST, 100, [10, 11])
@@ -20,7 +20,7 @@ def sending_of_five() -> Sending:
 
 
 def test_a_set_is_in_the_order_of_its_messages_whatever_was_delivered_first() -> None:
-    """The metadata at an index is that of the message at this index."""
+    """Metadata at an index belongs to the message at that index, whatever was delivered first."""
     found = sending_of_five().future.result(0)
     assert found == [
         RecordMetadata("t", 0, 100, 10),
@@ -33,7 +33,7 @@ def test_a_set_is_in_the_order_of_its_messages_whatever_was_delivered_first() ->
 
 
 def test_indexes_count_from_both_ends_and_slices_are_lists() -> None:
-    """What a list does with an index or a slice, a set's metadata does, too."""
+    """A set's metadata takes indexes and slices as a list does."""
     found = sending_of_five().future.result(0)
     whole = list(found)
     assert len(found) == 5
@@ -47,5 +47,5 @@ def test_indexes_count_from_both_ends_and_slices_are_lists() -> None:
 
 
 def test_an_empty_set_has_no_metadata() -> None:
-    """A send of no messages is done at once, with a sequence of none."""
+    """A send of no messages is done at once, with an empty sequence."""
     assert list(Sending(0, 0, single=False).future.result(0)) == []

@@ -68,7 +68,7 @@ def refusal(config: Path | None, *overrides: str) -> str:
 
 
 def test_defaults_hold_where_nothing_is_written() -> None:
-    """Every setting with a default has it, each instance its own lists."""
+    """A setting that is not given has its default; no two instances share a list."""
     one, two = load(Agent, None, ["state.dir=/s"]), load(Agent, None, ["state.dir=/s"])
     assert one.batch_bytes == 900_000
     assert one.bootstrap == ["127.0.0.1:9092"]
@@ -112,14 +112,14 @@ sources:
 
 
 def test_flag_beats_file_beats_default(tmp_path: Path) -> None:
-    """Later sources win key by key; the last of several equal flags wins."""
+    """Key by key, a flag overrides the file and the file the default; the last equal flag wins."""
     path = given_file(tmp_path, "batch.size: 10\ncluster.name: dc1\nstate.dir: /s")
     loaded = load(Agent, path, ["batch.size=20", "batch.size=30"])
     assert (loaded.batch_bytes, loaded.cluster, loaded.ratio) == (30, "dc1", 0.5)
 
 
 def test_flag_changes_one_key_of_a_section(tmp_path: Path) -> None:
-    """A flag into a section leaves the section's other keys as the file says."""
+    """A flag for one key of a section leaves the other keys as in the file."""
     path = given_file(tmp_path, "state.dir: /s\ntopic: {a: 1, b: 2}")
     assert load(Agent, path, ["topic.b=3"]).configs == {"a": "1", "b": "3"}
 
@@ -179,7 +179,7 @@ def test_type_of_the_setting_decides_what_is_meant(override: str, name: str, val
     ],
 )
 def test_bad_override_is_one_sentence(override: str, words: str) -> None:
-    """What is wrong is said with the flag, the key and what would be right."""
+    """A bad flag is refused with one sentence: the flag, the key, and what would be right."""
     said = refusal(None, override)
     assert words in said
     assert said.startswith(f"--set {override}:")
@@ -202,25 +202,25 @@ def test_bad_override_is_one_sentence(override: str, words: str) -> None:
     ],
 )
 def test_bad_file_is_one_sentence_with_its_line(tmp_path: Path, text: str, words: str) -> None:
-    """What is wrong with a file is said with the file and the line."""
+    """A bad file is refused with one sentence that names the file and, where known, the line."""
     said = refusal(given_file(tmp_path, text))
     assert words in said
     assert "agent.yml" in said
 
 
 def test_file_that_holds_itself_is_refused(tmp_path: Path) -> None:
-    """A YAML anchor inside its own list ends in a sentence, not in a crash."""
+    """A YAML list that contains itself by an anchor is refused with a sentence."""
     assert "too deeply" in refusal(given_file(tmp_path, "sources: &a [*a]"))
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "batch:\n", "---\n"])
 def test_empty_file_and_empty_section_say_nothing(tmp_path: Path, text: str) -> None:
-    """Nothing written is nothing wrong."""
+    """An empty file or section is valid and leaves the defaults."""
     assert load(Agent, given_file(tmp_path, text), ["state.dir=/s"]).batch_bytes == 900_000
 
 
 def test_missing_key_names_file_and_meaning(tmp_path: Path) -> None:
-    """A setting without default that nobody gave is named, with what it is for."""
+    """A required setting that is missing is named, with its meaning and the file."""
     path = given_file(tmp_path, "batch.size: 1")
     with pytest.raises(ConfigurationRefused) as refused:
         load(Agent, path)
@@ -228,7 +228,7 @@ def test_missing_key_names_file_and_meaning(tmp_path: Path) -> None:
 
 
 def test_named_file_must_be_readable(tmp_path: Path) -> None:
-    """A --config that is missing, a directory, or no text is refused by name."""
+    """A --config that is missing, a directory or not UTF-8 is refused by name."""
     assert "no such file" in refusal(tmp_path / "none.yml")
     assert "directory" in refusal(tmp_path)
     binary = tmp_path / "binary.yml"
@@ -237,7 +237,7 @@ def test_named_file_must_be_readable(tmp_path: Path) -> None:
 
 
 def test_default_file_is_read_only_if_it_exists(tmp_path: Path) -> None:
-    """Without --config the program's own file counts where there is one; --config replaces it."""
+    """Without --config the program's default file is read if it exists; --config replaces it."""
     flags = ["state.dir=/s"]
     assert load(Agent, None, flags, program="agent", directory=tmp_path).batch_bytes == 900_000
     default = given_file(tmp_path, "batch.size: 5")
@@ -266,12 +266,12 @@ def test_default_file_is_read_only_if_it_exists(tmp_path: Path) -> None:
 def test_one_key_is_read_whatever_the_others_are_worth(
     tmp_path: Path, text: str, overrides: list[str], found: str | None
 ) -> None:
-    """Where a configuration is refused somebody may have to be told, at a place that it names."""
+    """One key can be read from a refused configuration: it may name where to report the refusal."""
     assert settings.peek("a.b.c", given_file(tmp_path, text), overrides) == found
 
 
 def test_one_key_of_a_file_that_is_not_there(tmp_path: Path) -> None:
-    """Nothing, and the program's own file where none is named."""
+    """One key of a missing file is None; if no file is named, the program's own is read."""
     assert settings.peek("a", tmp_path / "nowhere.yml") is None
     assert settings.peek("a", None, program="x", directory=tmp_path) is None
     (tmp_path / "x.yml").write_text("a: 1\n")
@@ -279,7 +279,7 @@ def test_one_key_of_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_check_of_a_class_is_told_with_its_place(tmp_path: Path) -> None:
-    """A refused combination names the file, and for an item of a list its line."""
+    """A refused combination of settings names the file and, for an item of a list, its line."""
     text = "state.dir: /s\nsources:\n  - topic: t\n    paths: a\n    parser.type: regex"
     assert refusal(given_file(tmp_path, text)).endswith(
         "agent.yml, line 3: parser of type regex needs a pattern"
@@ -287,7 +287,7 @@ def test_check_of_a_class_is_told_with_its_place(tmp_path: Path) -> None:
 
 
 def test_documented_lists_every_key_with_nested_ones() -> None:
-    """The table for people has each key once, under the name that is written in a file."""
+    """The documentation has each key once, nested keys included, as a file spells it."""
     docs = {doc.key: doc for doc in documented(Agent)}
     assert docs["state.dir"].default is REQUIRED
     assert docs["state.dir"].required
@@ -298,14 +298,15 @@ def test_documented_lists_every_key_with_nested_ones() -> None:
 
 
 def test_example_with_defaults_loads_to_the_defaults(tmp_path: Path) -> None:
-    """The example cannot drift: with every default written out it says what the class says."""
+    """The example with every default written out loads to the defaults."""
     loaded = load(Agent, given_file(tmp_path, example(Agent, active=True)))
     plain = load(Agent, None, ["state.dir=/var/lib/x"])
     assert loaded == plain
 
 
 def test_example_shows_every_key_once_and_only_required_ones_active(tmp_path: Path) -> None:
-    """An operator sees every key with its help; what is not uncommented stays the default."""
+    """The example shows each key with its help, only required ones active; it loads to the
+    defaults."""
     text = example(Agent, title="Settings of the agent.")
     for doc in documented(Agent):
         assert doc.key.rpartition("[].")[2].rpartition(".")[2] in text
@@ -335,7 +336,7 @@ class Overlapping:
 
 
 def test_key_that_is_also_a_prefix_means_both(tmp_path: Path) -> None:
-    """`schema: x` is the setting, `schema: {registry: ...}` the group of the same name."""
+    """`schema: x` sets the key; `schema: {registry: ...}` is the section of the same name."""
     assert load(Overlapping, given_file(tmp_path, "schema: a.avsc")).schema == "a.avsc"
     nested = load(Overlapping, given_file(tmp_path, "schema: {registry: {url: u}}"))
     assert (nested.schema, nested.registry) == (None, "u")
@@ -352,7 +353,7 @@ class Outer:
 
 
 def test_missing_key_of_a_missing_section_is_named_whole() -> None:
-    """A required key below a section that nobody wrote is named by its full path."""
+    """A required key in a section that is missing is named by its full path."""
     with pytest.raises(ConfigurationRefused, match=r"the key 'inner\.needed' is missing"):
         load(Outer, None)
 
@@ -375,25 +376,26 @@ class Bare:
 
 @pytest.mark.parametrize("cls", [Twice, Unsupported, Bare])
 def test_a_class_that_no_file_can_fill_is_a_programmers_error(cls: type[Any]) -> None:
-    """A key twice, a type without a spelling, a field that is no setting: refused at first use."""
+    """A key twice, an unsupported type or a field that is no setting raises TypeError at first
+    use."""
     with pytest.raises(TypeError):
         load(cls, None)
 
 
 @given(st.text(max_size=60))
 def test_any_text_as_override_loads_or_is_refused(text: str) -> None:
-    """No override crashes: it is a setting or one sentence."""
+    """Any text as an override is either loaded or refused; none crashes."""
     with contextlib.suppress(ConfigurationRefused):
         assert load(Agent, None, ["state.dir=/s", text]).state
 
 
 def test_settings_are_immutable() -> None:
-    """A loaded configuration does not change under a running program."""
+    """A loaded configuration cannot be changed."""
     loaded = load(Agent, None, ["state.dir=/s"])
     with pytest.raises(AttributeError):
         setattr(loaded, fields(Agent)[0].name, [])
 
 
 def test_public_names_are_those_of_the_package() -> None:
-    """Programs need nothing but what the package offers."""
+    """The package exports all that programs need."""
     assert {"load", "peek", "setting", "documented", "example"} <= set(settings.__all__)

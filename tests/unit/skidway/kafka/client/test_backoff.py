@@ -8,7 +8,7 @@ from skidway.kafka.client.backoff import Backoff
 
 
 def test_waits_double_up_to_a_second() -> None:
-    """50 ms, doubled each time, never more than a second; short again after a success."""
+    """A wait is 50 ms, doubles each time up to a second, and is short again after a success."""
     backoff = Backoff(lambda: 0.5)
     waits = [backoff.next_s() for _ in range(8)]
     assert waits == pytest.approx([0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 1.0, 1.0])
@@ -17,6 +17,6 @@ def test_waits_double_up_to_a_second() -> None:
 
 
 def test_jitter_is_a_fifth_either_way() -> None:
-    """Clients that failed together do not come back together."""
+    """Each wait varies by a fifth, so that clients that failed together do not return together."""
     assert Backoff(lambda: 0.0).next_s() == pytest.approx(0.04)
     assert Backoff(lambda: 1.0).next_s() == pytest.approx(0.06)

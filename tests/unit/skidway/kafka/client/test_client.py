@@ -1,4 +1,4 @@
-"""What a client does with a cluster that is only partly there."""
+"""What a client does with a cluster of which some brokers are dead."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PartlyThere(Client):
 
 @pytest.fixture
 def client() -> Iterator[PartlyThere]:
-    """One that never dials."""
+    """A client that never dials."""
     with PartlyThere("host:9001") as made:
         yield made
 
@@ -51,13 +51,13 @@ def client() -> Iterator[PartlyThere]:
 def test_a_dead_broker_that_is_still_listed_hides_no_settings(
     client: PartlyThere, dead: set[int], who: int
 ) -> None:
-    """Another one is asked."""
+    """If a listed broker is dead, the client asks another one for the settings."""
     client.dead = frozenset(dead)
     assert client.broker_configs() == {"cluster.name": f"told by {who}"}
 
 
 def test_where_nobody_answers_the_cluster_is_unreachable(client: PartlyThere) -> None:
-    """Not an empty answer."""
+    """If no broker answers, the client raises BrokerUnreachable and returns no empty answer."""
     client.dead = frozenset({1, 2, 3})
     with pytest.raises(BrokerUnreachable, match="broker 3"):
         client.broker_configs()
@@ -69,7 +69,8 @@ def test_where_nobody_answers_the_cluster_is_unreachable(client: PartlyThere) ->
 def test_people_do_not_wait_for_an_address_that_refuses(
     monkeypatch: pytest.MonkeyPatch, patience_ms: int | None, said: str
 ) -> None:
-    """Nobody has answered yet and dialling has failed: it ends soon, if it was asked to."""
+    """With refused_timeout_ms a client ends soon if dialling fails before any broker has
+    answered."""
     clock = ManualClock()
     with Client("host:1", refused_timeout_ms=patience_ms, clock=clock) as client:
         monkeypatch.setattr(client.session, "usable", lambda *_: False)

@@ -30,7 +30,7 @@ from skidway.kafka.types import TopicPartition
     ],
 )
 def test_bootstrap_servers(text: str, addresses: list[tuple[str, int]]) -> None:
-    """Host and port, several with commas, IPv6 in brackets, 9092 where no port is given."""
+    """Addresses are HOST:PORT with commas between, IPv6 in brackets; the default port is 9092."""
     assert list(parse_bootstrap(text)) == addresses
 
 
@@ -38,13 +38,13 @@ def test_bootstrap_servers(text: str, addresses: list[tuple[str, int]]) -> None:
     "text", ["", " , ", ":9092", "a:b", "a:0", "a:65536", "::1", "a:-1", "[::1"]
 )
 def test_what_is_no_address_is_refused(text: str) -> None:
-    """One sentence names the part that is wrong."""
+    """A bad bootstrap address is refused with a sentence."""
     with pytest.raises(UsageError, match="bootstrap"):
         parse_bootstrap(text)
 
 
 def test_addresses_are_shown_as_they_are_written() -> None:
-    """IPv6 has its brackets."""
+    """An IPv6 address is shown in brackets."""
     assert str(Address("::1", 9092)) == "[::1]:9092"
     assert str(Address("a", 1)) == "a:1"
 
@@ -64,7 +64,7 @@ def partition(index: int, leader: int) -> MetadataResponsePartition:
 
 
 def test_leaders_are_found() -> None:
-    """The leader's address, or None for no leader, an unknown broker, partition or topic."""
+    """A leader is an address, or None if the leader, broker, partition or topic is unknown."""
     cluster = cluster_of(response(partition(1, 3), partition(0, -1), partition(2, 8)))
     assert cluster.leader(TopicPartition("t", 1)) == ("h", 9)
     for tp in [("t", 0), ("t", 2), ("t", 3), ("t", -1), ("u", 0)]:
@@ -74,11 +74,11 @@ def test_leaders_are_found() -> None:
 
 
 def test_partitions_with_holes_are_not_believed() -> None:
-    """A topic whose partitions are not 0, 1, 2 ... has none."""
+    """A topic whose partitions are not numbered 0, 1, 2 ... counts as one without partitions."""
     assert cluster_of(response(partition(0, 3), partition(2, 3))).topics["t"].partitions == ()
     assert cluster_of(response(partition(0, 3), partition(0, 3))).topics["t"].partitions == ()
 
 
 def test_unknown_error_codes() -> None:
-    """An error code of the future is an error."""
+    """An unknown error code is an UNKNOWN_SERVER_ERROR."""
     assert cluster_of(response(error=4_000)).topics["t"].error is ErrorCode.UNKNOWN_SERVER_ERROR

@@ -40,7 +40,7 @@ class Peer:
         self._reader = FrameReader()
 
     def requests(self, at_most: int = 1 << 30) -> Iterator[RequestHeader]:
-        """Takes what the connection wants to send, in portions."""
+        """Takes what the connection wants to send, in portions of `at_most` bytes."""
         while self.connection.wants_write:
             data = b"".join(self.connection.outgoing())[:at_most]
             self.connection.sent(len(data))
@@ -113,7 +113,7 @@ def test_portions_do_not_matter(connection: Connection, peer: Peer, portion: int
 
 
 def test_a_response_out_of_order_ends_it(connection: Connection, peer: Peer) -> None:
-    """Only the oldest request may be answered."""
+    """A response to any request but the oldest is a ProtocolError."""
     connection.submit(1, metadata_call(None), 40.0)
     connection.submit(2, metadata_call(None), 40.0)
     peer.agree()
@@ -124,7 +124,7 @@ def test_a_response_out_of_order_ends_it(connection: Connection, peer: Peer) -> 
 
 
 def test_a_response_nobody_asked_for_ends_it(connection: Connection, peer: Peer) -> None:
-    """A frame without a request is not believed."""
+    """A response without a request is a ProtocolError."""
     peer.agree()
     with pytest.raises(ProtocolError, match="nobody"):
         peer.give(b"\0\0\0\4\0\0\0\7")
@@ -133,7 +133,7 @@ def test_a_response_nobody_asked_for_ends_it(connection: Connection, peer: Peer)
 def test_a_response_that_cannot_be_read_keeps_its_ticket(
     connection: Connection, peer: Peer
 ) -> None:
-    """The call whose response is damaged is told like the others behind it."""
+    """After an unreadable response its call is abandoned like the calls behind it."""
     connection.submit(1, metadata_call(None), 40.0)
     connection.submit(2, metadata_call(None), 40.0)
     peer.agree()
@@ -144,13 +144,13 @@ def test_a_response_that_cannot_be_read_keeps_its_ticket(
 
 
 def test_too_long_a_response_ends_it(connection: Connection, peer: Peer) -> None:
-    """A length above the limit is refused before memory is taken."""
+    """A response longer than the limit is refused before memory is allocated."""
     with pytest.raises(ProtocolError):
         peer.give((LIMIT + 1).to_bytes(4, "big"))
 
 
 def test_a_broker_without_the_api(connection: Connection, peer: Peer) -> None:
-    """A call that the broker has no version for fails by itself; the others go on."""
+    """A call for which the broker has no version fails alone; other calls go on."""
     connection.submit(1, metadata_call(None), 40.0)
     connection.submit(2, ProduceCall(1, 100, []), 40.0)
     peer.agree({ApiKey.API_VERSIONS: VersionRange(0, 3), ApiKey.PRODUCE: VersionRange(0, 9)})
@@ -161,7 +161,7 @@ def test_a_broker_without_the_api(connection: Connection, peer: Peer) -> None:
 
 
 def test_an_old_broker_is_asked_again_in_version_0(connection: Connection, peer: Peer) -> None:
-    """A broker that does not know our ApiVersions version answers 35 in version 0 (KIP-511)."""
+    """A broker that answers ApiVersions with error 35 is asked again in version 0 (KIP-511)."""
     ranges = {ApiKey.API_VERSIONS: VersionRange(0, 2), ApiKey.METADATA: VersionRange(0, 5)}
     [header] = peer.requests()
     assert header.api_version == 3
@@ -175,7 +175,7 @@ def test_an_old_broker_is_asked_again_in_version_0(connection: Connection, peer:
 
 
 def test_a_refused_negotiation_ends_it(connection: Connection, peer: Peer) -> None:
-    """Any other error in the first answer is the end."""
+    """Any other error in the answer to ApiVersions ends the connection."""
     [header] = peer.requests()
     body = api_versions.answer(3, RANGES, ErrorCode.INVALID_REQUEST)
     with pytest.raises(KafkaError, match="INVALID_REQUEST"):
@@ -198,7 +198,7 @@ def test_no_answer_is_waited_for_with_acks_0(connection: Connection, peer: Peer)
 
 
 def test_batches_are_not_copied(connection: Connection, peer: Peer) -> None:
-    """The pieces given to sendmsg are the caller's own memory."""
+    """The buffers given to sendmsg are the caller's own memory."""
     peer.agree()
     body = bytes(100_000)
     connection.submit(5, ProduceCall(1, 100, [TopicBuffers("t", 0, (b"head", body))]), 40.0)
@@ -206,7 +206,7 @@ def test_batches_are_not_copied(connection: Connection, peer: Peer) -> None:
 
 
 def test_deadlines(connection: Connection, peer: Peer) -> None:
-    """The earliest deadline of whatever is open, negotiation included."""
+    """The next deadline is the earliest of all open calls and of the negotiation."""
     assert connection.next_deadline == 30.0
     connection.submit(1, metadata_call(None), 20.0)
     assert connection.next_deadline == 20.0
@@ -218,7 +218,7 @@ def test_deadlines(connection: Connection, peer: Peer) -> None:
 
 
 def test_a_call_that_cannot_be_written_is_the_callers(connection: Connection, peer: Peer) -> None:
-    """What a version cannot say fails that call alone."""
+    """A call that its version cannot express fails alone."""
 
     def build(_: int) -> MetadataResponse:
         raise UnsupportedVersion("not in this version")

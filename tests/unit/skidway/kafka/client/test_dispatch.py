@@ -1,4 +1,4 @@
-"""Many partitions' batches put together to requests."""
+"""How batches of many partitions are put together into requests."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def acknowledge(dispatch: Dispatch, planned: Planned, offset: int = 0) -> None:
 
 
 def test_one_request_for_all_partitions_of_a_leader() -> None:
-    """One batch of each partition a request, topics together."""
+    """A request to a leader has one batch of each of its partitions, grouped by topic."""
     dispatch = make()
     for topic in ("b", "a", "b", "a"):
         dispatch.add(tp(len(plan(dispatch, None)) + dispatch.pending_count, topic), batch(), topic)
@@ -54,7 +54,7 @@ def test_one_request_for_all_partitions_of_a_leader() -> None:
 
 
 def test_leaders_get_their_own_requests() -> None:
-    """Each partition's batch goes to its leader."""
+    """Each partition's batch goes to the partition's leader."""
     dispatch = make()
     for number in range(4):
         dispatch.add(tp(number), batch(), number)
@@ -68,7 +68,7 @@ def test_leaders_get_their_own_requests() -> None:
 
 
 def test_nothing_for_a_leader_that_cannot_be_reached() -> None:
-    """Batches wait, and are sent once it can."""
+    """Batches for a leader that cannot be reached wait, and are sent once it can."""
     dispatch = make()
     dispatch.add(tp(0), batch(), 0)
     assert plan(dispatch, usable=False) == []
@@ -78,7 +78,7 @@ def test_nothing_for_a_leader_that_cannot_be_reached() -> None:
 
 
 def test_requests_are_bounded_in_bytes_and_number() -> None:
-    """No request above its size but of one large batch; at most five are open to a leader."""
+    """Only one large batch makes a request exceed its limit; a leader has at most five open."""
     dispatch = make(max_buffered_bytes=1 << 30)
     for number in range(12):
         dispatch.add(tp(number), batch(REQUEST_BYTES_MAX // 3), number)
@@ -105,7 +105,7 @@ def test_five_in_flight_after_the_first() -> None:
 
 
 def test_partitions_take_turns() -> None:
-    """With room for one batch a request, the partition served last is served last again."""
+    """If a request has room for one batch, the partitions take turns in the same order."""
     dispatch = make(max_buffered_bytes=1 << 30)
     for number in (0, 1, 2) * 2:
         dispatch.add(tp(number), batch(REQUEST_BYTES_MAX), number)
@@ -118,7 +118,7 @@ def test_partitions_take_turns() -> None:
 
 
 def test_has_room_and_buffer_full_agree() -> None:
-    """A batch is taken as long as there is room; delivered ones make room."""
+    """Without room, BufferFull is raised; a delivered batch makes room."""
     dispatch = make(max_buffered_bytes=100)
     dispatch.add(tp(0), batch(500), 0)
     assert not dispatch.has_room
@@ -133,7 +133,7 @@ def test_has_room_and_buffer_full_agree() -> None:
 
 
 def test_a_batch_left_out_of_the_answer_is_sent_again() -> None:
-    """A broker that says nothing of a batch has not acknowledged it."""
+    """A batch that the broker's answer leaves out is not acknowledged and is sent again."""
     dispatch = make()
     dispatch.add(tp(0), batch(), 0)
     [planned] = plan(dispatch)
@@ -146,7 +146,7 @@ def test_a_batch_left_out_of_the_answer_is_sent_again() -> None:
 
 
 def test_a_lost_request_looks_for_leaders() -> None:
-    """After a lost connection the leaders are looked up and the same bytes go again."""
+    """After a lost connection the leaders are looked up and the same bytes are sent again."""
     dispatch = make()
     dispatch.add(tp(0), batch(), 0)
     [planned] = plan(dispatch)
@@ -158,7 +158,7 @@ def test_a_lost_request_looks_for_leaders() -> None:
 
 
 def test_a_new_identity_is_for_who_needs_it() -> None:
-    """One partition loses its identity; the others go on under the old one."""
+    """If one partition loses its producer id, only this partition goes on under a new one."""
     dispatch = make()
     for number in range(2):
         dispatch.add(tp(number), batch(), number)
@@ -179,7 +179,7 @@ def test_a_new_identity_is_for_who_needs_it() -> None:
 
 
 def test_acks_0_is_delivered_when_written() -> None:
-    """Nothing more will be known."""
+    """With acks 0 a batch is delivered when it is written, without an offset."""
     dispatch = make(idempotent=False)
     dispatch.add(tp(0), batch(), 0)
     [planned] = plan(dispatch)
@@ -188,7 +188,7 @@ def test_acks_0_is_delivered_when_written() -> None:
 
 
 def test_troubles_are_shown() -> None:
-    """A refusal that is being worked on is there to be seen, and gone afterwards."""
+    """A refusal that will be retried is shown until the retry succeeds."""
     dispatch = make()
     dispatch.add(tp(0), batch(), 0)
     [planned] = plan(dispatch)

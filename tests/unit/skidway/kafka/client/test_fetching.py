@@ -1,4 +1,4 @@
-"""Positions: nothing is skipped, nothing comes twice, whatever responses look like."""
+"""Positions: nothing is skipped and nothing comes twice, whatever the responses hold."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def answer(fetching: Fetching, planned: PlannedFetch, *parts: FetchedPartition) 
 
 
 def test_a_fetch_asks_for_what_is_next() -> None:
-    """Every partition from its position on, in one request a leader."""
+    """One request to a leader asks for all its partitions, each from its position."""
     fetching = make()
     fetching.seek(TP, 7)
     fetching.seek(TopicPartition("u", 1), 0)
@@ -59,7 +59,7 @@ def test_a_fetch_asks_for_what_is_next() -> None:
 
 
 def test_positions_move_when_batches_are_taken() -> None:
-    """The owner's position is behind what it was given; what is fetched is asked for no more."""
+    """A position moves when its owner takes batches; fetched batches are not asked for again."""
     fetching = make()
     fetching.seek(TP, 1)
     [planned] = plan(fetching)
@@ -77,7 +77,7 @@ def test_positions_move_when_batches_are_taken() -> None:
 
 
 def test_a_longer_answer_is_asked_for_where_no_batch_is_whole() -> None:
-    """A batch above the limit is asked for with the size that its header tells."""
+    """If a batch exceeds the limit, the next fetch asks for as many bytes as its header tells."""
     fetching = make(max_bytes=100)
     fetching.seek(TP, 0)
     large = batch_at(0, 1, size=5_000)
@@ -91,7 +91,7 @@ def test_a_longer_answer_is_asked_for_where_no_batch_is_whole() -> None:
 
 
 def test_batches_below_the_position_do_not_stand_still() -> None:
-    """An answer that ends before the position is asked for longer, not for ever."""
+    """If an answer ends before the position, the next fetch asks for more bytes."""
     fetching = make(max_bytes=100)
     fetching.seek(TP, 10)
     [planned] = plan(fetching)
@@ -102,7 +102,7 @@ def test_batches_below_the_position_do_not_stand_still() -> None:
 
 @pytest.mark.parametrize("code", [-1, 3, 5, 6, 9, 56, 74, 75, 78])
 def test_leaders_that_are_not_ready_are_asked_later(code: int) -> None:
-    """The position stays, the leader is looked up, and a wait passes."""
+    """If a leader is not ready, the position stays, leaders are looked up, and the fetch waits."""
     fetching = make()
     fetching.seek(TP, 4)
     [planned] = plan(fetching)
@@ -116,7 +116,7 @@ def test_leaders_that_are_not_ready_are_asked_later(code: int) -> None:
 
 
 def test_an_offset_out_of_range_stops_the_partition() -> None:
-    """It is told once, with what the broker said, and ends with a seek."""
+    """An offset out of range is reported once, with the broker's offsets; a seek ends the stop."""
     fetching = make()
     fetching.seek(TP, 99)
     [planned] = plan(fetching)
@@ -132,7 +132,7 @@ def test_an_offset_out_of_range_stops_the_partition() -> None:
 
 
 def test_a_missing_right_stops_the_partition() -> None:
-    """What waiting does not change is an error."""
+    """An error that waiting cannot change, such as a missing right, stops the partition."""
     fetching = make()
     fetching.seek(TP, 0)
     [planned] = plan(fetching)
@@ -144,7 +144,7 @@ def test_a_missing_right_stops_the_partition() -> None:
 
 
 def test_what_was_sought_meanwhile_is_dropped() -> None:
-    """Answers, fetched batches and errors of before a seek or removal are nobody's."""
+    """Answers, batches and errors from before a seek or removal are dropped."""
     fetching = make()
     fetching.seek(TP, 0)
     [planned] = plan(fetching)
@@ -165,7 +165,7 @@ def test_what_was_sought_meanwhile_is_dropped() -> None:
 
 
 def test_partitions_take_turns_at_the_front() -> None:
-    """Who has given batches stands behind the others in the next request."""
+    """A partition that has given batches stands behind the others in the next request."""
     fetching = make()
     other = TopicPartition("u", 0)
     fetching.seek(TP, 0)
@@ -177,7 +177,7 @@ def test_partitions_take_turns_at_the_front() -> None:
 
 
 def test_a_missing_leader_is_a_stall() -> None:
-    """Somebody has to look again; a fetch that is open is none."""
+    """A partition without a leader is a stall; one with an open fetch is not."""
     fetching = make()
     fetching.seek(TP, 0)
     assert plan(fetching, None) == []
@@ -188,7 +188,7 @@ def test_a_missing_leader_is_a_stall() -> None:
 
 
 def test_damage_behind_whole_batches_comes_in_its_place() -> None:
-    """What stands whole before the damage is given; the damage is told when it is next."""
+    """Whole batches before a damaged one are returned; the damage is an error when it is next."""
     damaged = bytearray(batch_at(5, 2))
     damaged[16] = 0
     records = batch_at(3, 2) + bytes(damaged)
@@ -199,13 +199,13 @@ def test_damage_behind_whole_batches_comes_in_its_place() -> None:
 
 
 def test_offsets_that_do_not_rise_are_damage() -> None:
-    """A batch that begins below the end of the one before is not given."""
+    """A batch that begins below the end of the batch before it is not returned."""
     batches, end = whole_batches(memoryview(batch_at(3, 4) + batch_at(5, 4)), 3)
     assert (len(batches), end) == (1, 7)
 
 
 def test_negative_positions_are_refused() -> None:
-    """A position is an offset."""
+    """A negative position raises ValueError."""
     with pytest.raises(ValueError, match="negative"):
         make().seek(TP, -1)
 
@@ -236,7 +236,7 @@ class Log:
 
 
 def test_every_batch_once_whatever_the_answers(seeds: Seeds) -> None:
-    """Random cuts, errors, lost connections, early starts, moved leaders: all, once, in order."""
+    """Each batch comes once, in order, despite cuts, errors, lost connections and moved leaders."""
     for seed in seeds(range(300)):
         log, fetching = Log(seed), make(max_bytes=200)
         fetching.seek(TP, 0)

@@ -1,4 +1,4 @@
-"""What the client may cost in memory."""
+"""What the client may import."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 
 def test_the_client_is_light() -> None:
-    """Neither NumPy nor Arrow comes with the client: a broker's mirror has it inside."""
+    """The client imports neither NumPy nor Arrow nor asyncio: a broker's mirror contains it."""
     code = (
         "import sys, skidway.kafka.client, skidway.kafka.client.following, skidway.kafka.source;"
         "sys.exit(any(name in sys.modules for name in ('numpy', 'pyarrow', 'asyncio')))"

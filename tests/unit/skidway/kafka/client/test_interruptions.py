@@ -1,4 +1,4 @@
-"""Who has to look again before going on is told: by what came between, not by guessing."""
+"""A reader that must look at its topic again before going on is told so by interruptions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def give(
     fetching: Fetching, planned: PlannedFetch, offset: int | None, ended: int = 0,
     error: ErrorCode = ErrorCode.NONE, now: float = NOW,
 ) -> list[bool]:  # fmt: skip
-    """Answers with one batch, none, or an error; what is given is said to be unbroken or not."""
+    """Answers with one batch, none, or an error; returns whether the batches are unbroken."""
     records = b"" if offset is None else batch_at(offset)
     part = FetchedPartition(*TP, error, 50, 50, 0, memoryview(records), None, -1)
     answer = FetchAnswer(0, 0, 0, [part])
@@ -46,7 +46,7 @@ def give(
 
 
 def test_batches_on_one_connection_are_unbroken() -> None:
-    """The first after a seek are not; what follows on the same connection is."""
+    """Batches on one connection are unbroken, except the first after a seek."""
     fetching = begun()
     assert give(fetching, plan(fetching), 0) == [False]
     assert give(fetching, plan(fetching), None) == []
@@ -54,7 +54,7 @@ def test_batches_on_one_connection_are_unbroken() -> None:
 
 
 def test_another_connection_breaks_though_no_fetch_was_lost() -> None:
-    """A connection may end between two fetches: nobody waited, and yet it is another one."""
+    """A new connection breaks the sequence of batches, even if no fetch was lost in between."""
     fetching = begun()
     give(fetching, plan(fetching), 0)
     assert give(fetching, plan(fetching), None, ended=1) == []
@@ -63,7 +63,7 @@ def test_another_connection_breaks_though_no_fetch_was_lost() -> None:
 
 
 def test_a_refusal_breaks_on_the_same_connection() -> None:
-    """A topic deleted and made again between two answers is another log."""
+    """A refused fetch is an interruption: the topic may have been deleted and made again."""
     fetching = begun()
     give(fetching, plan(fetching), 0)
     give(fetching, plan(fetching), None, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -73,7 +73,7 @@ def test_a_refusal_breaks_on_the_same_connection() -> None:
 
 
 def test_a_lost_fetch_is_told_at_once() -> None:
-    """Without waiting for the next batch, which may never come."""
+    """A lost fetch is an interruption at once, without the next batch, which may never come."""
     fetching = begun()
     give(fetching, plan(fetching), 0)
     fetching.lost(plan(fetching).id, NOW)
@@ -81,7 +81,7 @@ def test_a_lost_fetch_is_told_at_once() -> None:
 
 
 class Watcher:
-    """Nothing is dialled in these tests."""
+    """A watcher that must not be called: nothing is dialled in these tests."""
 
     def watch(self, fd: int, *, read: bool, write: bool) -> None:
         raise AssertionError
@@ -91,7 +91,7 @@ class Watcher:
 
 
 def test_a_loop_that_stood_still_is_an_interruption() -> None:
-    """While a machine was paused anything may have become of the topic."""
+    """A loop that stood still for long is an interruption: the topic may have changed meanwhile."""
     clock = ManualClock()
     client = LoopClient("127.0.0.1:1", Watcher(), clock=clock)
     client.turn()
@@ -106,7 +106,7 @@ def test_a_loop_that_stood_still_is_an_interruption() -> None:
 
 
 def test_an_interruption_of_all_breaks_every_partition() -> None:
-    """Though it is the same connection, with nothing refused."""
+    """An interruption of all partitions breaks the sequence of batches on the same connection."""
     fetching = begun()
     give(fetching, plan(fetching), 0)
     fetching.interrupt("stood still")
@@ -115,7 +115,7 @@ def test_an_interruption_of_all_breaks_every_partition() -> None:
 
 
 def test_many_partitions_are_not_asked_for_at_every_batch() -> None:
-    """The next fetch of thousands waits a little, unless there is much to fetch."""
+    """The next fetch of thousands of partitions waits a little, unless there is much to fetch."""
     fetching = Fetching(max_bytes=1_000, max_wait_ms=500, min_bytes=1, random=lambda: 0.5)
     tps = [TopicPartition("t", number) for number in range(2_000)]
     for tp in tps:
@@ -140,7 +140,7 @@ def test_many_partitions_are_not_asked_for_at_every_batch() -> None:
 
 
 def test_topics_that_are_not_read_any_more_are_forgotten() -> None:
-    """A source that makes and deletes topics all day does not fill the client."""
+    """A client forgets a topic when its last partition is removed."""
     client = LoopClient("127.0.0.1:1", Watcher(), clock=ManualClock())
     client.seek(TP, 0)
     client.seek(TopicPartition("t", 1), 0)

@@ -1,4 +1,4 @@
-"""When leaders are looked up, and of whom."""
+"""When leaders are looked up, and from which brokers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOGS = TopicPartition("logs", 0)
 
 
 class ScriptedSession(Session):
-    """Notes what is submitted; the test answers."""
+    """A session that notes what is submitted; the test answers."""
 
     def __init__(self) -> None:
         super().__init__(client_id="me", request_timeout_s=30, random=lambda: 0.5)
@@ -63,7 +63,7 @@ def metadata() -> Metadata:
 
 
 def test_nothing_is_asked_that_nobody_wants(metadata: Metadata, session: ScriptedSession) -> None:
-    """Without topics there is no request, also not with age."""
+    """Without wanted topics no metadata is asked for, however old it is."""
     metadata.advance(session, AGE_MAX_S * 2)
     assert session.asked == []
 
@@ -88,7 +88,7 @@ def test_a_leader_is_looked_up_and_never_created(
 def test_a_partition_without_leader_is_asked_for_again_with_waits(
     metadata: Metadata, session: ScriptedSession
 ) -> None:
-    """50 ms, then longer, up to a second; not in a storm."""
+    """A partition without a leader is asked for again after 50 ms, then after up to a second."""
     metadata.leader(LOGS)
     now, times = 1.0, []
     for _ in range(400):
@@ -105,7 +105,7 @@ def test_a_partition_without_leader_is_asked_for_again_with_waits(
 
 
 def test_unreachable_brokers_are_passed_over(metadata: Metadata, session: ScriptedSession) -> None:
-    """Any broker that can be asked is asked; with none, later."""
+    """Any reachable broker is asked; if there is none, later again."""
     session.down = set(BOOTSTRAP)
     metadata.leader(LOGS)
     metadata.advance(session, 1.0)
@@ -120,7 +120,7 @@ def test_unreachable_brokers_are_passed_over(metadata: Metadata, session: Script
 def test_an_answer_that_does_not_come_is_asked_for_again(
     metadata: Metadata, session: ScriptedSession
 ) -> None:
-    """A lost connection is no answer."""
+    """After a lost connection metadata is asked for again."""
     metadata.leader(LOGS)
     metadata.advance(session, 1.0)
     session.answer(error=ConnectionError())
@@ -135,7 +135,7 @@ def test_an_answer_that_does_not_come_is_asked_for_again(
 def test_a_stale_picture_and_an_old_one_are_renewed(
     metadata: Metadata, session: ScriptedSession
 ) -> None:
-    """After an answer that shows it, and after five minutes."""
+    """Metadata is renewed after an answer that shows it to be stale, and after five minutes."""
     metadata.leader(LOGS)
     metadata.advance(session, 1.0)
     session.answer()
@@ -154,7 +154,7 @@ def test_a_stale_picture_and_an_old_one_are_renewed(
 def test_brokers_known_come_before_the_configured_ones(
     metadata: Metadata, session: ScriptedSession
 ) -> None:
-    """Both are kept: a cluster may move away from its first addresses, and back."""
+    """Known brokers come before configured ones, which are kept in case the cluster moves back."""
     metadata.leader(LOGS)
     metadata.advance(session, 1.0)
     session.answer()

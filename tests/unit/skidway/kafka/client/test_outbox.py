@@ -1,7 +1,7 @@
 """One partition's order: what may be sent when, and what answers mean.
 
-That these rules are enough is shown under random schedules in tests/model/test_producer.py; here
-each is looked at by itself.
+Each rule is tested by itself; tests/model/test_producer.py shows under random schedules that the
+rules are enough.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Driver:
         return self.box.answer(entry, code, offset, None, self.now, self.wall)
 
     def begin(self, *tokens: int) -> list[Entry]:
-        """Past the first acknowledgement, with these in flight."""
+        """Gets past the first acknowledgement, and sends these."""
         self.add(0)
         [first] = self.send()
         self.answer(first)
@@ -85,7 +85,7 @@ def token_of(delivery: Delivery) -> object:
 
 
 def test_one_in_flight_until_the_first_acknowledgement() -> None:
-    """One, and after its acknowledgement five."""
+    """One batch is in flight until the first acknowledgement, then five."""
     driver = Driver()
     driver.add(*range(8))
     [first] = driver.send()
@@ -95,7 +95,7 @@ def test_one_in_flight_until_the_first_acknowledgement() -> None:
 
 
 def test_nothing_without_an_identity() -> None:
-    """A producer id is wanted before anything is sent."""
+    """No batch is sent before there is a producer id."""
     driver = Driver()
     driver.add(0)
     assert driver.box.wants_identity
@@ -103,7 +103,7 @@ def test_nothing_without_an_identity() -> None:
 
 
 def test_sequences_count_records() -> None:
-    """Each batch begins where the records of the one before ended."""
+    """Each batch's base sequence follows the last record of the batch before it."""
     driver = Driver()
     driver.begin(1, 2, 3)
     assert [header.base_sequence for header in driver.sent] == [0, 2, 4, 6]
@@ -111,7 +111,7 @@ def test_sequences_count_records() -> None:
 
 
 def test_a_retry_is_the_same_bytes() -> None:
-    """After a lost connection the same batches go again, header and all, one first."""
+    """After a lost connection the same batches go again, header included; the first goes alone."""
     driver = Driver()
     entries = driver.begin(1, 2, 3)
     before = [entry.header for entry in entries]
@@ -126,7 +126,7 @@ def test_a_retry_is_the_same_bytes() -> None:
 
 
 def test_a_refusal_for_now_waits_and_goes_again() -> None:
-    """Nothing of the partition is sent until the wait is over; then the refused batch first."""
+    """After a retriable refusal nothing is sent for a while, then the refused batch first."""
     driver = Driver()
     one, two = driver.begin(1, 2)
     assert not driver.answer(one, 6)
@@ -147,7 +147,7 @@ def test_several_refusals_are_one_wait() -> None:
 
 
 def test_acknowledgements_are_contiguous() -> None:
-    """A batch acknowledged ahead of an earlier one is told after it."""
+    """A batch acknowledged before an earlier batch is delivered after it."""
     driver = Driver(idempotent=False)
     one, two = driver.begin(1, 2)
     driver.answer(two)
@@ -157,7 +157,7 @@ def test_acknowledgements_are_contiguous() -> None:
 
 
 def test_a_duplicate_is_acknowledged() -> None:
-    """DUPLICATE_SEQUENCE_NUMBER means that the broker has it; where is not known."""
+    """DUPLICATE_SEQUENCE_NUMBER acknowledges a batch that the broker has at an unknown offset."""
     driver = Driver()
     [one] = driver.begin(1)
     driver.answer(one, 46, 99)
@@ -166,7 +166,7 @@ def test_a_duplicate_is_acknowledged() -> None:
 
 
 def test_an_hour_idle_is_like_the_beginning() -> None:
-    """By either clock: one in flight again."""
+    """After an hour idle, by either clock, one batch is in flight again."""
     for seconds, wall_ms in ((IDLE_S + 1, 0), (0, int(IDLE_S * 1000) + 1)):
         driver = Driver()
         driver.begin()
@@ -178,7 +178,8 @@ def test_an_hour_idle_is_like_the_beginning() -> None:
 
 @promise("3 order")
 def test_an_hour_that_a_host_slept_is_an_hour_idle() -> None:
-    """The monotonic clock stood still; event times ahead of their arrival do not make it less."""
+    """An hour asleep, when the monotonic clock stood still, counts as idle, even after event times
+    from the future."""
     driver = Driver()
     driver.add(0, event_ms=WALL + EVENT_AGE_MAX_MS // 2)
     [first] = driver.send()
@@ -190,7 +191,7 @@ def test_an_hour_that_a_host_slept_is_an_hour_idle() -> None:
 
 
 def test_another_leader_is_like_the_beginning() -> None:
-    """The old leader answers first; then one in flight at the new one."""
+    """Nothing goes to a new leader before the old one's answers; then one batch is in flight."""
     driver = Driver()
     one, two = driver.begin(1, 2)
     driver.add(3)
@@ -203,7 +204,7 @@ def test_another_leader_is_like_the_beginning() -> None:
 
 @promise("3 order")
 def test_a_leader_that_moves_between_two_batches_is_like_the_beginning() -> None:
-    """No answer is missing and no connection was lost, but the new leader may not know us."""
+    """If the leader moves while nothing is in flight, one batch is in flight at the new one."""
     driver = Driver()
     driver.begin()
     driver.address = B
@@ -214,7 +215,7 @@ def test_a_leader_that_moves_between_two_batches_is_like_the_beginning() -> None
 
 
 def test_old_event_times_go_one_by_one() -> None:
-    """A batch over an hour old is alone in flight, and so is the first one after it."""
+    """A batch with event times over an hour old is alone in flight, and so is the next batch."""
     driver = Driver()
     driver.begin()
     driver.add(1, 2)
@@ -238,7 +239,7 @@ def test_old_event_times_go_one_by_one() -> None:
 
 @pytest.mark.parametrize("code", [45, 47, 49, 59, 90])
 def test_a_lost_identity_drains_and_begins_again(code: int) -> None:
-    """Nothing is sent until all in flight is resolved; then everything again under a new id."""
+    """After a lost producer id what is in flight is resolved, then the rest goes under a new id."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
     driver.answer(one, code)
@@ -265,7 +266,7 @@ def test_a_lost_identity_drains_and_begins_again(code: int) -> None:
 
 
 def test_an_acknowledgement_during_the_drain_counts() -> None:
-    """What is acknowledged from the front while draining is not sent again."""
+    """Leading batches that are acknowledged during a drain are not sent again."""
     driver = Driver()
     one, two, _ = driver.begin(1, 2, 3)
     driver.answer(two, 45)
@@ -275,7 +276,8 @@ def test_an_acknowledgement_during_the_drain_counts() -> None:
 
 @pytest.mark.parametrize("code", [10, 18, 32, 43, 76, 87])
 def test_refused_for_good_goes_back_with_all_behind(code: int) -> None:
-    """The refused batch with its error, all behind it as drained, what is before it first."""
+    """A batch refused for good is returned with its error, those behind it as drained, after those
+    before it are resolved."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
     driver.add(4)
@@ -300,7 +302,8 @@ def test_refused_for_good_goes_back_with_all_behind(code: int) -> None:
 
 
 def test_the_owner_is_told_which_batches_may_have_arrived() -> None:
-    """Attempts are counted over lost connections and producer ids; what was never sent has none."""
+    """A returned batch has its number of attempts, over connections and producer ids: 0 if
+    unsent."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
     driver.add(4)
@@ -319,7 +322,7 @@ def test_the_owner_is_told_which_batches_may_have_arrived() -> None:
 
 
 def test_batches_taken_back_are_not_forgotten_by_another_drain() -> None:
-    """A second drain, while batches wait to go back, hands all of them back."""
+    """A second drain, while batches wait to be returned, still returns all of them."""
     driver = Driver()
     one, two = driver.begin(1, 2)
     driver.answer(two, 87)
@@ -336,7 +339,7 @@ def test_batches_taken_back_are_not_forgotten_by_another_drain() -> None:
 
 
 def test_damage_on_the_way_is_repaired_by_a_retry() -> None:
-    """CORRUPT_MESSAGE is tried again; repeated, the bytes themselves are bad."""
+    """CORRUPT_MESSAGE is retried; after several times the batch fails, as its bytes are bad."""
     driver = Driver()
     [one] = driver.begin(1)
     for _ in range(CORRUPT_TIMES_MAX - 1):
@@ -350,7 +353,8 @@ def test_damage_on_the_way_is_repaired_by_a_retry() -> None:
 
 @pytest.mark.parametrize("code", [-1, 3, 5, 6, 7, 17, 19, 20, 29, 31, 44, 56, 4_000])
 def test_everything_else_is_tried_again(code: int) -> None:
-    """Missing topics, missing rights and codes of the future never make lines be given up."""
+    """Missing topics, missing rights and unknown codes are retried for ever: no line is given
+    up."""
     driver = Driver()
     [one] = driver.begin(1)
     for _ in range(20):
@@ -361,7 +365,7 @@ def test_everything_else_is_tried_again(code: int) -> None:
 
 
 def test_without_idempotence_there_are_no_sequences() -> None:
-    """Producer id and sequence are -1, and 45 is an error like any other."""
+    """Without idempotence, producer id and sequence are -1, and error 45 is retried like others."""
     driver = Driver(idempotent=False, max_in_flight=3)
     driver.add(*range(5))
     entries = driver.send()

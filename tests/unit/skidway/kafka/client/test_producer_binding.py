@@ -21,7 +21,7 @@ FIRST, SECOND = uuid.UUID(int=1), uuid.UUID(int=2)
 
 
 class Session:
-    """Everybody can be asked, and nobody answers."""
+    """A session in which every broker can be asked and none answers."""
 
     def __init__(self) -> None:
         self.produced = 0
@@ -57,7 +57,7 @@ def producing(topic_id: uuid.UUID | None, bound: str) -> tuple[Producer, Metadat
 
 
 def test_batches_go_to_the_topic_that_they_are_for() -> None:
-    """By its id, as long as it is that one; without ids by its name, as ever."""
+    """A bound producer sends while the topic has its id, and by name where there are no ids."""
     for topic_id, bound in ((FIRST, FIRST.hex), (None, FIRST.hex), (SECOND, "")):
         producer, _, session = producing(topic_id, bound)
         assert (session.produced, producer.made_again) == (1, frozenset())
@@ -65,7 +65,8 @@ def test_batches_go_to_the_topic_that_they_are_for() -> None:
 
 @promise("2 topic made again")
 def test_a_topic_made_again_takes_nothing_that_was_for_the_one_before() -> None:
-    """It is named, and what is on its way waits for whoever decides."""
+    """If a topic was made again, the producer names it and keeps the old topic's batches
+    pending."""
     producer, _, session = producing(SECOND, FIRST.hex)
     assert (session.produced, producer.made_again) == (0, {"logs"})
     producer, picture, session = producing(FIRST, FIRST.hex)

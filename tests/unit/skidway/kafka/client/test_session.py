@@ -1,4 +1,4 @@
-"""Links: dialling, failing, waiting, deadlines, without sockets."""
+"""A session's links without sockets: dialling, failing, waiting, deadlines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def ask(session: Session, inbox: Inbox, now: float = 0.0, address: Address = A) 
 
 
 def test_the_first_call_dials(session: Session) -> None:
-    """One link per address and channel; further calls use it."""
+    """The first call dials one link per address and channel; later calls use it."""
     inbox: Inbox = deque()
     for _ in range(3):
         ask(session, inbox)
@@ -42,7 +42,8 @@ def test_the_first_call_dials(session: Session) -> None:
 
 
 def test_a_failure_tells_every_call_once(session: Session) -> None:
-    """All open calls end with the reason, and the link waits before it is used again."""
+    """A failed link ends each open call once, with the reason, and waits before it is used
+    again."""
     inbox: Inbox = deque()
     tickets = [ask(session, inbox) for _ in range(3)]
     [link] = session.dials()
@@ -63,7 +64,7 @@ def test_a_failure_tells_every_call_once(session: Session) -> None:
 
 
 def test_waits_grow_until_it_works(session: Session) -> None:
-    """Each failure doubles the wait; an agreed connection makes it short again."""
+    """Each failure of a link doubles the wait before it is dialled again."""
     inbox: Inbox = deque()
     now, waits = 0.0, []
     for _ in range(4):
@@ -76,7 +77,7 @@ def test_waits_grow_until_it_works(session: Session) -> None:
 
 
 def test_deadlines_end_links(session: Session) -> None:
-    """No connection within the dial timeout, no answer within the request timeout."""
+    """A link ends without connection at the dial timeout, without answer at the request timeout."""
     inbox: Inbox = deque()
     ask(session, inbox)
     session.expire(DIAL_TIMEOUT_S - 0.1)
@@ -92,7 +93,7 @@ def test_deadlines_end_links(session: Session) -> None:
 
 
 def test_the_end_of_the_stream_is_a_failure(session: Session) -> None:
-    """A broker that closes ends the link."""
+    """A connection that the broker closes is a failure of the link."""
     inbox: Inbox = deque()
     ask(session, inbox)
     [link] = session.dials()
@@ -102,7 +103,7 @@ def test_the_end_of_the_stream_is_a_failure(session: Session) -> None:
 
 
 def test_garbage_is_a_failure(session: Session) -> None:
-    """Bytes that are no protocol end the link, with words that say why."""
+    """Bytes that are no Kafka protocol end the link with a reason."""
     inbox: Inbox = deque()
     ask(session, inbox)
     [link] = session.dials()
@@ -111,12 +112,12 @@ def test_garbage_is_a_failure(session: Session) -> None:
     link.connection.space()[:4] = b"HTTP"
     session.received(link, 4, 1.0)
     assert "HTTP" in str(inbox.popleft().error)
-    session.received(link, 4, 1.0)  # what the old connection still has is nobody's
+    session.received(link, 4, 1.0)  # bytes of the old connection are dropped
     assert not inbox
 
 
 def test_calls_per_link_are_bounded(session: Session) -> None:
-    """A link takes so many open calls and no more."""
+    """A link takes at most CALLS_PER_LINK_MAX open calls."""
     inbox: Inbox = deque()
     for _ in range(CALLS_PER_LINK_MAX):
         ask(session, inbox)
@@ -125,7 +126,7 @@ def test_calls_per_link_are_bounded(session: Session) -> None:
 
 
 def test_forgotten_answers_are_dropped(session: Session) -> None:
-    """Nobody is told what nobody waits for."""
+    """An answer to a forgotten call is dropped."""
     inbox: Inbox = deque()
     session.forget(ask(session, inbox))
     session.close()
@@ -133,7 +134,7 @@ def test_forgotten_answers_are_dropped(session: Session) -> None:
 
 
 def test_closing_tells_open_calls(session: Session) -> None:
-    """A closed client leaves no call without an answer."""
+    """Closing a session ends its open calls with an error."""
     inbox: Inbox = deque()
     ask(session, inbox)
     session.close()

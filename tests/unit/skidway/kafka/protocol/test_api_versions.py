@@ -18,7 +18,7 @@ RANGES = {ApiKey.FETCH: VersionRange(4, 12), ApiKey.API_VERSIONS: VersionRange(0
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
 def test_answer(version: int) -> None:
-    """The answer lists what was registered."""
+    """The answer lists the versions that were registered, in every version."""
     response = decode(ApiVersionsResponse, answer(version, RANGES), version)
     assert response.error_code == ErrorCode.NONE
     assert response.ranges() == RANGES
@@ -26,7 +26,7 @@ def test_answer(version: int) -> None:
 
 @pytest.mark.parametrize("version", [4, 5, 99, -1])
 def test_unsupported_version(version: int) -> None:
-    """An unknown version is answered as version 0, error 35, with ApiVersions' own range in it."""
+    """An unknown version gets error 35 in version 0, with the range for ApiVersions itself."""
     response = decode(ApiVersionsResponse, answer(version, RANGES), 0)
     assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
     assert response.ranges()[ApiKey.API_VERSIONS] == VersionRange(0, 3)
@@ -46,7 +46,7 @@ def test_unsupported_version(version: int) -> None:
     ],
 )
 def test_software_names(name: str, software_version: str, valid: bool) -> None:
-    """Names that KIP-511 does not allow are told apart; before version 3 there are none."""
+    """Software names that KIP-511 forbids are recognised; before version 3 there are none."""
     request = ApiVersionsRequest(
         client_software_name=name, client_software_version=software_version
     )

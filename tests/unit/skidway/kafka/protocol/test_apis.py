@@ -1,4 +1,4 @@
-"""Versions: what a broker offers, what a client wants, and what they agree on."""
+"""API versions: what a broker offers, what a client wants, and what they agree on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from skidway.kafka.protocol import ApiKey, VersionRange, choose
 from skidway.kafka.protocol.apis import known
 from support.messages import REQUESTS, RESPONSES
 
-OFFERED = {  # what today's clients were seen to work with, all with one set
+OFFERED = {  # all clients tested work with this one set
     ApiKey.PRODUCE: (0, 9),
     ApiKey.FETCH: (4, 12),
     ApiKey.LIST_OFFSETS: (1, 7),
@@ -52,14 +52,14 @@ def test_offered() -> None:
 
 
 def test_fetch_reaches_12_and_produce_begins_at_0() -> None:
-    """librdkafka 2.6.0 always sends Fetch 12, and older ones lose codecs if Produce lacks 0."""
+    """librdkafka 2.6.0 always sends Fetch 12; older ones lose codecs if Produce lacks 0."""
     assert ApiKey.FETCH.broker.highest == 12
     assert ApiKey.PRODUCE.broker.lowest == 0
 
 
 @pytest.mark.parametrize("key", ApiKey, ids=lambda key: key.name)
 def test_every_version_has_a_message(key: ApiKey) -> None:
-    """Whatever is offered or wanted can be read and written."""
+    """Every version that is offered or wanted can be read and written."""
     for versions in (key.broker, key.client):
         for message in (REQUESTS[key], RESPONSES[key]):
             assert versions.lowest in message.VERSIONS
@@ -67,7 +67,7 @@ def test_every_version_has_a_message(key: ApiKey) -> None:
 
 
 def test_choose_with_apache_kafka() -> None:
-    """With Apache Kafka 4.1 our client takes its own highest versions."""
+    """With Apache Kafka 4.1 our client chooses its own highest versions."""
     offered = {key: VersionRange(*versions) for key, versions in KAFKA_4_1.items()}
     assert choose(ApiKey.METADATA, offered) == 12
     assert choose(ApiKey.PRODUCE, offered) == 9
@@ -76,7 +76,7 @@ def test_choose_with_apache_kafka() -> None:
 
 
 def test_choose_with_our_broker() -> None:
-    """With our own broker it takes the broker's highest."""
+    """With our own broker our client chooses the broker's highest version."""
     offered = {int(key): VersionRange(*versions) for key, versions in OFFERED.items()}
     assert choose(ApiKey.METADATA, offered) == 11
 
@@ -89,18 +89,18 @@ def test_nothing_in_common(offered: VersionRange) -> None:
 
 
 def test_not_offered() -> None:
-    """An API that the broker does not offer is named."""
+    """An error names the API that the broker does not offer."""
     with pytest.raises(UnsupportedVersion, match=r"CREATE_PARTITIONS \(37\)"):
         choose(ApiKey.CREATE_PARTITIONS, {})
 
 
 def test_our_client_never_creates_a_topic_by_asking() -> None:
-    """Metadata before version 4 cannot say "do not create": our client does not speak it."""
+    """Our client never sends Metadata below version 4, which cannot say "do not create topics"."""
     assert ApiKey.METADATA.client.lowest == 4
 
 
 def test_known() -> None:
-    """A key that is not known is a typed error."""
+    """An unknown API key raises UnknownApi."""
     assert known(18) is ApiKey.API_VERSIONS
     with pytest.raises(UnknownApi, match="API 999"):
         known(999)

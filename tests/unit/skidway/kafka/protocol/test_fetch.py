@@ -1,4 +1,4 @@
-"""Fetch by hand equals Fetch by the table; files stand in a response without being read."""
+"""Hand-written Fetch code agrees with the table; slices of files go into a response unread."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ FLEXIBLE = 12
 
 
 class File:
-    """Owns a descriptor that nobody here reads from."""
+    """A file descriptor that the protocol must not touch."""
 
     def fileno(self) -> int:
         raise AssertionError("the protocol module must not touch files")
 
 
 def joined(pieces: Sequence[Piece]) -> bytes:
-    """What goes over the wire; a file's bytes are F."""
+    """The bytes that go over the wire; a file's bytes are F."""
     return b"".join(
         b"F" * len(piece) if isinstance(piece, FileSlice) else piece for piece in pieces
     )
@@ -100,8 +100,8 @@ def parsed_response(body: bytes, version: int) -> tuple[object, ...]:
 
 
 def agree(by_hand: object, by_table: object, version: int) -> None:
-    """Both refused or both read the same. In version 12 the table also looks into tagged fields
-    that the hand-written parser skips, so that it may refuse more."""
+    """Asserts that both refused or both read the same. In version 12 the table also looks into
+    tagged fields that the hand-written parser skips, so it may refuse more."""
     if by_table is None and version >= FLEXIBLE:
         return
     assert by_hand == by_table
@@ -119,7 +119,7 @@ def damaged(data: st.DataObject, body: bytes) -> list[bytes]:
 @settings(max_examples=share_of(50), deadline=None)
 @given(data=st.data())
 def test_parse_request_equals_decode(version: int, data: st.DataObject) -> None:
-    """Both read the same and refuse the same, of sound, damaged and arbitrary bodies."""
+    """The hand-written parser and the table agree on sound, damaged and arbitrary requests."""
     body = encode(data.draw(messages(FetchRequest, version)), version)
     assert fetch_request.parse_request(memoryview(body), version) == flat(
         decode(FetchRequest, body, version)
@@ -141,7 +141,7 @@ def test_parse_request_equals_decode(version: int, data: st.DataObject) -> None:
 @settings(max_examples=share_of(50), deadline=None)
 @given(data=st.data())
 def test_parse_response_equals_decode(version: int, data: st.DataObject) -> None:
-    """Both read the same and refuse the same, of sound, damaged and arbitrary bodies."""
+    """The hand-written parser and the table agree on sound, damaged and arbitrary responses."""
     body = encode(data.draw(messages(FetchResponse, version)), version)
     assert parsed_response(body, version) == flat_response(decode(FetchResponse, body, version))
     for noise in damaged(data, body):
@@ -161,7 +161,7 @@ def test_parse_response_equals_decode(version: int, data: st.DataObject) -> None
 @settings(max_examples=share_of(40), deadline=None)
 @given(data=st.data())
 def test_write_request(version: int, data: st.DataObject) -> None:
-    """A request by hand is read, by hand and by the table, as what was meant."""
+    """A request written by hand is read back the same, by hand and by the table."""
     meant = flat(data.draw(messages(FetchRequest, version)))
     frame = fetch_request.write_request(7, "me", version, meant)
     assert int.from_bytes(frame[:4]) == len(frame) - 4
@@ -199,7 +199,7 @@ results = st.lists(
 @settings(max_examples=share_of(50), deadline=None)
 @given(results=results)
 def test_write_response(version: int, results: list[FetchResult]) -> None:
-    """A response in pieces, joined, is read as what was meant, and the table writes the same."""
+    """A response written in pieces is read back the same, and the table writes the same bytes."""
     told = (3, 70, 5) if version >= 7 else (3, 0, 0)
     frame = joined(fetch_response.write_response(7, version, results, *told))
     assert int.from_bytes(frame[:4]) == len(frame) - 4
@@ -220,7 +220,7 @@ def test_write_response(version: int, results: list[FetchResult]) -> None:
 
 @pytest.mark.parametrize("version", [4, 11, 12])
 def test_file_slices_pass_through(version: int) -> None:
-    """A slice of a file stands in the response as it is, in its place."""
+    """A slice of a file is a piece of the response, in its place and unread."""
     part = FileSlice(File(), 4096, 1000)
     sent = fetch_response.write_response(7, version, [FetchResult("a", 0, 0, 9, 9, 0, (part,))])
     assert sent[1] is part
@@ -231,7 +231,7 @@ def test_file_slices_pass_through(version: int) -> None:
 
 @pytest.mark.parametrize("version", [11, 12])
 def test_received_records_are_not_copied(version: int) -> None:
-    """The client's records are views of the frame."""
+    """Received records are views of the frame."""
     frame = bytearray(
         joined(
             fetch_response.write_response(7, version, [FetchResult("a", 0, 0, 9, 9, 0, (b"abc",))])
@@ -244,7 +244,7 @@ def test_received_records_are_not_copied(version: int) -> None:
 
 
 def test_order_is_kept() -> None:
-    """Partitions are answered and asked for in the order given: it decides who gets the bytes."""
+    """A request keeps the order of its partitions, which decides which of them get the bytes."""
     wanted = [FetchTarget(topic, p, 0, 100) for topic, p in [("b", 1), ("a", 2), ("b", 0)]]
     frame = fetch_request.write_request(7, "me", 11, Fetch(wanted, 500, 1, 1000))
     _, body = read_request_header(memoryview(frame)[4:])
@@ -252,7 +252,7 @@ def test_order_is_kept() -> None:
 
 
 def test_sessionless_by_default() -> None:
-    """A fetch has no session unless it says so, and an answer's session is 0."""
+    """A fetch has no session by default, and neither has an answer."""
     request = Fetch([], 500, 1, 1000)
     assert (request.session_id, request.session_epoch) == (0, -1)
     frame = joined(fetch_response.write_response(7, 7, []))
@@ -261,7 +261,7 @@ def test_sessionless_by_default() -> None:
 
 
 def test_what_a_version_cannot_say() -> None:
-    """Versions that are unknown, or too old for sessions, are refused."""
+    """An unknown version is refused, and so is forgetting partitions before version 7."""
     with pytest.raises(UnsupportedVersion):
         fetch_request.parse_request(memoryview(b""), 13)
     with pytest.raises(ValueError, match="forget"):
@@ -269,7 +269,7 @@ def test_what_a_version_cannot_say() -> None:
 
 
 def test_partitions_are_bounded() -> None:
-    """More partitions than a cluster has are refused, all topics together."""
+    """A request for more partitions than REQUEST_ELEMENTS_MAX over all topics is refused."""
     each = REQUEST_ELEMENTS_MAX // 2 + 1
     front = struct.pack(">iiiib", -1, 500, 1, 1000, 0) + struct.pack(">i", 2)
     topic = b"\0\x01t" + struct.pack(">i", each) + bytes(16 * each)
@@ -281,7 +281,7 @@ def test_partitions_are_bounded() -> None:
     ("version", "least"), [(4, b"\0\0\0\0\0\0"), (9, b"\0\0\0\0\0\0"), (12, b"\1\1\0")]
 )
 def test_empty_topics_are_bounded(version: int, least: bytes) -> None:
-    """More topics than a cluster has are refused, though they name no partition."""
+    """A request with more topics than REQUEST_ELEMENTS_MAX is refused, even if they are empty."""
     count = bytearray()
     front = struct.pack(">iiiib", -1, 500, 1, 1000, 0) + bytes(8 if version >= 7 else 0)
     if version >= 12:
@@ -295,7 +295,7 @@ def test_empty_topics_are_bounded(version: int, least: bytes) -> None:
 
 
 def test_forgotten_partitions_are_bounded() -> None:
-    """More partitions to forget than a cluster has are refused, all topics together."""
+    """A request to forget more partitions than REQUEST_ELEMENTS_MAX over all topics is refused."""
     each = REQUEST_ELEMENTS_MAX // 2 + 1
     front = struct.pack(">iiiib", -1, 500, 1, 1000, 0) + bytes(8) + struct.pack(">i", 0)
     topic = b"\0\x01t" + struct.pack(">i", each) + bytes(4 * each)
@@ -325,7 +325,7 @@ PARTITION = "00000003 0000 000000000000000c 000000000000000c 0000000000000005"
     ],
 )
 def test_hostile_requests(version: int, body: str) -> None:
-    """Bodies that are wrong in one place are refused by both readers, for the same reason."""
+    """A request with one wrong place is refused by hand and by the table for the same reason."""
     with pytest.raises(ProtocolError) as by_hand:
         fetch_request.parse_request(memoryview(wire(body)), version)
     with pytest.raises(ProtocolError) as by_table:
@@ -351,7 +351,7 @@ def test_hostile_requests(version: int, body: str) -> None:
     ],
 )
 def test_hostile_responses(version: int, body: str) -> None:
-    """Bodies that are wrong in one place are refused by both readers, for the same reason."""
+    """A response with one wrong place is refused by hand and by the table for the same reason."""
     with pytest.raises(ProtocolError) as by_hand:
         fetch_response.parse_response(memoryview(wire(body)), version)
     with pytest.raises(ProtocolError) as by_table:

@@ -1,4 +1,4 @@
-"""Frames: cut from any stream of bytes, bounded, with the right header for each version."""
+"""Frames are cut from any stream of bytes, with a size limit and each version's header."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def framed(*payloads: bytes) -> bytes:
 
 
 def feed(reader: FrameReader, stream: bytes, most: int) -> list[bytes]:
-    """Everything that a connection would receive, at most `most` bytes at a time."""
+    """Feeds the stream to the reader, at most `most` bytes at a time, and returns the frames."""
     frames = []
     while stream:
         space = reader.space()
@@ -47,12 +47,12 @@ def feed(reader: FrameReader, stream: bytes, most: int) -> list[bytes]:
     most=st.integers(1, 400),
 )
 def test_any_cut(payloads: list[bytes], most: int) -> None:
-    """However the bytes arrive, the frames are those sent."""
+    """However the bytes arrive, the reader returns the frames that were sent."""
     assert feed(FrameReader(), framed(*payloads), most) == payloads
 
 
 def test_own_frames_stay_valid() -> None:
-    """A frame may be kept while others arrive."""
+    """A frame stays valid while later frames arrive."""
     reader = FrameReader()
     kept = []
     for payload in (b"a" * 10, b"b" * 100_000, b"c" * 10):
@@ -68,7 +68,7 @@ def test_own_frames_stay_valid() -> None:
 
 
 def test_large_frames_are_received_in_place() -> None:
-    """The rest of a frame that has begun is received to where it belongs, and nothing beyond it."""
+    """The rest of a frame is received directly into its buffer, and nothing beyond it."""
     reader = FrameReader(eager_bytes=1 << 20)
     beginning = framed(bytes(1000_000))[:500]
     reader.space()[:500] = beginning
@@ -77,7 +77,7 @@ def test_large_frames_are_received_in_place() -> None:
 
 
 def test_a_claim_allocates_nothing() -> None:
-    """A length of 100 MB makes no buffer of 100 MB: it grows with the bytes that arrive."""
+    """A frame's buffer grows with the bytes that arrive, not with the length that is claimed."""
     reader = FrameReader(100_000_000)
     stream = struct.pack(">i", 99_000_000) + bytes(300 * KIB)
     arrived = 0
@@ -103,19 +103,19 @@ def test_a_claim_allocates_nothing() -> None:
 )
 @pytest.mark.parametrize("most", [1, 100])
 def test_refused_lengths(start: bytes, said: str, most: int) -> None:
-    """Negative and too large lengths are refused at once, and HTTP and TLS are called by name."""
+    """Negative and too large lengths are refused at once; the error names HTTP and TLS."""
     reader = FrameReader(1000)
     with pytest.raises(FrameTooLarge, match=said):
         feed(reader, start, most)
 
 
 def test_the_limit_itself_is_allowed() -> None:
-    """A frame as long as the limit is taken; the length's own four bytes do not count."""
+    """A frame as long as the limit is taken, the four bytes of its length not counted."""
     assert feed(FrameReader(1000), framed(bytes(1000)), 5000) == [bytes(1000)]
 
 
 def test_frames_before_a_bad_one_are_given() -> None:
-    """Requests that came before garbage are still served."""
+    """Frames before a bad length are returned first."""
     reader = FrameReader(1000)
     stream = framed(b"good") + b"\xff\xff\xff\xff"
     reader.space()[: len(stream)] = stream
@@ -154,7 +154,7 @@ def test_request_header(version: int, head: bytes) -> None:
 
 
 def test_request_header_with_tags_and_null_client() -> None:
-    """Unknown tags in a request's header are skipped; a client need not say its name."""
+    """Unknown tags in a request header are skipped, and a null client id is read."""
     frame = wire("0003 0009 00000007 ffff  01 05 02 aabb  626f6479")
     header, body = read_request_header(memoryview(frame))
     assert header.client_id is None
@@ -162,13 +162,13 @@ def test_request_header_with_tags_and_null_client() -> None:
 
 
 def test_unknown_api() -> None:
-    """A request for an API that nobody knows is a typed error."""
+    """A request for an unknown API raises UnknownApi."""
     with pytest.raises(UnknownApi):
         read_request_header(memoryview(wire("7fff 0000 00000001 ffff")))
 
 
 def test_api_versions_of_the_future() -> None:
-    """An ApiVersions request in an unknown version can be answered, whatever follows its front."""
+    """An ApiVersions request in an unknown version can be answered, whatever its body is."""
     frame = wire("0012 0063 00000009 ff ff ff ff ff ff ff ff ff ff ff ff")
     header, _ = read_request_header(memoryview(frame))
     assert header == RequestHeader(ApiKey.API_VERSIONS, 99, 9, None)

@@ -1,4 +1,4 @@
-"""Every message in every version: there and back, cut short, with more behind, and from noise."""
+"""Every message in every version: round trips, cut bytes, trailing bytes, and noise."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ every_message = pytest.mark.parametrize(("cls", "version"), CASES, ids=name_of)
 @settings(max_examples=share_of(12), deadline=None)
 @given(data=st.data())
 def test_exactly_its_bytes(cls: type[Message], version: int, data: st.DataObject) -> None:
-    """Every message is read as it was written, and refused if cut anywhere or if more follows."""
+    """Every message is read as it was written, and refused if it is cut or if bytes follow."""
     message = data.draw(messages(cls, version))
     body = encode(message, version)
     assert decode(cls, body, version) == message
@@ -69,7 +69,7 @@ def test_exactly_its_bytes(cls: type[Message], version: int, data: st.DataObject
 @settings(max_examples=share_of(15), deadline=None)
 @given(data=st.data())
 def test_noise(cls: type[Message], version: int, data: st.DataObject) -> None:
-    """Damaged messages and arbitrary bytes are refused by a ProtocolError, or mean something."""
+    """Damaged and arbitrary bytes raise ProtocolError or are a message that round-trips."""
     body = bytearray(data.draw(messages(cls, version).map(lambda m: encode(m, version))))
     for at, byte in data.draw(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 255)))):
         body[at : at + 1] = bytes([byte])
@@ -83,7 +83,7 @@ def test_noise(cls: type[Message], version: int, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("cls", ALL, ids=name_of)
 def test_unknown_version(cls: type[Message]) -> None:
-    """A version outside a message's range is refused, not guessed."""
+    """A version outside a message's range is refused."""
     for version in (cls.VERSIONS.lowest - 1, cls.VERSIONS.highest + 1):
         with pytest.raises(UnsupportedVersion):
             decode(cls, b"", version)
@@ -91,7 +91,7 @@ def test_unknown_version(cls: type[Message]) -> None:
 
 @pytest.mark.parametrize("cls", FLEXIBLE, ids=name_of)
 def test_unknown_tags_at_the_end(cls: type[Message]) -> None:
-    """A tag of a later version at the end of a message changes nothing."""
+    """An unknown tag at the end of a message is skipped."""
     version = cls.VERSIONS.highest
     own = [field for field in fields(cls) if field.tag is not None]
 
@@ -131,7 +131,7 @@ def test_tag_cannot_reach_beyond_itself() -> None:
 
 
 def test_tags_are_left_out_at_their_default() -> None:
-    """A tagged field costs nothing unless it says something."""
+    """A tagged field with its default value takes no bytes."""
     without = FetchRequest(max_wait_ms=1, min_bytes=1, max_bytes=1, topics=())
     with_it = FetchRequest(cluster_id="c", max_wait_ms=1, min_bytes=1, max_bytes=1, topics=())
     assert encode(without, 12)[-1:] == b"\0"
@@ -180,13 +180,13 @@ class _Sample(Request):
     ],
 )
 def test_null_where_a_version_has_none(version: int, body: str) -> None:
-    """Null is refused in versions and places that do not allow it."""
+    """Null is refused in versions and fields that do not allow it."""
     with pytest.raises(BadValue, match="null"):
         decode(_Sample, wire(body), version)
 
 
 def test_null_where_a_version_has_it() -> None:
-    """Null is read as None, and written, where the version allows it."""
+    """Null is read and written as None where the version allows it."""
     assert decode(_Sample, wire("0000 00000001 ffff 00000000"), 1).names == (_Element(name=None),)
     assert decode(_Sample, wire("0000 ffffffff 00000000"), 2).names is None
     with pytest.raises(ValueError):
@@ -196,7 +196,7 @@ def test_null_where_a_version_has_it() -> None:
 
 
 def test_absent_fields() -> None:
-    """What a version lacks is its default; what it must not leave unsaid, it refuses to write."""
+    """A field that a version lacks takes its default; a value that must not be lost is refused."""
     assert decode(_Sample, encode(_Sample(words="gone"), 3), 3) == _Sample()
     assert encode(_Sample(must=7), 2) == encode(_Sample(), 2)
     with pytest.raises(UnsupportedVersion, match="must only since version 3"):
@@ -204,7 +204,7 @@ def test_absent_fields() -> None:
 
 
 def test_optional_tag() -> None:
-    """A tagged field that may be missing is None when it is."""
+    """A tagged field that is missing is None."""
     given_id = _Sample(identity=uuid.UUID(int=5))
     assert decode(_Sample, encode(given_id, 9), 9) == given_id
     assert decode(_Sample, encode(_Sample(), 9), 9).identity is None
@@ -212,7 +212,7 @@ def test_optional_tag() -> None:
 
 @pytest.mark.parametrize("text", ["x" * 40000, "é" * 20000, "a" + "é" * 16383])
 def test_words_for_people_are_cut(text: str) -> None:
-    """An error text that is too long for the wire is cut between characters, never an error."""
+    """An error text that is too long for the wire is cut between two characters."""
     said = decode(_Sample, encode(_Sample(words=text), 4), 4).words
     assert said is not None
     assert text.startswith(said)
@@ -220,7 +220,7 @@ def test_words_for_people_are_cut(text: str) -> None:
 
 
 def test_value_out_of_range() -> None:
-    """A number that its width cannot hold is the writer's mistake, and the message is named."""
+    """A number that is too large for its field raises ValueError with the message's name."""
     with pytest.raises(ValueError, match="_Sample version 0"):
         encode(_Sample(number=1 << 15), 0)
 
@@ -236,7 +236,7 @@ def test_messages_are_values() -> None:
 
 @pytest.mark.parametrize("cls", ALL, ids=name_of)
 def test_claims_cost_no_memory(cls: type[Message]) -> None:
-    """Lengths and counts of thousands of millions, anywhere in a message, allocate nothing."""
+    """Lengths and counts of thousands of millions, anywhere in a message, allocate no memory."""
     starts = [b"", b"\0", bytes(2), bytes(3), bytes(4), bytes(6), bytes(10), bytes(17), bytes(25)]
     claims = [b"\x7f\xff\xff\xff", b"\x7f\xff", b"\xfe\xff\xff\xff\x0f"]
     for version in range(cls.VERSIONS.lowest, cls.VERSIONS.highest + 1):
@@ -256,7 +256,8 @@ def decode_or_refuse(cls: type[Message], body: bytes, version: int) -> None:
 
 
 def test_elements_of_a_request_are_bounded() -> None:
-    """A request of 200,001 one-byte names is refused, though its frame is small."""
+    """A request of more than REQUEST_ELEMENTS_MAX elements is refused, though its frame is
+    small."""
     most = REQUEST_ELEMENTS_MAX
     named = struct.pack(">i", most) + wire("0000") * most + wire("00000000")
     assert len(decode(DeleteTopicsRequest, named, 1).topic_names) == most

@@ -1,4 +1,4 @@
-"""Metadata: what "all" means, and what is said when nothing is known."""
+"""Metadata requests for all topics, and defaults of the response."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from support.messages import wire
 def test_all(
     version: int, topics: tuple[MetadataRequestTopic, ...] | None, wants_all: bool
 ) -> None:
-    """Null asks for all topics and an empty array for none; in version 0 an empty one for all."""
+    """Null asks for all topics, an empty array for none, except in version 0: for all."""
     request = decode(MetadataRequest, encode(MetadataRequest(topics=topics), version), version)
     assert request.wants_all(version) is wants_all
 
 
 @pytest.mark.parametrize("version", [0, 3])
 def test_not_creating_cannot_be_said(version: int) -> None:
-    """A request not to create topics is never sent in a version that would create them."""
+    """A request not to create topics is refused in a version that cannot carry this."""
     request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
     with pytest.raises(UnsupportedVersion, match="allow_auto_topic_creation"):
         encode(request, version)
 
 
 def test_authorized_operations_are_unknown() -> None:
-    """Operations that nobody asked for are INT32_MIN, which clients read as unknown."""
+    """Operations that were not asked for are INT32_MIN, which clients read as unknown."""
     response = MetadataResponse(brokers=(), topics=(MetadataResponseTopic(name="logs"),))
     assert OPERATIONS_UNKNOWN == -(1 << 31)
     for version in (8, 10):
@@ -51,7 +51,7 @@ def test_authorized_operations_are_unknown() -> None:
 
 @pytest.mark.parametrize(("version", "told"), [(9, False), (10, True), (12, True)])
 def test_topic_ids(version: int, told: bool) -> None:
-    """Topic ids are told since version 10."""
+    """Responses carry topic ids since version 10."""
     topic_id = uuid.UUID("00010203-0405-0607-0809-0a0b0c0d0e0f")
     topic = MetadataResponseTopic(name="logs", topic_id=topic_id)
     body = encode(MetadataResponse(brokers=(), topics=(topic,)), version)
@@ -69,8 +69,8 @@ LIBRDKAFKA_ALL = wire("""
 
 
 def test_librdkafka_asks_for_all() -> None:
-    """librdkafka's request for all topics is read although it is three bytes too long, but only by
-    whoever allows for bytes behind a message."""
+    """librdkafka's request for all topics, three bytes too long, is read only if trailing bytes are
+    allowed."""
     request = decode(MetadataRequest, LIBRDKAFKA_ALL, 9, may_have_more=True)
     assert request.wants_all(9)
     assert not request.allow_auto_topic_creation
@@ -79,7 +79,7 @@ def test_librdkafka_asks_for_all() -> None:
 
 
 def test_more_is_not_less() -> None:
-    """Allowing for bytes behind a message allows for no message cut short."""
+    """If trailing bytes are allowed, a message cut short is still refused."""
     body = encode(MetadataRequest(topics=(MetadataRequestTopic(name="logs"),)), 9)
     for end in range(len(body)):
         with pytest.raises(Truncated):

@@ -1,4 +1,4 @@
-"""Primitive types: what is written is read, and nothing is believed before it is there."""
+"""Primitive types round-trip, and no length is believed before its bytes are there."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def read(data: bytes) -> Reader:
     ],
 )
 def test_uvarint_bytes(value: int, encoded: str) -> None:
-    """Unsigned variable-length integers have the bytes of the protocol's definition."""
+    """Unsigned varints have the bytes that the protocol defines."""
     out = bytearray()
     wire.put_uvarint(out, value)
     assert bytes(out) == bytes.fromhex(encoded)
@@ -74,7 +74,7 @@ def test_uvarint_bytes(value: int, encoded: str) -> None:
     ],
 )
 def test_varint_bytes(value: int, encoded: str) -> None:
-    """Signed variable-length integers are zigzag."""
+    """Signed varints are zigzag-encoded."""
     out = bytearray()
     wire.put_varint(out, value)
     assert bytes(out) == bytes.fromhex(encoded)
@@ -128,13 +128,13 @@ def test_bytes_round_trip(data: bytes | None) -> None:
 
 
 def test_uuid_bytes() -> None:
-    """A topic id is its sixteen bytes, most significant first."""
+    """A UUID is its sixteen bytes, most significant first."""
     value = read(bytes(range(16))).uuid()
     assert value == uuid.UUID("00010203-0405-0607-0809-0a0b0c0d0e0f")
 
 
 def test_bytes_are_not_copied() -> None:
-    """Bytes are views of the message."""
+    """Bytes that are read are views of the message."""
     message = bytearray(b"\0\0\0\x03abc")
     view = Reader(memoryview(message)).sized()
     assert view is not None
@@ -174,7 +174,7 @@ def test_negative_bytes_and_count() -> None:
     ],
 )
 def test_nothing_allocated_for_a_claim(attempt: Callable[[], object]) -> None:
-    """A length or count of two thousand million costs no memory when the bytes are not there."""
+    """A length or count of two thousand million allocates no memory if the bytes are not there."""
     tracemalloc.start()
     try:
         with pytest.raises(Truncated):
@@ -193,7 +193,7 @@ def test_elements_are_bounded() -> None:
 
 
 def test_trailing_bytes() -> None:
-    """A message that goes on behind its end is refused."""
+    """Bytes behind the end of a message are refused."""
     reader = read(b"\0\0")
     reader.int8()
     with pytest.raises(TrailingBytes):
@@ -201,14 +201,14 @@ def test_trailing_bytes() -> None:
 
 
 def test_tags_are_skipped() -> None:
-    """Unknown tagged fields are skipped, whatever is in them."""
+    """Unknown tagged fields are skipped, whatever they hold."""
     reader = read(bytes.fromhex("02 05 03 aabbcc ff01 00 07"))
     reader.tags()
     assert reader.int8() == 7
 
 
 def test_known_tag() -> None:
-    """A known tag is read from exactly its bytes, and others are left alone."""
+    """A known tag must take exactly its bytes and come once; other tags are skipped."""
     seen: list[int] = []
 
     def known(tag: int, part: Reader) -> bool:
@@ -227,7 +227,7 @@ def test_known_tag() -> None:
 
 @given(st.binary(max_size=40), st.sampled_from(READS))
 def test_arbitrary_bytes(data: bytes, take: Callable[[Reader], object]) -> None:
-    """Whatever the bytes, a read gives a value from within them or a ProtocolError."""
+    """Arbitrary bytes give a value, read without going beyond them, or a ProtocolError."""
     reader = read(data)
     try:
         take(reader)
@@ -248,13 +248,13 @@ def test_arbitrary_bytes(data: bytes, take: Callable[[Reader], object]) -> None:
     ],
 )
 def test_values_that_do_not_fit(attempt: Callable[[bytearray], None]) -> None:
-    """A value that the wire cannot hold is the writer's mistake."""
+    """Writing a value that the wire cannot hold raises ValueError."""
     with pytest.raises(ValueError):
         attempt(bytearray())
 
 
 def test_tags_are_bounded() -> None:
-    """A section of more tags than any message has is refused before they are skipped."""
+    """A section of more than 1,000 tags is refused before they are skipped."""
     data = bytearray()
     wire.put_uvarint(data, 1001)
     with pytest.raises(BadValue):

@@ -1,4 +1,4 @@
-"""Produce by hand equals Produce by the table, in every version and on every damage."""
+"""Hand-written Produce code agrees with the table, in every version and on any damage."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def parsed(body: bytes, version: int) -> tuple[object, ...]:
 
 
 def either(read: Callable[[], tuple[object, ...]]) -> tuple[object, ...] | None:
-    """What was read, or None if it was refused as it should be."""
+    """What was read, or None if it was refused by ProtocolError."""
     try:
         return read()
     except ProtocolError:
@@ -65,7 +65,7 @@ def either(read: Callable[[], tuple[object, ...]]) -> tuple[object, ...] | None:
 @settings(max_examples=share_of(60), deadline=None)
 @given(data=st.data())
 def test_parse_request_equals_decode(version: int, data: st.DataObject) -> None:
-    """Both read the same and refuse the same, of sound, damaged and arbitrary bodies."""
+    """The hand-written parser and the table agree on sound, damaged and arbitrary requests."""
     body = bytearray(encode(data.draw(messages(ProduceRequest, version)), version))
     assert parsed(bytes(body), version) == flat(decode(ProduceRequest, bytes(body), version))
     for at, byte in data.draw(st.lists(st.tuples(st.integers(0, 80), st.integers(0, 255)))):
@@ -82,10 +82,10 @@ def test_parse_request_equals_decode(version: int, data: st.DataObject) -> None:
 @settings(max_examples=share_of(40), deadline=None)
 @given(data=st.data())
 def test_write_response_equals_encode(version: int, data: st.DataObject) -> None:
-    """A response by hand is, byte for byte, the one by the table."""
+    """A response written by hand equals the table's, byte for byte."""
     response = data.draw(messages(ProduceResponse, version))
     names = [topic.name for topic in response.responses if topic.partition_responses]
-    # Results know no topic without partitions, and neighbours of one name are joined.
+    # Results have no topic without partitions, and neighbours of one name are joined.
     assume(len(names) == len(response.responses) == len(set(names)))
     body = encode(response, version)
     answer = produce.parse_response(memoryview(body), version)
@@ -109,7 +109,7 @@ def test_write_response_equals_encode(version: int, data: st.DataObject) -> None
     ),
 )
 def test_write_request(version: int, name: str | None, data: list[TopicBuffers]) -> None:
-    """A request's buffers, joined, are read by the broker's side as what was meant."""
+    """A request written in buffers is read back the same, by hand and by the table."""
     transactional_id = name if version >= 3 else None
     frame = b"".join(produce.write_request(7, "me", version, -1, 500, data, transactional_id))
     assert int.from_bytes(frame[:4]) == len(frame) - 4
@@ -122,7 +122,7 @@ def test_write_request(version: int, name: str | None, data: list[TopicBuffers])
 
 @pytest.mark.parametrize("version", [3, 9])
 def test_nothing_is_copied(version: int) -> None:
-    """Records stay where they are: views of the frame when read, the caller's buffers when sent."""
+    """Records are not copied: they are the caller's buffers, or views of the received frame."""
     batch = b"batch of records"
     buffers = produce.write_request(7, "me", version, -1, 500, [TopicBuffers("a", 0, (batch,))])
     assert any(buffer is batch for buffer in buffers)
@@ -136,7 +136,7 @@ def test_nothing_is_copied(version: int) -> None:
 
 @pytest.mark.parametrize("version", range(PRODUCE_SERVED_SINCE))
 def test_old_versions_can_be_refused_politely(version: int) -> None:
-    """Requests before version 3 can be read, and be answered with UNSUPPORTED_VERSION."""
+    """Produce requests before version 3 can be read and answered with UNSUPPORTED_VERSION."""
     frame = b"".join(produce.write_request(7, "kcat", version, 1, 500, [TopicBuffers("a", 4, ())]))
     _, body = read_request_header(memoryview(frame)[4:])
     request = produce.parse_request(body, version)
@@ -151,13 +151,13 @@ def test_old_versions_can_be_refused_politely(version: int) -> None:
 
 
 def test_unknown_version() -> None:
-    """A version that nobody offers is not guessed at."""
+    """An unknown version is refused."""
     with pytest.raises(UnsupportedVersion):
         produce.parse_request(memoryview(b""), 10)
 
 
 def test_neighbours_of_one_topic_are_one_topic() -> None:
-    """Results of one topic stand under its name once, in their order."""
+    """Neighbouring results of one topic are written under its name once, in their order."""
     results = [
         ProduceResult("a", 1, 0, 5),
         ProduceResult("a", 0, 0, 6),
@@ -173,7 +173,7 @@ def test_neighbours_of_one_topic_are_one_topic() -> None:
 @pytest.mark.parametrize("topics", [1, 3])
 @pytest.mark.parametrize(("version", "empty"), [(3, bytes(8)), (9, wire("00000000 01 00"))])
 def test_partitions_are_bounded(version: int, empty: bytes, topics: int) -> None:
-    """More partitions than a cluster has are refused, all topics together."""
+    """A request for more partitions than REQUEST_ELEMENTS_MAX over all topics is refused."""
     each = REQUEST_ELEMENTS_MAX // topics + 1
     if version == 9:
         count = bytearray()
@@ -210,7 +210,7 @@ def test_partitions_are_bounded(version: int, empty: bytes, topics: int) -> None
     ],
 )
 def test_hostile_requests(version: int, body: str) -> None:
-    """Bodies that are wrong in one place are refused by both readers, for the same reason."""
+    """A request with one wrong place is refused by hand and by the table for the same reason."""
     with pytest.raises(ProtocolError) as by_hand:
         produce.parse_request(memoryview(wire(body)), version)
     with pytest.raises(ProtocolError) as by_table:
