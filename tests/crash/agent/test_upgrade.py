@@ -1,5 +1,4 @@
-"""An agent is killed with batches on their way, and started again as another version of the
-program.
+"""An agent is killed with batches on their way, and another version of the program is started.
 
 Both versions are real trees: this one, and a copy with another PRESS_VERSION. A proxy before the
 broker decides which batches reach the broker without the agent learning of it, and which do not.
