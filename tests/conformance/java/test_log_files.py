@@ -89,7 +89,7 @@ def test_indexes_agree_with_their_segments(written: SkidwayBroker, suffix: str) 
 def test_what_a_kill_leaves_is_read_too(
     own_broker: SkidwayBroker, java_clients: JavaClients
 ) -> None:
-    """kill -9, and a start behind it: the files are still those that Kafka's tools read."""
+    """After kill -9 and a new start, Kafka's tools still read the files."""
     own_broker.settings |= {"log.segment.bytes": 20_000, "log.index.interval.bytes": 1_000}
     broker = own_broker.start()
     with java_clients.admin(broker.address) as admin:
