@@ -1,5 +1,4 @@
-"""aiokafka: its event loop runs on a thread of its own, because a group member's heartbeats need
-it."""
+"""aiokafka: its event loop has a thread of its own, because a member's heartbeats need it."""
 
 from __future__ import annotations
 

@@ -36,8 +36,7 @@ def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
 
 @STORIES.add(is_quick=True)
 def agent_killed_while_it_sends(trial: Trial) -> Told:
-    """The agent is killed with kill -9 while it sends, again and again, and lines go on being
-    written."""
+    """kill -9 of the agent in the middle of sending, again and again, while lines are written."""
     chance = random.Random(1)
     with Writer(trial.oracle, "app.log"):
         for _ in range(KILLS):
@@ -112,8 +111,7 @@ def batch_of_a_dead_agent_arrives_late(trial: Trial) -> Told:
 
 @STORIES.add()
 def last_line_without_its_end(trial: Trial) -> Told:
-    """A last line without an end is sent when the file rests; the rest of it becomes another
-    row."""
+    """A last line without an end is sent when the file rests; its rest becomes another row."""
     path = trial.write("app.log", 10)
     trial.oracle.put(path, "the first half")
     trial.settle()
@@ -244,8 +242,7 @@ def registry_down_when_the_agent_starts(trial: Trial) -> Told:
 
 @STORIES.add(pattern="app.log*")
 def rotations_in_quick_succession(trial: Trial) -> Told:
-    """The file is renamed while it is read, faster than the agent looks: every generation is read
-    once."""
+    """The file is renamed while read, faster than the agent looks: each generation is read once."""
     chance = random.Random(2)
     for _ in range(ROTATIONS):
         path = trial.write("app.log", chance.randrange(1, 2000))
@@ -259,8 +256,7 @@ def rotations_in_quick_succession(trial: Trial) -> Told:
 
 @STORIES.add(pattern="app.log")
 def rotation_out_of_the_pattern(trial: Trial) -> Told:
-    """A file renamed out of its pattern is read to its end, with the lines written after the
-    rename."""
+    """A file renamed out of its pattern is read to its end, with lines written after the rename."""
     for generation in range(3):
         path = trial.write("app.log", 500)
         wait_seen(trial, generation + 1)
@@ -295,8 +291,8 @@ def rotations_out_of_the_pattern_in_quick_succession(trial: Trial) -> Told:
 
 @STORIES.add(pattern="app.log")
 def generations_deleted_before_anybody_looked(trial: Trial) -> Told:
-    """Generations that rotation deleted unread cannot be loaded; the verdict is "lost", not
-    complete."""
+    """Generations that rotation deleted unread are not loaded; the verdict is "lost", not
+    "complete"."""
     path = trial.write("app.log", 500)
     trial.settle()
     trial.pipeline.kill("agent")
@@ -424,8 +420,7 @@ def truncated_before_it_was_read(trial: Trial) -> Told:
 
 @STORIES.add(pattern="**/*.log")
 def many_files(trial: Trial) -> Told:
-    """The many files of a busy host arrive whole, from directories that are made after the agent's
-    start."""
+    """The many files of a busy host, in directories made after the agent's start, arrive whole."""
     for turn in range(4):
         for number in range(MANY_FILES):
             trial.write(f"app-{number % 7}/{number}.log", 20 + turn)

@@ -99,8 +99,8 @@ def acknowledgement_lost(trial: Trial) -> Told:
 
 @STORIES.add()
 def acknowledgement_lost_with_its_broker(trial: Trial) -> Told:
-    """The broker dies after the append and its answer is lost: its log knows the batch when it
-    comes again."""
+    """After the append the broker dies with its answer: its log knows the batch when it is sent
+    again."""
     trial.write("app.log", 100)
     trial.settle()
     held = trial.hold_answers()
@@ -118,8 +118,7 @@ def acknowledgement_lost_with_its_broker(trial: Trial) -> Told:
 
 @STORIES.add(is_quick=True)
 def broker_killed_while_it_takes(trial: Trial) -> Told:
-    """The datacenter's broker is killed with kill -9 in the middle of appending, again and
-    again."""
+    """kill -9 of the datacenter's broker in the middle of appending, again and again."""
     chance = random.Random(3)
     with Writer(trial.oracle, "app.log"):
         for _ in range(KILLS):
@@ -149,7 +148,7 @@ def source_of_the_mirror_down_for_a_while(trial: Trial) -> Told:
 
 @STORIES.add(is_quick=True)
 def mirror_killed_while_it_follows(trial: Trial) -> Told:
-    """After kill -9 of the offline broker the mirror goes on at its own log end, offset for
+    """After kill -9 of the offline broker its mirror goes on at its own log end, offset for
     offset."""
     with Writer(trial.oracle, "app.log"):
         for _ in range(KILLS):
@@ -163,8 +162,7 @@ def mirror_killed_while_it_follows(trial: Trial) -> Told:
 
 @STORIES.add()
 def zookeeper_restarted(trial: Trial) -> Told:
-    """While ZooKeeper is down after kill -9 the running programs go on; afterwards topics can be
-    made again."""
+    """While ZooKeeper is killed running programs go on; afterwards topics can be made again."""
     with Writer(trial.oracle, "app.log"), down(trial.pipeline, "zookeeper"):
         trial.wait_appended(trial.appended() + 2000)
     trial.settle()
@@ -184,8 +182,7 @@ def zookeeper_restarted(trial: Trial) -> Told:
 
 @STORIES.add()
 def broker_stands_still_past_its_session(trial: Trial) -> Told:
-    """ZooKeeper takes a stopped broker for dead; once it goes on, it registers again, and nothing
-    is lost."""
+    """ZooKeeper takes a stopped broker for dead; awake, it registers again, and nothing is lost."""
     broker = trial.pipeline.programs["broker-dc1"]
     with Writer(trial.oracle, "app.log"), zookeeper_of(trial.pipeline, DATACENTER) as zookeeper:
         broker.signal(signal.SIGSTOP)
@@ -214,8 +211,7 @@ def whole_site_killed_at_once(trial: Trial) -> Told:
 
 @STORIES.add(is_quick=True)
 def counters_and_collector_killed(trial: Trial) -> Told:
-    """After kill -9 of counters and collector each record is counted exactly once, and the verdict
-    stands."""
+    """After kill -9 of counters and collector each record counts once, and the verdict stands."""
     with Writer(trial.oracle, "app.log"):
         for name in ("count-dc1", "count-offline", "audit"):
             trial.wait_appended(trial.appended() + 2000)

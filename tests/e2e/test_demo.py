@@ -70,7 +70,8 @@ def processes_in(folder: Path) -> list[str]:
 
 @promise("6 two ways")
 def test_every_line_is_a_row_although_four_programs_are_killed(tmp_path: Path) -> None:
-    """The default demo: three formats, rotations and four kills, into a file as plain text."""
+    """The default demo has three formats, rotations and four kills, and prints plain text to a
+    file."""
     done = run_demo(tmp_path, "--lines", "60000")
     expect_complete(done.stdout + done.stderr, done.returncode)
     assert not {"\r", "\x1b"} & set(done.stdout + done.stderr)
@@ -135,7 +136,7 @@ def test_the_demo_loads_into_a_real_hdfs(two: Two) -> None:
 
 
 def test_the_quick_demo_goes_on_without_duplicates(two: Two) -> None:
-    """A second run reads what was written since the first, and ends complete as well."""
+    """A second run reads the lines written since the first, and ends complete as well."""
     with (two.logs / "logs" / "hadoop.log").open("a") as out:
         out.write("\n081111 101954 26 INFO dfs.FSNamesystem: written between the runs\n")
     lines = sum(len(path.read_bytes().splitlines()) for path in (two.logs / "logs").iterdir())
@@ -160,7 +161,7 @@ def test_the_quick_demo_goes_on_without_duplicates(two: Two) -> None:
 def test_a_demo_that_is_stopped_leaves_no_process_behind(
     tmp_path: Path, number: signal.Signals, moment: str
 ) -> None:
-    """Stopped at any moment, the demo stops all its programs and says so; its status is the
+    """Stopped at any moment, the demo stops all programs and says so; its status is the
     signal's."""
     with begun(tmp_path) as demo:
         eventually(lambda: moment in said(tmp_path), within_s=WITHIN_S, what=moment)

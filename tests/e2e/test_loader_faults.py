@@ -95,8 +95,7 @@ def two_loads_at_once(trial: Trial) -> Told:
 
 
 def stopped_when(trial: Trial, happened: Callable[[], bool]) -> Program:
-    """A load whose driver is stopped (SIGSTOP) as soon as it has happened, while Spark's workers go
-    on."""
+    """A load whose driver is stopped (SIGSTOP) as soon as it happened; Spark's workers go on."""
     loader = trial.loader().start()
     loader.wait_until(lambda: '"event": "spark_started"' in loader.output(), LOAD_WITHIN_S)
     loader.wait_until(happened, every_s=0.0005)

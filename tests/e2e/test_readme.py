@@ -1,5 +1,4 @@
-"""README.md from "Point an agent at your own logs" to the loaded rows, with the commands as
-printed."""
+"""README.md from "Point an agent at your own logs" to the loaded rows, exactly as printed."""
 
 from __future__ import annotations
 
@@ -94,8 +93,7 @@ class Reader:
         return run_skidway(*words, env=self.env, cwd=self.folder, within_s=300)
 
     def _words(self, command: list[str], cls: type[Any] | None) -> list[str]:
-        """The command with its ports changed, and with settings for those that it has by
-        default."""
+        """The command with its ports changed, and with settings for its default ports."""
         words = [self.changed(word) for word in command]
         for key, spec in () if cls is None else specs(cls).items():
             several = isinstance(spec.default, tuple | list)
@@ -143,8 +141,7 @@ def blocks() -> Iterator[list[str]]:
 
 
 def test_the_steps_run_one_after_the_other(reader: Reader) -> None:
-    """On one machine, exactly as printed: every line of the log becomes a row, and the audit
-    confirms it."""
+    """On one machine, exactly as printed: every line becomes a row, and the audit confirms it."""
     said: dict[str, str] = {}
     for block in blocks():
         named = re.fullmatch(r"# (\w+\.yml)", block[0])

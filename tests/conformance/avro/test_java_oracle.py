@@ -50,8 +50,7 @@ def pairs() -> list[Pair]:
 
 
 def test_verdicts_places_and_details_of_generated_pairs() -> None:
-    """Every pair gets the same verdict as from Java, and a refused pair the same reasons in the
-    same order."""
+    """Every pair gets Java's verdict, and a refused pair Java's reasons in the same order."""
     drawn = pairs()
     answers = ask([["compare", text(reader), text(writer)] for reader, writer in drawn])
     counts: Counter[str] = Counter()
@@ -202,7 +201,7 @@ def _ours(schema: str) -> tuple[str | None, str]:
 
 
 def test_texts_of_generated_schemas_are_javas() -> None:
-    """`canonical` gives the text of `Schema.toString`, and Java reads a normalized text as the same
+    """`canonical` gives the text of `Schema.toString`, and Java does not change a normalized
     text."""
     random = Random(7)
     drawn = [made(random) for _ in range(2_500)]
@@ -241,15 +240,14 @@ HARD_TEXTS = [
 
 
 def test_texts_that_are_hard() -> None:
-    """Numbers, escapes, names of primitives, null namespaces and properties that nothing reads get
-    Java's text."""
+    """Numbers, escapes, names of primitives, null namespaces, unknown properties get Java's
+    text."""
     for each, answer in zip(HARD_TEXTS, ask([["parse", each] for each in HARD_TEXTS]), strict=True):
         assert _ours(each)[0] == answer.get("text"), (each, answer)
 
 
 def test_a_bare_name_is_a_name_to_us() -> None:
-    """We take a name without JSON's quotation marks, as people type it, and add them; Java refuses
-    it."""
+    """We take a name without JSON's quotation marks, as people type it; Java refuses it."""
     (answer,) = ask([["parse", "int"]])
     assert "refused" in answer
     assert canonical(parse("int")) == '"int"'

@@ -145,8 +145,8 @@ def epoch_end(
 
 @pytest.mark.parametrize("version", range(2, 5))
 def test_an_epochs_end_is_known(skidway_broker: SkidwayBroker, version: int) -> None:
-    """The current epoch ends at the log end, a later one nowhere; a client that knows a newer epoch
-    gets an error."""
+    """The current epoch ends at the log end, a later one nowhere; a client with a newer one is
+    refused."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         client.produce(topic, sized(100, 5))
@@ -161,7 +161,7 @@ def test_an_epochs_end_is_known(skidway_broker: SkidwayBroker, version: int) -> 
 
 
 def test_a_new_epoch_after_a_crash_is_in_the_log(own_broker: SkidwayBroker) -> None:
-    """After kill -9 the end of each epoch is known, and a client that knows only the old epoch is
+    """After kill -9 each epoch's end is known, and a client that knows only the old epoch is
     fenced."""
     broker = own_broker.start()
     topic = create(broker)
@@ -231,7 +231,7 @@ def own(client: RawClient, topic: str) -> dict[str, str | None]:
 
 @pytest.mark.parametrize("version", range(3))
 def test_settings_are_replaced(skidway_broker: SkidwayBroker, version: int) -> None:
-    """AlterConfigs replaces all of a topic's settings; a refused or only validated request changes
+    """AlterConfigs replaces all settings of a topic; a refused or only validated one changes
     nothing."""
     topic = create(skidway_broker, retention_ms="1000", segment_ms="5000")
     with RawClient(skidway_broker.port) as client:
@@ -290,8 +290,7 @@ def test_settings_survive_a_restart(own_broker: SkidwayBroker) -> None:
 
 @pytest.mark.parametrize("version", range(1, 5))
 def test_settings_are_described(skidway_broker: SkidwayBroker, version: int) -> None:
-    """Only the settings asked for are described, with synonyms and documentation only on
-    request."""
+    """The settings asked for are described, with synonyms and documentation only on request."""
     topic = create(skidway_broker, retention_ms="1000")
     keys = ("retention.ms", "no.such")
     with RawClient(skidway_broker.port) as client:

@@ -57,8 +57,7 @@ def ask(core: BrokerCore, request: Request, version: int) -> Any:
 
 
 def test_one_request_creates_so_many_partitions_and_no_more(core: BrokerCore) -> None:
-    """Topics beyond the limit of one request are refused by name, even when they are only
-    validated."""
+    """Topics beyond a request's limit are refused by name, even when they are only validated."""
     topics = tuple(CreatableTopic(name=f"t{number}", num_partitions=6000) for number in range(3000))
     request = CreateTopicsRequest(topics=topics, validate_only=True)
     codes = Counter(each.error_code for each in ask(core, request, 7).topics)
@@ -123,8 +122,7 @@ def test_a_partition_is_fetched_once(core: BrokerCore) -> None:
 
 
 def test_a_producer_with_the_largest_id_leaves_ids_for_others(core: BrokerCore) -> None:
-    """A client that claims the last producer id cannot stop the broker from giving out the next
-    one."""
+    """A client that claims the last producer id cannot keep the broker from giving out others."""
     stored = produced(core, batch(b"x", producer_id=(1 << 63) - 1, epoch=0, sequence=0))
     assert stored.error_code == 0
     for _ in range(2):
@@ -137,8 +135,8 @@ def test_a_producer_with_the_largest_id_leaves_ids_for_others(core: BrokerCore) 
     "number", [errno.ECONNABORTED, errno.ENETDOWN, errno.EHOSTUNREACH, errno.ETIMEDOUT]
 )
 def test_a_connection_that_failed_before_it_was_accepted_is_passed_over(number: int) -> None:
-    """Linux reports errors of a new connection through accept(2): the listener goes on to the next
-    one."""
+    """accept(2) may report a new connection's error: the listener goes on to the next
+    connection."""
     listener = Listener("127.0.0.1", 0, send_buffer=-1, receive_buffer=-1)
     ours, theirs = socket.socketpair()
     answers: list[Any] = [OSError(number, os.strerror(number)), (theirs, ("peer", 1))]

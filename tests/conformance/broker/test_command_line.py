@@ -35,8 +35,7 @@ def test_a_broker_that_is_away_is_named() -> None:
 
 
 def test_settings_are_validated_without_starting() -> None:
-    """`skidway broker validate` accepts good settings and refuses others, without starting a
-    broker."""
+    """`skidway broker validate` accepts good settings and refuses others, and starts nothing."""
     done = run_skidway("broker", "validate", "--set", "broker.id=7")
     assert done.returncode == 0
     assert "broker 7 of cluster main" in done.stdout
@@ -46,7 +45,7 @@ def test_settings_are_validated_without_starting() -> None:
 
 
 def test_topics_are_altered_and_described(skidway_broker: SkidwayBroker) -> None:
-    """Settings are shown with their source, partitions with size and offsets; a refused setting is
+    """Settings are shown with source, partitions with size and offsets; a refused setting is
     named."""
     at = ("--bootstrap-server", skidway_broker.address)
     topic = "altered"
@@ -125,8 +124,7 @@ def test_what_cannot_be_altered_is_said(
 
 
 def test_a_running_brokers_log_is_dumped(skidway_broker: SkidwayBroker) -> None:
-    """The dump of a running broker's log shows what was produced, every CRC right, records in
-    words."""
+    """The dump of a running broker's log shows what was produced, with right CRCs, and in words."""
     at = ("--bootstrap-server", skidway_broker.address)
     assert run_skidway("topics", "create", "dumped", *at).returncode == 0
     with RawClient(skidway_broker.port) as client:
@@ -169,8 +167,7 @@ def leaders(broker: SkidwayBroker, topic: str) -> dict[int, int]:
 
 
 def test_a_broker_that_joins_gets_new_partitions(pair: tuple[SkidwayBroker, SkidwayBroker]) -> None:
-    """A new broker gets partitions of new topics, and those added to old topics; existing ones
-    stay."""
+    """A new broker gets new partitions, of new topics and of old ones; existing partitions stay."""
     first, second = pair
     at = ("--bootstrap-server", first.address)
     assert run_skidway("topics", "create", "old", "--partitions", "2", *at).returncode == 0

@@ -296,8 +296,7 @@ def test_a_broker_that_starts_again_keeps_its_groups(
     client: Callable[[str, str, str], Member],
     start_again: Callable[[SkidwayBroker], None],
 ) -> None:
-    """After kill -9 or a restart the committed offsets are there, and the member goes on and
-    commits again."""
+    """After kill -9 or a restart the committed offsets are there, and the member commits again."""
     broker = group_broker(tmp_path, zookeeper)
     with running(broker.program, broker.ready):
         topic = filled(broker.address)
@@ -351,8 +350,7 @@ def test_a_member_that_dies_is_replaced(broker: SkidwayBroker) -> None:
 
 
 def test_a_static_member_comes_back_without_a_rebalance(broker: SkidwayBroker) -> None:
-    """With group.instance.id, a member that was stopped and started again has its old
-    partitions."""
+    """With group.instance.id a member that was stopped and started again has its old partitions."""
     topic = filled(broker.address)
     group = f"group-{topic}"
     more = {"session.timeout.ms": 20_000}
@@ -371,7 +369,7 @@ def test_a_static_member_comes_back_without_a_rebalance(broker: SkidwayBroker) -
 
 
 def test_the_elder_of_two_with_one_instance_id_is_fenced(broker: SkidwayBroker) -> None:
-    """Of two members with one instance id, the elder gets FENCED_INSTANCE_ID and the later one goes
+    """The elder of two members with one instance id gets FENCED_INSTANCE_ID; the later one goes
     on."""
     topic = filled(broker.address)
     group, only = f"group-{topic}", {"group.instance.id": "only"}

@@ -82,8 +82,7 @@ def test_offsets_that_our_own_consumers_and_old_ones_wrote(coordinator: Coordina
 
 
 def test_records_are_written_whatever_is_there(coordinator: Coordinator) -> None:
-    """A ledger writes a record whether it wrote the last one, another did, or somebody removed
-    it."""
+    """A ledger writes a record whether it wrote the last one, another did, or it was removed."""
     book = Ledger()
     for content in (b"1", b"2"):
         assert book.carry_out(
@@ -303,8 +302,7 @@ def test_what_is_committed_while_a_group_expires_stays(coordinator: Coordinator)
 
 
 def test_a_group_of_our_own_consumers_expires(coordinator: Coordinator) -> None:
-    """A group of our own consumers expires with its notes on its topics, unless a member comes back
-    meanwhile."""
+    """A group of our own consumers expires with its notes, unless a member comes back meanwhile."""
     for group in ("ours", "back"):
         registry = Registry(coordinator, group, SystemClock())
         guard = Guard(registry.new_name(), {"logs": 1}, 0)

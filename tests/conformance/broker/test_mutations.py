@@ -80,8 +80,7 @@ def is_well(core: BrokerCore) -> None:
 
 @pytest.mark.parametrize("one", RECORDED, ids=lambda one: f"{one.client}-{one.key}-{one.version}")
 def test_damaged_requests_are_answered_or_closed(core: BrokerCore, one: Recorded) -> None:
-    """Requests are flipped, cut, stretched, given false lengths: each harms at most its own
-    connection."""
+    """Flipped, cut, stretched, given false lengths: a request harms at most its own connection."""
     chance = random.Random(f"{one.client} {one.key} {one.version}")
     damaged = [mutated(one.frame, chance) for _ in range(TRIALS)]
     for frame in [one.frame, *cut_everywhere(one.frame), *damaged]:
@@ -142,7 +141,7 @@ def contiguous(core: BrokerCore) -> int:
 def test_batches_that_lie_are_refused_or_read_back(
     tmp_path: Path, core: BrokerCore, seed: int
 ) -> None:
-    """Whatever a producer claims, offsets have no holes, look-ups end, and a restart finds every
+    """Whatever a producer claims, offsets have no holes, look-ups end, a restart finds every
     record."""
     chance = random.Random(seed)
     for _ in range(60):

@@ -1,5 +1,4 @@
-"""What a broker owes its clients, with hand-written requests: order, limits, refusals, bad
-frames."""
+"""What a broker owes its clients, in hand-written requests: order, limits, refusals, bad frames."""
 
 from __future__ import annotations
 
@@ -67,8 +66,7 @@ def offsets(records: memoryview) -> list[int]:
 
 
 def test_answers_come_in_the_order_of_the_requests(skidway_broker: SkidwayBroker) -> None:
-    """A waiting fetch holds back the answers to later requests of its connection, and none is
-    lost."""
+    """A waiting fetch holds back the answers to its connection's later requests; none is lost."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client, RawClient(skidway_broker.port) as other:
         numbers = [client.send_fetch(topic, 0, max_wait_ms=10_000)]
@@ -81,8 +79,7 @@ def test_answers_come_in_the_order_of_the_requests(skidway_broker: SkidwayBroker
 
 
 def test_many_requests_at_once_are_all_answered(skidway_broker: SkidwayBroker) -> None:
-    """A client that sends thousands of requests before it reads gets every answer, with every
-    acks."""
+    """A client that sends thousands of requests before it reads gets every answer, for any acks."""
     topic = create(skidway_broker)
     count = 3000
     with RawClient(skidway_broker.port) as client:
@@ -93,8 +90,8 @@ def test_many_requests_at_once_are_all_answered(skidway_broker: SkidwayBroker) -
 
 
 def test_fetch_gives_whole_batches_with_the_offset(skidway_broker: SkidwayBroker) -> None:
-    """Fetch gives whole batches up to the limit, from the one that holds the offset; at least
-    one."""
+    """Fetch gives whole batches up to the limit, at least one, from the one that holds the
+    offset."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         for _ in range(4):
@@ -165,8 +162,7 @@ def test_ends_in_every_version(skidway_broker: SkidwayBroker, version: int) -> N
 
 @pytest.mark.parametrize("version", range(10))
 def test_produce_in_every_version(skidway_broker: SkidwayBroker, version: int) -> None:
-    """Versions 0 to 2 are answered with UNSUPPORTED_VERSION (KIP-896), the others take the
-    batch."""
+    """Versions 0 to 2 get UNSUPPORTED_VERSION (KIP-896), the others take the batch."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         for expected in range(3):
@@ -201,8 +197,7 @@ def test_refused_batches_have_kafkas_codes(skidway_broker: SkidwayBroker) -> Non
 
 
 def test_a_refusal_without_acks_closes_the_connection(skidway_broker: SkidwayBroker) -> None:
-    """An acks=0 request has no answer that could carry an error, so the broker closes its
-    connection."""
+    """No answer could carry an error for acks=0, so the broker closes the connection."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         client.send_produce(topic, batch(b"good"), acks=0)
@@ -312,7 +307,8 @@ def test_a_bad_frame_closes_its_connection_only(skidway_broker: SkidwayBroker, d
 
 
 def test_noise_in_every_version_kills_nothing(skidway_broker: SkidwayBroker) -> None:
-    """Random bodies in every advertised version: closed or answered, never stuck, never dead."""
+    """Random bodies in every advertised version get an answer or a closed connection; the broker
+    neither hangs nor dies."""
     noise = random.Random(4711)
     for key, offered in registry.ranges().items():
         for version in range(offered.lowest, offered.highest + 1):
@@ -329,8 +325,7 @@ def test_noise_in_every_version_kills_nothing(skidway_broker: SkidwayBroker) -> 
 
 
 def test_a_reader_that_does_not_read_is_bounded(skidway_broker: SkidwayBroker) -> None:
-    """A client that asks and asks without reading costs the broker little memory, and other clients
-    nothing."""
+    """A client that never reads its answers costs the broker little memory, and others nothing."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as slow, RawClient(skidway_broker.port) as good:
         for _ in range(20):

@@ -128,7 +128,7 @@ def test_confluent_describes_cluster_and_topics(
 def test_kafka_python_administers(
     skidway_broker: SkidwayBroker, admin: AdminClient, topic: str
 ) -> None:
-    """Settings altered and reset, records deleted, directories and cluster described."""
+    """Settings are altered and reset, records deleted, directories and cluster described."""
     theirs = KafkaAdminClient(bootstrap_servers=skidway_broker.address)
     try:
         change = {"segment.ms": "7000"}

@@ -95,8 +95,7 @@ def test_a_consumer_that_waits_gets_what_comes(skidway_broker: SkidwayBroker) ->
 
 
 def test_an_unknown_topic_is_created_when_it_is_written_to(skidway_broker: SkidwayBroker) -> None:
-    """With auto.create.topics.enable a producer creates its topic; a consumer that forbids it
-    creates none."""
+    """auto.create.topics.enable holds for a producer, not for a consumer that forbids creation."""
     address, topic = skidway_broker.address, new_name()
     produce(address, topic, [b"first"])
     assert consume(address, topic, 1) == [b"first"]
@@ -188,7 +187,7 @@ def test_a_topic_made_again_is_another(skidway_broker: SkidwayBroker) -> None:
 
 
 def test_a_batch_that_is_too_large_is_refused(skidway_broker: SkidwayBroker) -> None:
-    """max.message.bytes of the topic holds, and the connection goes on."""
+    """A batch above the topic's max.message.bytes is refused, and the connection goes on."""
     address, topic = skidway_broker.address, new_name()
     admin = AdminClient({"bootstrap.servers": address})
     admin.create_topics([NewTopic(topic, 1, 1, config={"max.message.bytes": "1000"})])[

@@ -1,5 +1,4 @@
-"""The broker's system calls: fetched batches go from file to socket without entering the
-process."""
+"""The broker's system calls: fetched batches go from file to socket without being read."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""More traps that have made clients hang or fail on other brokers, byte by byte on a broker
-core."""
+"""More traps that made clients hang or fail on other brokers, byte by byte on a broker core."""
 
 from __future__ import annotations
 
@@ -97,15 +96,14 @@ def test_apis_of_a_later_client_are_told_in_version_0(client: CoreClient, versio
 
 @pytest.mark.parametrize("name", ["", "-x", "x-", "a b", "ü", "x/1"])
 def test_a_client_without_a_decent_name_is_told_so(core: BrokerCore, name: str) -> None:
-    """A malformed client name gets INVALID_REQUEST and nothing else: elsewhere it would become part
-    of a metric."""
+    """A malformed client name gets INVALID_REQUEST: elsewhere it would become part of a metric."""
     request = ApiVersionsRequest(client_software_name=name, client_software_version="1")
     assert ask(core, request, 3).error_code == ErrorCode.INVALID_REQUEST
 
 
 def test_tags_that_nobody_knows_are_skipped_everywhere(client: CoreClient) -> None:
-    """Unknown tags are skipped in the header, the request and its structures; the client id stays a
-    legacy string."""
+    """Unknown tags are skipped in header, request and structures; the client id is a legacy
+    string."""
     tags = b"\x02" + b"\x63\x03abc" + b"\xe4\x07\x00"
     head = struct.pack(">hhih", ApiKey.METADATA, 9, 5, 4) + b"test" + tags
     body = b"\x02" + b"\x05logs" + tags + b"\x00\x00\x00" + tags
@@ -163,7 +161,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("data", FAULTS.values(), ids=FAULTS.keys())
 def test_batches_that_kafka_refuses_are_refused(client: CoreClient, data: bytes) -> None:
-    """Each such batch gets an error that is not retriable and is not stored; the next batch gets
+    """Each faulty batch gets an error that is not retriable and is not stored; the next batch gets
     its offset."""
     found = produced(client, data)
     assert found.error_code in {ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE}
@@ -181,7 +179,7 @@ def test_zstd_needs_a_client_that_knows_it(client: CoreClient, version: int) -> 
 
 @pytest.mark.parametrize("acks", [2, -2, 32767, -32768])
 def test_acks_that_do_not_exist_are_refused(client: CoreClient, acks: int) -> None:
-    """INVALID_REQUIRED_ACKS, and nothing is stored."""
+    """An unknown acks value gets INVALID_REQUIRED_ACKS, and nothing is stored."""
     assert produced(client, batch(b"x"), acks=acks).error_code == ErrorCode.INVALID_REQUIRED_ACKS
     assert produced(client, batch(b"x")).base_offset == 0
 
@@ -231,8 +229,7 @@ def test_topics_are_not_fetched_by_their_ids(core: BrokerCore) -> None:
 
 
 def test_a_topic_made_again_has_another_id(core: BrokerCore) -> None:
-    """After a topic was deleted and created again its id is another one, never zero; the old id is
-    unknown."""
+    """A topic deleted and created again has another id, never zero; the old id is unknown."""
     ids = []
     for _ in range(3):
         [topic] = ask(core, MetadataRequest(topics=(MetadataRequestTopic(name="logs"),)), 11).topics

@@ -69,7 +69,7 @@ def fetched(client: RawClient, version: int, request: fetch_request.Fetch) -> Fe
 def test_a_new_fetch_session_is_answered_without_one(
     skidway_broker: SkidwayBroker, version: int
 ) -> None:
-    """A client that wants a session gets all that it asks for and session 0, which means none
+    """A client that wants a session gets all it asks for and session 0, which means none
     (KIP-227)."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
@@ -123,8 +123,7 @@ def test_the_first_partition_with_data_gives_one_batch(
 def test_leader_epochs_are_compared(
     skidway_broker: SkidwayBroker, epoch: int, code: ErrorCode
 ) -> None:
-    """A client that knows a newer leader epoch gets an error to wait, in Fetch and in ListOffsets
-    (KIP-320)."""
+    """A client that knows a newer epoch gets an error, in Fetch and in ListOffsets (KIP-320)."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         wanted = [FetchTarget(topic, 0, 0, 1_000, current_leader_epoch=epoch)]
@@ -135,8 +134,7 @@ def test_leader_epochs_are_compared(
 
 
 def test_a_client_of_the_leader_before_is_fenced(own_broker: SkidwayBroker) -> None:
-    """After a crash the epoch has risen: a client that knows only the old one must refresh its
-    metadata."""
+    """A crash raises the epoch: a client that knows only the old one must refresh its metadata."""
     broker = own_broker.start()
     topic = create(broker)
     broker.crash()
@@ -172,8 +170,8 @@ def test_defaults_for_partitions_and_replicas(skidway_broker: SkidwayBroker, ver
 def test_metadata_of_everything_in_every_version(
     skidway_broker: SkidwayBroker, version: int
 ) -> None:
-    """Without topic names Metadata lists all topics: an empty list in version 0, null in later
-    ones."""
+    """Without topic names Metadata lists all topics: version 0 by an empty list, later ones by
+    null."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         request = MetadataRequest(topics=() if version == 0 else None)

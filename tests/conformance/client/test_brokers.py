@@ -109,8 +109,7 @@ def test_what_is_produced_is_fetched(client: Client, topic: str, codec: Codec) -
 
 
 def test_several_partitions_in_one_request(client: Client, topic: str) -> None:
-    """Batches of all partitions arrive, each partition in its order, and one fetcher reads them
-    all."""
+    """Batches of all partitions arrive, each partition in its order; one fetcher reads them all."""
     producer, fetcher = Producer(client), Fetcher(client, max_wait_ms=100)
     tps = [TopicPartition(topic, index) for index in range(3)]
     for number in range(30):
@@ -128,7 +127,7 @@ def test_several_partitions_in_one_request(client: Client, topic: str) -> None:
 
 
 def test_too_large_a_batch_comes_back(client: Client, topic: str) -> None:
-    """The topic's limit refuses a batch for good; the batches behind it come back and can be sent
+    """The topic's limit refuses a batch for good; the batches behind it come back and are sent
     again."""
     tp = TopicPartition(topic, 0)
     producer = Producer(client)
@@ -212,7 +211,7 @@ def test_topics_are_administered(client: Client, topic: str) -> None:
 
 
 def test_a_topic_gets_more_partitions(client: Client, topic: str) -> None:
-    """Partitions are added, and can be produced to."""
+    """Partitions are added, and take records."""
     assert client.create_partitions({topic: 5}) == {topic: None}
     producer = Producer(client)
     tp = TopicPartition(topic, 4)
@@ -237,8 +236,7 @@ def test_several_producers_do_not_disturb_each_other(client: Client, topic: str)
 
 
 def test_our_broker_killed_under_load(our_broker: object) -> None:
-    """The broker is killed with kill -9 under load: after its restart every batch is there,
-    once."""
+    """kill -9 of the broker under load: after its restart every batch is there, once."""
     with Client(our_broker.address) as client:  # type: ignore[attr-defined]
         name = topic_name("killed")
         assert client.create_topics([NewTopic(name, 1, 1)]) == {name: None}

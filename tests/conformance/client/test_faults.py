@@ -120,8 +120,7 @@ def test_transient_refusals_are_retried(
 
 
 def test_a_lost_acknowledgement_makes_no_duplicate(broker: ScriptedBroker, client: Client) -> None:
-    """The broker appended and the connection broke: the same bytes are sent again and recognized as
-    a duplicate."""
+    """The broker appended and the connection broke: the same bytes, sent again, are a duplicate."""
     broker.after[ApiKey.PRODUCE] += [HangUp, HangUp]
     found = send(client, range(8))
     assert [each.base_offset for each in found] == [3 * number for number in range(8)]
@@ -150,8 +149,7 @@ def test_garbage_ends_the_connection(broker: ScriptedBroker, client: Client) -> 
 
 @pytest.mark.parametrize("code", [45, 47, 59])
 def test_a_lost_identity_is_replaced(broker: ScriptedBroker, client: Client, code: int) -> None:
-    """After error 45, 47 or 59 all unacknowledged batches are sent again under another producer
-    id."""
+    """After error 45, 47 or 59 unacknowledged batches are sent again under another producer id."""
     producer = Producer(client)
     producer.send(LOGS, encoded(0), 0)
     assert len(deliveries_of(producer, 1)) == 1
@@ -169,8 +167,8 @@ def test_a_lost_identity_is_replaced(broker: ScriptedBroker, client: Client, cod
 def test_a_batch_refused_for_good_comes_back(
     broker: ScriptedBroker, client: Client, code: int
 ) -> None:
-    """The refused batch comes back with its error and all behind it as drained; then the producer
-    goes on."""
+    """The refused batch comes back with its error, those behind it as drained; then sending goes
+    on."""
     producer = Producer(client)
     producer.send(LOGS, encoded(0), 0)
     deliveries_of(producer, 1)
@@ -215,8 +213,7 @@ def test_errors_of_rights_are_waited_out(broker: ScriptedBroker, client: Client)
 
 
 def test_poll_wakes_on_other_descriptors(client: Client) -> None:
-    """A readable descriptor of the caller ends a poll early, again and again while it is
-    readable."""
+    """A readable descriptor of the caller ends a poll early, again while it stays readable."""
     producer, fetcher = Producer(client), Fetcher(client)
     readable, writable = os.pipe()
     try:
@@ -243,7 +240,7 @@ def test_a_broker_that_comes_later_is_found() -> None:
 
 
 def test_an_unreachable_leader_is_looked_up_again(broker: ScriptedBroker, client: Client) -> None:
-    """Metadata names a leader where nobody listens; the client asks again and gets the right
+    """Metadata names a leader where nobody listens; the client asks again and finds the right
     one."""
     broker.leader_port = free_port()
     producer = Producer(client)
@@ -335,8 +332,8 @@ def test_offsets_outside_are_told(broker: ScriptedBroker, client: Client) -> Non
 
 
 def test_a_cut_last_batch_is_fetched_again(broker: ScriptedBroker, client: Client) -> None:
-    """Of a response that ends within a batch the whole batches are returned; the rest is fetched
-    next time."""
+    """A response that ends within a batch gives its whole batches; the rest is fetched next
+    time."""
     fill(broker, LOGS, 3)
     whole = broker.logs[LOGS].read
 
@@ -416,8 +413,8 @@ def test_unknown_topics_are_errors(client: Client) -> None:
 
 
 def test_offsets_are_listed(broker: ScriptedBroker, client: Client) -> None:
-    """Earliest and latest offsets of several partitions are listed, after a retry where a leader
-    was not ready."""
+    """Earliest and latest offsets are listed for several partitions, with a retry if a leader is
+    not ready."""
     fill(broker, LOGS, 2)
     broker.faults[ApiKey.LIST_OFFSETS].append(ErrorCode.OFFSET_NOT_AVAILABLE)
     other = TopicPartition("logs", 1)
@@ -427,7 +424,7 @@ def test_offsets_are_listed(broker: ScriptedBroker, client: Client) -> None:
 
 
 def test_an_old_broker_is_asked_in_its_words(broker: ScriptedBroker, client: Client) -> None:
-    """A broker with old versions of all APIs is asked in these; an API that it lacks is an error by
+    """A broker with old API versions is asked in these; an API that it lacks is an error by
     name."""
     broker.ranges = {
         ApiKey.API_VERSIONS: VersionRange(0, 2),

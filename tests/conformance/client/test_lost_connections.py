@@ -119,7 +119,8 @@ def test_lost_acknowledgements(proxy: Proxy, client: Client, tp: TopicPartition)
 
 
 def test_connections_cut_anywhere(proxy: Proxy, client: Client, tp: TopicPartition) -> None:
-    """All connections end while batches are on their way, again and again."""
+    """All connections end while batches are on their way, again and again: each batch is there
+    once."""
     producer = Producer(client)
     found: list[Delivery] = []
     for number in range(200):

@@ -64,7 +64,7 @@ def test_consume_prints_once_and_goes_on(topic: Topic) -> None:
 def test_groups_are_listed_and_described(
     topic: Topic, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Owner, committed offset, log end and lag of each partition are shown; an unknown group is an
+    """Each partition's owner, committed offset, log end and lag are shown; an unknown group is an
     error."""
     topic.produce(40, 1)
     with Consumer(
@@ -105,7 +105,7 @@ def test_groups_are_listed_and_described(
 def test_a_group_is_reset_while_nobody_reads(
     topic: Topic, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Offsets are set to the beginning, the end, an offset or a time; refused while members are
+    """Offsets go to the beginning, the end, an offset or a time; refused while members are
     active."""
     topic.produce(20, 0)
     middle = datetime.now(UTC)

@@ -68,7 +68,7 @@ def once(topic: Topic, *found: list[tuple[int, int, str]]) -> bool:
 
 
 def test_many_members_at_once_share_what_there_is(topic: Topic) -> None:
-    """Ten members join twelve partitions together: each gets one or two, and every record comes
+    """Ten members join twelve partitions together: each gets one or two; every record comes
     once."""
     topic.partitions(12)
     members = [consumer(topic, topic.name, topic.name) for _ in range(MANY)]
@@ -165,8 +165,7 @@ def test_a_group_goes_on_where_it_stopped_and_rewinds(topic: Topic) -> None:
 
 
 def test_without_auto_commit_only_commit_commits(topic: Topic) -> None:
-    """Records that were not committed come again, and so does the one that an exception
-    interrupted."""
+    """Uncommitted records come again, and so does the record that an exception interrupted."""
     topic.produce(100)
     settings = {"enable_auto_commit": False, "consumer_timeout_ms": 4_000}
     with consumer(topic, topic.name, topic.name, **settings) as member:
@@ -222,7 +221,7 @@ def own_zookeeper(tmp_path: Path) -> Iterator[ZooKeeper]:
 
 @pytest.mark.slow
 def test_zookeeper_restarted(own_zookeeper: ZooKeeper, tmp_path: Path) -> None:
-    """A restart within the session neither loses nor repeats a record, and no member loses its
+    """A restart within the session neither loses nor repeats a record, nor costs a member its
     part."""
     broker = SkidwayBroker(tmp_path, own_zookeeper.address)
     with (
@@ -293,8 +292,7 @@ def test_zookeeper_silent_for_longer_than_a_session(
 def test_leaving_while_zookeeper_is_silent_is_bounded(
     own_zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """All streams together wait for ZooKeeper only once; records that were not committed come
-    again."""
+    """All streams wait for ZooKeeper together, once; records that were not committed come again."""
     broker = SkidwayBroker(tmp_path, own_zookeeper.address)
     with (
         running(broker.program, broker.ready),

@@ -148,8 +148,7 @@ def test_a_member_stopped_beyond_its_session_cannot_commit(
 def test_partitions_that_are_added_are_read_from_their_beginning(
     topic: Topic, group: str, start: Start
 ) -> None:
-    """Members share new partitions, and skip no record that was produced before they noticed
-    them."""
+    """Members share new partitions, and skip no record that came before they noticed them."""
     first, second = start("first"), start("second")
     topic.produce(500)
     eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])

@@ -80,7 +80,8 @@ def test_offsets_by_the_command(java_clients: JavaClients, bootstrap: str, topic
 def test_offsets_by_the_admin(
     java_clients: JavaClients, admin: Any, bootstrap: str, topic: str
 ) -> None:
-    """Admin.listOffsets: earliest, latest, by time, and the largest time."""
+    """Admin.listOffsets gives the earliest and latest offsets, those by time, and the largest
+    time's."""
     fill(java_clients, bootstrap, topic, 10)
     spec, tp = java_clients.kafka.clients.admin.OffsetSpec, java_clients.tp(topic)
 
@@ -96,7 +97,7 @@ def test_offsets_by_the_admin(
 
 
 def test_the_cluster_is_described(java_clients: JavaClients, admin: Any, bootstrap: str) -> None:
-    """Nodes, controller and cluster id, without an API of their own."""
+    """Nodes, controller and cluster id are described, without an API of their own."""
     described = admin.describeCluster()
     nodes = java_clients.wait(described.nodes())
     assert nodes.size() == 1
@@ -159,8 +160,7 @@ def test_mistakes_have_their_exceptions(
     configs: dict[str, str],
     exception: str,
 ) -> None:
-    """A topic that cannot be created is refused with Kafka's exception, and does not exist
-    afterwards."""
+    """A topic that cannot be created is refused with Kafka's exception, and does not exist."""
     new = java_clients.kafka.clients.admin.NewTopic(name, partitions, replicas).configs(configs)
     with pytest.raises(JavaFailed) as caught:
         java_clients.wait(admin.createTopics([new]).all())
@@ -209,8 +209,7 @@ def config_resource(java: JavaClients, topic: str) -> Any:
 
 
 def test_settings_change_by_the_admin(java_clients: JavaClients, admin: Any, topic: str) -> None:
-    """Admin.incrementalAlterConfigs sets, appends, subtracts and deletes; refusals have
-    exceptions."""
+    """Admin.incrementalAlterConfigs sets, appends, subtracts, deletes; refusals have exceptions."""
     package = java_clients.kafka.clients.admin
     resource = config_resource(java_clients, topic)
     types = getattr(java_clients.jvm, "org.apache.kafka.clients.admin.AlterConfigOp$OpType")
@@ -269,7 +268,7 @@ def test_records_are_deleted_by_the_command(
 def test_log_directories_are_described_by_the_admin(
     java_clients: JavaClients, admin: Any, bootstrap: str, topic: str
 ) -> None:
-    """Admin.describeLogDirs: sizes of the partitions, bytes of the volume."""
+    """Admin.describeLogDirs gives the partitions' sizes and the volume's bytes."""
     fill(java_clients, bootstrap, topic, 3)
     integer = java_clients.jvm.java.lang.Integer.valueOf(1)
     (found,) = java_clients.wait(admin.describeLogDirs([integer]).allDescriptions())[1].values()

@@ -81,7 +81,7 @@ def test_offsets_by_time(java_clients: JavaClients, bootstrap: str, filled: str)
 
 
 def test_ends_and_partitions(java_clients: JavaClients, bootstrap: str, filled: str) -> None:
-    """Beginning, end, partitions and topics as a consumer asks for them."""
+    """A consumer gets beginning and end offsets, partitions and topics."""
     tps = [java_clients.tp(filled, number) for number in range(2)]
     with java_clients.consumer(bootstrap) as consumer:
         assert dict(consumer.beginningOffsets(tps)) == {tps[0]: 0, tps[1]: 0}
@@ -92,8 +92,7 @@ def test_ends_and_partitions(java_clients: JavaClients, bootstrap: str, filled: 
 
 
 def test_offsets_outside_the_log(java_clients: JavaClients, bootstrap: str, filled: str) -> None:
-    """At an offset outside of the log a consumer gets an error, or starts where auto.offset.reset
-    says."""
+    """Outside of the log a consumer gets an error, or starts where auto.offset.reset sends it."""
     tp = java_clients.tp(filled, 1)
     with java_clients.consumer(bootstrap, auto_offset_reset="none") as consumer:
         consumer.assign([tp])

@@ -40,8 +40,7 @@ def codecs_in(bootstrap: str, topic: str) -> set[Codec]:
 def test_every_codec_comes_back(
     java_clients: JavaClients, bootstrap: str, topic: str, codec: str
 ) -> None:
-    """Keys, values, nulls, headers and times come back, stored with the producer's own
-    compression."""
+    """Keys, values, nulls, headers and times come back, stored as the producer compressed them."""
     sent = [
         (b"%d" % n, None if n == 7 else b"value %d " % n * 20, 1_600_000_000_000 + n, b"\x00%c" % n)
         for n in range(50)

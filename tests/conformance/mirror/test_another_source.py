@@ -60,8 +60,7 @@ def assert_untouched(clusters: Pair, before: bytes, words: str) -> None:
 
 
 def test_a_topic_made_again_is_another_topic(clusters: Pair) -> None:
-    """A topic deleted and made again under its name, with more records than before, has another
-    id."""
+    """A topic deleted and made again under its name, even with more records, has another id."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.delete("logs")
     clusters.source.create("logs")
@@ -76,8 +75,7 @@ def test_a_topic_made_again_is_another_topic(clusters: Pair) -> None:
 
 @pytest.mark.parametrize("batches", [10, 25])
 def test_a_log_that_was_replaced_has_diverged(clusters: Pair, batches: int) -> None:
-    """The source has the same topic id and offsets, but other records: as many as the mirror, or
-    more."""
+    """The source has the same topic id and offsets but other records, as many as we or more."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.program.kill()
     refill(clusters.source, batches)

@@ -84,8 +84,7 @@ def until_mirrored(kafka: ApacheKafka, mirror: Cluster, topic: str) -> None:
 def test_every_codec_and_partition_across_restarts(
     apache_kafka: ApacheKafka, mirror: Cluster, topic: str, create: Callable[..., None]
 ) -> None:
-    """The mirror stores Kafka's batches as the producers made them, across kill -9 of the
-    mirror."""
+    """The mirror stores Kafka's batches as the producers made them, also across kill -9."""
     create(3)
     mirror.start()
     for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
@@ -110,8 +109,7 @@ def test_every_codec_and_partition_across_restarts(
 def test_a_topic_made_again_in_kafka_stops(
     apache_kafka: ApacheKafka, mirror: Cluster, topic: str, create: Callable[..., None]
 ) -> None:
-    """A topic that is deleted and made again under its name, while the mirror follows it, is
-    another topic."""
+    """A topic that is deleted and made again while the mirror follows it is another topic."""
     create()
     produce(apache_kafka, topic, 50)
     mirror.start()

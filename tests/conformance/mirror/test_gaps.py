@@ -1,5 +1,4 @@
-"""Records that the source no longer had are named in the topic's configs, and nothing else is
-missing."""
+"""Records that the source no longer had are named in the topic's configs; no others are missing."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def log_start(clusters: Pair) -> int:
 
 @promise("4 readers")
 def test_a_segment_stays_until_the_mirror_has_it(clusters: Pair) -> None:
-    """An expired segment is held while the mirror is away, and goes soon after it was mirrored, not
+    """An expired segment is held while the mirror is away, and goes soon after it is mirrored, not
     before."""
     source, here = clusters.source, clusters.here
     source.start()

@@ -23,8 +23,7 @@ sources:
 
 
 def test_an_agent_is_installed_offline_and_runs(tmp_path: Path) -> None:
-    """agent.txt suffices, with hashes required; the program prints the version that was asked
-    for."""
+    """agent.txt suffices, with hashes required; the program prints the version asked for."""
     venv = tmp_path / "venv"
     install(["agent"], wheels_of(VERSION), venv)
     skidway = str(venv / "bin" / "skidway")

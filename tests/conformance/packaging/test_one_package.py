@@ -35,8 +35,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_has_one_package_and_what_spark_looks_for(installed: Path) -> None:
-    """The five programs and their data lie in `skidway`; only `pyspark_skidway.py` lies beside
-    it."""
+    """The five programs and their data lie in `skidway`, beside only `pyspark_skidway.py`."""
     top = {found.name for found in installed.iterdir() if not found.name.endswith(".dist-info")}
     assert top == {"skidway", "pyspark_skidway.py"}
     assert (installed / "skidway" / "schemas" / "audit.avsc").is_file()

@@ -29,8 +29,8 @@ def dead_broker(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def test_dead_brokers_hold_senders_for_max_block_ms(dead_broker: str) -> None:
-    """Several threads send at once: each gets its error after max_block_ms, and none waits for the
-    others' time."""
+    """Of several threads at once each gets its error after max_block_ms, without waiting for
+    others."""
     took_s: list[float] = []
     with Producer(dead_broker, max_block_ms=1_000) as producer:
 
@@ -51,7 +51,7 @@ def test_dead_brokers_hold_senders_for_max_block_ms(dead_broker: str) -> None:
 
 
 def test_close_is_bounded_whoever_waits_for_a_dead_broker(dead_broker: str) -> None:
-    """`close` does not wait for a thread that asks about a topic; that thread gets its error
+    """`close` does not wait for a thread that asks about a topic; the thread gets its error
     later."""
     producer = Producer(dead_broker, max_block_ms=4_000)
     failed: list[SkidwayError] = []
@@ -79,8 +79,8 @@ def test_close_is_bounded_whoever_waits_for_a_dead_broker(dead_broker: str) -> N
 def test_close_gives_up_what_a_dead_broker_does_not_take(
     dead_broker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a topic that was known before the broker died, `close` ends in its time, with every
-    future failed."""
+    """With a topic known before the broker died, `close` ends in its time and fails every
+    future."""
     topic = KnownTopic(3, (0, 1, 2), 1_000, 0.0)
     monkeypatch.setattr("skidway.producer.directory.Directory.topic", lambda *_, **__: topic)
     producer = Producer(dead_broker)

@@ -96,7 +96,7 @@ def test_messages_arrive_where_their_futures_say(bootstrap: str, topic: str, cod
 
 
 def test_an_own_partition_function(bootstrap: str, topic: str) -> None:
-    """The function gets key, value and the number of partitions; a choice outside of them is
+    """The function gets key, value and number of partitions; a choice outside of them is
     refused."""
     with Producer(bootstrap) as producer:
         sent = [
@@ -136,7 +136,7 @@ def test_messages_of_a_topic_that_is_none(bootstrap: str) -> None:
 
 @pytest.mark.slow
 def test_a_broker_killed_under_load_loses_and_repeats_nothing(own_broker: SkidwayBroker) -> None:
-    """kill -9 of the broker under load: every future ends with its offset, every message is there
+    """After kill -9 under load every future ends with its offset, and every message is there
     once."""
     own_broker.start()
     topic = make_topic(own_broker.address)

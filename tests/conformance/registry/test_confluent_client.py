@@ -57,8 +57,7 @@ def test_serializer_and_deserializer_with_their_defaults(client: SchemaRegistryC
 
 
 def test_our_codec_reads_what_their_serializer_wrote(client: SchemaRegistryClient) -> None:
-    """Our codec and their serializer read each other's messages: wire format and datums are the
-    same."""
+    """Our codec and their serializer read each other's messages, with the same bytes."""
     serializer = AvroSerializer(client, text(V2))
     written = pa.array([serializer({"name": n, "age": 7}, VALUE) for n in ("Ada", "Grace")])
     ids, datums = wire.split(written)
@@ -74,7 +73,7 @@ def test_our_codec_reads_what_their_serializer_wrote(client: SchemaRegistryClien
 
 
 def test_a_serializer_that_uses_the_latest_version(client: SchemaRegistryClient) -> None:
-    """use.latest.version: nothing is registered, the newest schema is written."""
+    """With use.latest.version nothing is registered, and the newest schema is written."""
     client.register_schema("users-value", Schema(text(V1), "AVRO"))
     latest = client.register_schema("users-value", Schema(text(V2), "AVRO"))
     conf = {"auto.register.schemas": False, "use.latest.version": True}
@@ -86,7 +85,7 @@ def test_a_serializer_that_uses_the_latest_version(client: SchemaRegistryClient)
 
 
 def test_a_serializer_that_may_not_register(client: SchemaRegistryClient) -> None:
-    """With auto.register.schemas off the serializer looks the schema up, and fails if it is
+    """With auto.register.schemas off the serializer looks the schema up, or fails if it is
     missing."""
     conf = {"auto.register.schemas": False}
     with pytest.raises((SchemaRegistryError, SerializationError)):
@@ -136,7 +135,7 @@ def test_the_guid_in_a_header_instead_of_the_id(client: SchemaRegistryClient) ->
 
 
 def test_modes_through_the_client(client: SchemaRegistryClient) -> None:
-    """Modes are set for all subjects and for one; a read-only registry refuses for good, not with a
+    """Modes are set for all subjects or for one; a read-only registry refuses for good, without
     5xx."""
     assert client.update_global_mode("READONLY") == "READONLY"
     client.update_mode("s", "READWRITE")
@@ -174,7 +173,7 @@ def test_an_incompatible_schema_is_refused_with_409(client: SchemaRegistryClient
 
 
 def test_every_read_of_the_client(client: SchemaRegistryClient) -> None:
-    """Versions, lookups, users of an id, types, modes, levels."""
+    """Versions, lookups, users of an id, types, modes and levels are read."""
     first = client.register_schema("a/b c", Schema(text(V1), "AVRO"))
     full = client.register_schema_full_response("a/b c", Schema(text(V1), "AVRO"))
     assert full.schema_id == first == 1

@@ -46,8 +46,7 @@ def empty(zookeeper: str, tmp_path: Path) -> Iterator[Registry]:
 
 @pytest.fixture
 def full(registry: Registry) -> Registry:
-    """References, a permanently deleted version with the highest id, soft deletions, levels, a
-    mode."""
+    """References, the highest id permanently deleted, soft deletions, levels, a mode."""
     client = RegistryAdministration(registry.url)
     client.set_level(None, {"compatibility": "NONE"})
     client.register("address", json.dumps(ADDRESS))
@@ -67,7 +66,7 @@ def full(registry: Registry) -> Registry:
 def test_a_dump_brings_an_empty_registry_to_the_same(
     full: Registry, empty: Registry, tmp_path: Path
 ) -> None:
-    """Ids, versions, deletions, references, levels and modes are restored, and new ids follow the
+    """Ids, versions, deletions, references, levels, modes are restored; new ids follow the
     highest."""
     file = tmp_path / "registry.jsonl"
     done = skidway("dump", full, str(file), "--json")
@@ -102,8 +101,7 @@ def test_a_restore_is_repeated_without_harm(
 def test_a_conflict_is_refused_before_anything_is_written(
     full: Registry, empty: Registry, tmp_path: Path
 ) -> None:
-    """The restore ends with status 1 and a sentence that names the id, and the registry is
-    unchanged."""
+    """Status 1, a sentence that names the id, and the registry is unchanged."""
     file = tmp_path / "registry.jsonl"
     skidway("dump", full, str(file))
     RegistryAdministration(empty.url).register("mine", '"double"')
@@ -145,8 +143,7 @@ def test_a_printed_topic_is_restored(full: Registry, empty: Registry) -> None:
 def test_what_is_live_is_not_deleted_without_a_yes(
     full: Registry, empty: Registry, tmp_path: Path
 ) -> None:
-    """An older dump may list as deleted what was registered again since: restoring asks for
-    --yes."""
+    """An older dump may list as deleted what was registered again since; --yes deletes it."""
     file = tmp_path / "registry.jsonl"
     skidway("dump", full, str(file))
     skidway("restore", empty, str(file), "--no-modes")
@@ -192,8 +189,7 @@ def test_a_topic_of_apache_kafka_takes_a_dump_and_gives_it_back(
 def test_a_topic_of_several_partitions_is_no_registrys(
     empty: Registry, skidway_broker: SkidwayBroker
 ) -> None:
-    """A topic of several partitions, or one that does not exist, ends with status 1 and one
-    sentence."""
+    """A topic of several partitions, or a missing one, ends with status 1 and one sentence."""
     at = ("--bootstrap-server", skidway_broker.address)
     topic = topic_name("schemas")
     run_skidway("topics", "create", *at, topic, "--partitions", "2")

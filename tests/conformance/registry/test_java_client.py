@@ -69,8 +69,7 @@ def refused(call: Callable[[], Any]) -> tuple[int, int, str]:
 
 
 def test_what_a_serializer_asks(client: Client) -> None:
-    """A schema is registered, registered again and found by id: the answer is the schema that was
-    sent."""
+    """A schema is registered, registered again and found by id: it is the schema that was sent."""
     schema = client.schema(V1)
     assert client.register("users-value", schema) == 1
     assert client.register("users-value", schema, True) == 1

@@ -71,8 +71,7 @@ def test_versions_are_those_that_are_documented(confluent: Driver, kafkajs: Driv
 
 
 def test_a_schema_is_registered_found_and_not_doubled(client: Driver) -> None:
-    """A schema that is registered again has the same id; the latest version is the one registered
-    last."""
+    """A schema registered again keeps its id; the latest version is the one registered last."""
     first = client.ask("register", subject="users-value", schema=json.dumps(V1))["id"]
     assert client.ask("register", subject="users-value", schema=json.dumps(V1))["id"] == first
     second = client.ask("register", subject="users-value", schema=json.dumps(V2))["id"]

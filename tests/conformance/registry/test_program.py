@@ -51,7 +51,7 @@ def test_the_schemas_verbs(registry: Registry, tmp_path: Path) -> None:
 
 
 def test_mistakes_are_one_sentence(registry: Registry, tmp_path: Path) -> None:
-    """Each mistake (a schema that does not parse, a missing subject or file) ends with one
+    """A schema that does not parse, a missing subject, a missing file: each ends with one
     sentence."""
     at = ("--registry", registry.url)
     for arguments, status, words in (

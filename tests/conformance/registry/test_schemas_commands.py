@@ -56,8 +56,7 @@ def file(folder: Path, schema: object) -> str:
 
 
 def test_a_list_has_one_line_per_subject(users: RegistryAdministration, run: Run) -> None:
-    """Each line has the latest version; --prefix chooses; --deleted shows each version, deleted
-    ones too."""
+    """A line has the latest version; --prefix chooses; --deleted shows deleted versions too."""
     users.register("other", '"int"')
     assert [line.split() for line in run("list").stdout.splitlines()] == [
         ["SUBJECT", "VERSION", "ID"],
@@ -156,8 +155,8 @@ def test_the_registry_may_stand_in_a_file(registry: Registry, tmp_path: Path) ->
 def test_a_check_says_why_and_what_to_write(
     users: RegistryAdministration, run: Run, tmp_path: Path
 ) -> None:
-    """A failed check prints the field, the version, the levels that would allow it, and a schema
-    that passes."""
+    """A failed check prints field, version, levels that would allow it, and a schema that
+    passes."""
     done = run("check", "users", file(tmp_path, BROKEN))
     assert done.returncode == 1
     assert "must: version 2 does not have this field" in done.stdout
@@ -193,8 +192,7 @@ def test_a_check_is_what_a_registration_would_be_measured_by(
 def test_advice_knows_types_of_other_subjects(
     client: RegistryAdministration, run: Run, tmp_path: Path
 ) -> None:
-    """A schema with references is checked and repaired together with the schemas that it
-    references."""
+    """A schema with references is checked and repaired together with the schemas it references."""
     client.register("address", json.dumps({"type": "enum", "name": "City", "symbols": ["ROME"]}))
     takes = (Reference("City", "address", 1),)
     home = {"type": "record", "name": "Home", "fields": [{"name": "city", "type": "City"}]}
@@ -244,8 +242,7 @@ def test_a_schema_is_proposed_from_a_log(run: Run, tmp_path: Path) -> None:
 def test_who_uses_a_schema(
     users: RegistryAdministration, run: Run, skidway_broker: SkidwayBroker
 ) -> None:
-    """`who-uses` lists subjects, references, and the topics whose newest records have the
-    schema."""
+    """`who-uses` lists subjects, references, and the topics whose newest records use the schema."""
     topic = topic_name("users")
     at = ("--bootstrap-server", skidway_broker.address)
     run_skidway("topics", "create", *at, topic, "--partitions", "2")

@@ -92,7 +92,7 @@ def test_our_client_with_tls_and_a_password(secured: Registry, authority: Author
 
 
 def test_who_trusts_another_authority_does_not_connect(secured: Registry, tmp_path: Path) -> None:
-    """A client without our authority refuses the certificate, and plain http on the https port
+    """A client that trusts another authority refuses the certificate; http on the https port
     fails."""
     other = Authority(tmp_path, "other")
     context = ssl.create_default_context(cafile=str(other.certificate))
@@ -134,8 +134,7 @@ def test_a_renewed_certificate_is_shown_without_a_restart(
 def test_certificates_of_clients_and_a_listener_without_tls(
     zookeeper: str, tmp_path: Path, authority: Authority
 ) -> None:
-    """One registry serves http for this machine and https with client certificates for everybody
-    else."""
+    """One registry serves http for this machine and https with client certificates for others."""
     pair, known = authority.sign("registry"), authority.sign("client")
     tls, plain = f"https://127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}"
     made = Registry(

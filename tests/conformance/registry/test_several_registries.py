@@ -44,7 +44,7 @@ def canonical(text: str) -> Any:
 
 
 def test_two_stores_racing_give_gapless_unambiguous_ids(zookeeper: str) -> None:
-    """Two stores register the same and different schemas at once; each schema has one id, 1 to
+    """Two stores register the same and different schemas at once; each schema has one id of 1 to
     n."""
     count = 60
     with Coordinator(zookeeper) as one, Coordinator(zookeeper) as two:
@@ -67,8 +67,8 @@ def test_two_stores_racing_give_gapless_unambiguous_ids(zookeeper: str) -> None:
 
 
 def test_a_follower_sees_what_another_registry_wrote(zookeeper: str, tmp_path: Path) -> None:
-    """A registry learns of another's writes by its watch for lists, and at once for an id that it
-    is asked for."""
+    """A registry learns of another's writes by its watch, and at once for an id that it is asked
+    for."""
     first, second = Registry(zookeeper, tmp_path), Registry(zookeeper, tmp_path)
     with running(first.program, first.ready), running(second.program, second.ready):
         writer, reader = RegistryClient(first.url), RegistryClient(second.url)

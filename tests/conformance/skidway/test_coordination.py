@@ -61,7 +61,7 @@ def test_missing_nodes_are_none_and_empty(session: Coordinator) -> None:
 
 
 def test_ephemeral_node_goes_with_its_session(zookeeper: str, session: Coordinator) -> None:
-    """What a program registered is gone as soon as it closes."""
+    """The registration of a program is gone as soon as it closes its session."""
     with Coordinator(zookeeper) as other:
         assert other.create_if_absent("/ids/1", b"", ephemeral=True)
         assert session.children("/ids") == ["1"]
@@ -78,8 +78,7 @@ def test_nobody_there_is_one_sentence_with_the_address() -> None:
 
 @pytest.mark.slow
 def test_outage_suspends_bounds_requests_and_ends(tmp_path: Path) -> None:
-    """While ZooKeeper is away the session is SUSPENDED and requests end; then it is CONNECTED
-    again."""
+    """While ZooKeeper is away the session is SUSPENDED and requests end; then it is CONNECTED."""
     server = ZooKeeper(tmp_path)
     told: list[State] = []
     changed = threading.Event()
@@ -138,8 +137,7 @@ def test_a_silent_zookeeper_holds_neither_kazoos_own_calls_nor_close(tmp_path: P
 
 
 def test_a_transaction_does_all_or_nothing(session: Coordinator) -> None:
-    """In a refused transaction the failed operation has its error, and nothing of the rest is
-    done."""
+    """In a refused transaction the failed operation has its error, and nothing else is done."""
     session.create_if_absent("/x", b"1")
 
     def good(do: Any) -> None:

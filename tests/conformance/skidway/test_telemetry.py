@@ -41,7 +41,7 @@ def program() -> Iterator[Program]:
 
 
 def test_health_is_200_or_503_with_its_detail(program: Program) -> None:
-    """A load balancer reads the status, a person the JSON."""
+    """A load balancer reads the status of /health, a person its JSON."""
     status, body = program.get("/health")
     assert (status, json.loads(body)) == (200, {"ok": True, "lag": 3})
     program.health = Health(False, {"why": "no ZooKeeper"})

@@ -41,8 +41,7 @@ def test_partitions_are_shared_and_handed_over(client: StockClient, group: Group
 
 @each_client()
 def test_a_group_goes_on_where_it_committed(client: StockClient, group: Group) -> None:
-    """A new member of an old group gets the records behind the committed offsets, and nothing
-    else."""
+    """A new member of an old group gets only the records behind the committed offsets."""
     group.write()
     first = group.join()
     group.read_all(range(EACH))

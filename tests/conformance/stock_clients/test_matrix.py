@@ -27,8 +27,7 @@ STEPS: dict[str, tuple[Test, str]] = {
     "time": (test_story.test_offsets_are_found_by_time, ""),
     "delete": (test_story.test_topics_are_deleted, ""),
 }
-"""Each step with its test, and the name in `lacks` when another client does the step in its
-place."""
+"""Each step with its test, and the name in `lacks` if another client does the step instead."""
 
 
 def runs_for(test: Test, step: str) -> Iterator[str]:
@@ -58,8 +57,7 @@ def table() -> list[str]:
 
 
 def test_the_page_has_the_table_that_the_tests_are() -> None:
-    """The page has the table word for word; an empty cell is a step that the client lacks, with a
-    reason."""
+    """The page has the table word for word; an empty cell is a step that the client lacks."""
     page = PAGE.read_text().splitlines()
     assert [line for line in table() if line not in page] == []
     empty = {name: line.count("| |") for name, line in zip(CLIENTS, table()[2:], strict=True)}

@@ -38,8 +38,7 @@ def stored(broker: SkidwayBroker, topic: str, partition: int = 0) -> list[BatchH
 
 
 def assert_same(found: list[dict[str, Any]], sent: list[dict[str, Any]], *, first: int = 0) -> None:
-    """Everything sent is there once, in order, from an offset on, with keys, headers, partition and
-    times."""
+    """Everything sent is there once, in order, from an offset on, with all its fields."""
     assert [each["value"] for each in found] == [each["value"] for each in sent]
     assert [each["offset"] for each in found] == list(range(first, first + len(sent)))
     for name in ("key", "headers", "partition"):

@@ -156,8 +156,7 @@ def promised(agent: AgentProcess) -> bool:
 
 
 def unsettled(agent: AgentProcess) -> int:
-    """Rows that are not settled: intents, counts that are in no delta, messages not yet
-    delivered."""
+    """Rows that are not settled: intents, counts in no delta, messages not yet delivered."""
     uri = f"file:{agent.state / 'agent.db'}?mode=ro"
     with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=5)) as state:
         counts = (
@@ -251,7 +250,7 @@ def test_a_file_that_cannot_be_read(agent: Make, log: Path, own_broker: SkidwayB
 
 
 def test_an_agent_that_still_runs_is_not_drained(agent: Make, log: Path) -> None:
-    """One clear sentence; the agent goes on."""
+    """While the agent runs, drain prints one clear sentence; the agent goes on."""
     process = agent(source(log)).start()
     done = drain(process)
     assert done.returncode == 65

@@ -83,8 +83,8 @@ def test_links_as_kubelet_lays_them_out(
 def test_rotations_to_any_name_while_the_agent_is_down(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker, name: str
 ) -> None:
-    """After two rotations both the known file and the generation that nobody has seen are read to
-    their end."""
+    """After two rotations the known file and the generation that nobody saw are read to their
+    end."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
     writer.write(log, 100)

@@ -62,15 +62,15 @@ def source(lines: Lines, pattern: str = "*", **others: Any) -> dict[str, Any]:
 
 
 def arrived(agent: AgentProcess, lines: Lines, broker: SkidwayBroker) -> None:
-    """Every line is in the topic, once after the loader's deduplication, and every byte is
-    settled."""
+    """Every line is in the topic once, repeats left out, and every byte is settled."""
     eventually(lambda: agent.settled(lines.sizes()), every_s=0.3, what="all settled")
     lines.expect([line for line, _, _ in rows(broker.address, "logs")])
 
 
 @pytest.mark.quick
 def test_kill_9_at_any_moment(agent: Make, lines: Lines, own_broker: SkidwayBroker) -> None:
-    """Killed again and again while it reads, promises, sends and checkpoints: every line once."""
+    """The agent is killed again and again while it reads, promises, sends and checkpoints: every
+    line arrives once."""
     process = agent(source(lines))
     moments = random.Random(7)
     for _ in range(6):
@@ -103,7 +103,7 @@ def test_an_orderly_end_leaves_nothing_to_send_again(
 def test_rotations_while_the_agent_stands_still(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """Fifty rotations by rename while it is stopped: all files that are still there are read."""
+    """After fifty rotations by rename, the restarted agent reads all files that still exist."""
     process = agent(source(lines))
     lines.write("app.log", 200)
     process.start()
@@ -122,8 +122,7 @@ def test_rotations_while_the_agent_stands_still(
 
 
 def rotate(lines: Lines, *, keep: int = 99) -> None:
-    """app.log becomes app.log.1, app.log.1 becomes app.log.2 ...; the file beyond `keep` is
-    deleted."""
+    """app.log becomes app.log.1, app.log.1 becomes app.log.2 ...; files beyond `keep` go."""
     last = 1
     while (lines.folder / f"app.log.{last}").exists() and last < keep:
         last += 1
@@ -147,8 +146,7 @@ def rotations(lines: Lines, count: int = 6, *, every_s: float = 0.05, keep: int 
 def test_rotations_out_of_the_pattern(
     agent: Make, lines: Lines, own_broker: SkidwayBroker, how: str
 ) -> None:
-    """The pattern matches no rotated name: generations that nobody saw are read all the same, each
-    once."""
+    """Generations that nobody saw are read once, though the pattern matches no rotated name."""
     process = agent(source(lines, "app.log"))
     lines.write("app.log", 100)
     process.start()
@@ -198,7 +196,7 @@ def test_generations_that_were_deleted_unread_are_declared(
 def test_a_partial_line_that_is_completed_after_a_kill(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """A partial line is flushed once it rests, and completed after a kill: two records, no byte
+    """A partial line is flushed when it rests, and completed after a kill: two records, no byte
     twice."""
     process = agent(source(lines))
     lines.write("a.log", 1, end="")
@@ -244,7 +242,7 @@ def test_the_registry_is_down_at_start(
 def test_many_files_with_few_descriptors(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """With more files than `max.open.files`, all are read, and the agent stays below the kernel's
+    """More files than `max.open.files` are all read, and the agent stays below the kernel's
     limit."""
     process = agent(source(lines))
     process.settings["max.open.files"] = 32
@@ -291,8 +289,7 @@ def test_a_damaged_state_stops_the_agent_with_a_sentence(agent: Make, lines: Lin
 def test_brokers_that_are_away_are_named(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """/health is 503 and names the partitions that no broker acknowledges, until the brokers are
-    back."""
+    """/health is 503 and names the partitions that no broker acknowledges, until one does."""
     process = agent(source(lines))
     lines.write("a.log", 10)
     process.start()
@@ -311,8 +308,7 @@ def test_brokers_that_are_away_are_named(
 
 
 def test_a_wrong_pattern_is_named(agent: Make, lines: Lines) -> None:
-    """/health is 503 and names the topic whose lines are rejected; the log names one line's
-    place."""
+    """/health is 503 and names the topic whose lines are rejected; the log names one line."""
     wrong = {**source(lines), "parser": {"type": "regex", "pattern": r"(?P<none>[A-Z]{40})"}}
     process = agent(wrong)
     lines.write("a.log", 100)

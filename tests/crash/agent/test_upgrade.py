@@ -143,7 +143,7 @@ def test_an_upgrade_leaves_nothing_uncertain_that_the_broker_has(
 def test_what_the_host_has_no_more_is_lost_and_what_the_broker_has_is_not(
     proxy: Proxy, agent: Make, logs: Logs, own_broker: SkidwayBroker, upgraded: Path
 ) -> None:
-    """A file is deleted between kill and upgrade: the bytes found on the broker count, the rest is
+    """A file is deleted between kill and upgrade: bytes found on the broker count, the rest is
     lost."""
     process, on_its_way = killed_on_the_way(agent, logs, proxy, own_broker)
     on_its_way.drop()

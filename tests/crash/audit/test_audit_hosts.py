@@ -207,7 +207,7 @@ def test_waiting_ends_when_the_agent_has_sealed_and_not_without_it(fleet: Fleet)
 
 
 def this_second() -> str:
-    """As an operator writes a moment down."""
+    """The current second, as an operator writes it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -285,8 +285,8 @@ def test_the_collector_takes_a_roster_that_changes(fleet: Fleet) -> None:
 
 
 def test_hosts_are_listed_with_their_state(fleet: Fleet) -> None:
-    """`hosts` ends with 1 while an expected host is missing, never heard or silent, and with 0 when
-    all report."""
+    """`hosts` ends with 1 while an expected host is silent or was never heard, and otherwise with
+    0."""
     fleet.agent.start()
     hosts = ["hosts", "--json", "--config", str(fleet.config)]
 

@@ -251,8 +251,7 @@ def test_an_occupied_port_is_one_sentence(site: Site) -> None:
 
 
 def _limited(program: list[str], kilobytes: int) -> list[str]:
-    """The program with a limit on the size of its files, which acts on a database like a full
-    disk."""
+    """The program with a limit on its files' size, which acts on a database like a full disk."""
     return ["bash", "-c", f'ulimit -f {kilobytes} && exec "$@"', "-", *program]
 
 

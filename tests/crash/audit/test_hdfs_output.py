@@ -74,8 +74,7 @@ def _recount(output: Output) -> recount.Recounted:
 @pytest.mark.java
 @pytest.mark.parametrize("moved", [True, False])
 def test_rows_on_hdfs_are_counted(url: str, moved: bool) -> None:
-    """Rows are counted in a file that is in place, and in one that the loader committed and did not
-    move."""
+    """Rows are counted in a file in place, and in a committed one that was not moved yet."""
     store = open_store(url)
     content, checksum = _parquet()
     path, staged = f"{TOPIC}/dt=1970-01-01/a.parquet", f"_skidway/{TOPIC}/staging/1-x/a.parquet"

@@ -207,8 +207,7 @@ def test_a_missing_directory_is_not_begun_again(own_broker: SkidwayBroker) -> No
 
 
 def test_a_full_disk_refuses_and_goes_on(own_broker: SkidwayBroker) -> None:
-    """When a file may not grow, the answer is KAFKA_STORAGE_ERROR; with room again, batches are
-    taken."""
+    """When a file may not grow, the answer is KAFKA_STORAGE_ERROR; with room, batches are taken."""
     broker = own_broker.start()
     create(broker, "logs")
     log = broker.logs / "logs-0" / names.segment_file(0, names.LOG)
@@ -390,8 +389,8 @@ def test_a_clean_stop_is_quick_to_start_from(own_broker: SkidwayBroker) -> None:
 
 
 def test_a_topic_deleted_while_it_is_written(own_broker: SkidwayBroker) -> None:
-    """Deleting a topic answers the waiting requests, removes the files, and leaves nothing after a
-    restart."""
+    """Deleting a topic answers waiting requests and removes the files; after a restart it is
+    gone."""
     broker = own_broker.start()
     create(broker, "logs", 3)
     with RawClient(broker.port) as client, RawClient(broker.port) as waiting:

@@ -56,7 +56,7 @@ def broker(own_broker: SkidwayBroker, disk: FailingDisk) -> Iterator[SkidwayBrok
 
 
 def refused_alone(broker: SkidwayBroker, disk: FailingDisk) -> None:
-    """The directory is offline and named, and its partition refuses requests; the other one is
+    """The directory is offline and named, its partition refuses requests, the other one is
     served."""
     eventually(lambda: str(disk.path) in broker.health()["offline_log_dirs"])
     assert set(broker.health()["stopped_partitions"]) == {"logs-0"}
@@ -87,8 +87,7 @@ def back_again(broker: SkidwayBroker, disk: FailingDisk) -> int:
 
 @pytest.mark.parametrize("acks", [1, -1])
 def test_a_write_error(broker: SkidwayBroker, disk: FailingDisk, acks: int) -> None:
-    """A batch that could not be written is refused and not stored, and its directory is used no
-    more."""
+    """A batch that could not be written is refused and not stored; its directory goes offline."""
     disk.fail("write", ".log")
     with RawClient(broker.port) as client:
         refused = client.produce("logs", sized(1000), acks=acks)
@@ -99,7 +98,7 @@ def test_a_write_error(broker: SkidwayBroker, disk: FailingDisk, acks: int) -> N
 
 @promise("4 failed fsync")
 def test_a_failed_fsync_is_not_tried_again(broker: SkidwayBroker, disk: FailingDisk) -> None:
-    """acks=all is refused, and the fsync is never repeated, because the kernel may have dropped the
+    """acks=all is refused; the fsync is never repeated, as the kernel may have dropped the
     pages."""
     disk.fail("fsync", ".log")
     with RawClient(broker.port) as client:

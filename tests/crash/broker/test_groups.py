@@ -146,8 +146,8 @@ def test_every_answered_commit_survives(own_broker: SkidwayBroker) -> None:
 
 
 def test_a_zombie_of_before_the_crash_is_refused(own_broker: SkidwayBroker) -> None:
-    """After the crash the member goes on in its generation; other generations and other members
-    cannot commit."""
+    """After the crash the member goes on in its generation; other generations and members are
+    refused."""
     own_broker.settings["group.initial.rebalance.delay.ms"] = 0
     own_broker.start()
     with RawClient(own_broker.port) as client:

@@ -62,8 +62,7 @@ class Pair:
 
 @pytest.fixture
 def pair(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:
-    """logs-0 has ten batches, of which the first three were deleted; both brokers were stopped
-    cleanly."""
+    """logs-0 has ten batches, the first three of them deleted; both brokers stopped cleanly."""
     brokers = []
     for number in (1, 2):
         folder = tmp_path / f"broker{number}"
@@ -166,8 +165,7 @@ def test_a_partition_goes_to_another_broker(pair: Pair) -> None:
 
 
 def test_the_old_broker_takes_its_own_back(pair: Pair) -> None:
-    """The old broker can take the partition back; the copy that was made for the other broker is
-    then refused."""
+    """The old broker can take the partition back; then the copy for the other broker is refused."""
     hand_over(pair.old)
     shutil.copytree(moved(pair.old), moved(pair.new))
     take_over(pair.old)
@@ -179,8 +177,7 @@ def test_the_old_broker_takes_its_own_back(pair: Pair) -> None:
 
 
 def test_a_partition_goes_to_another_disk(pair: Pair) -> None:
-    """A partition moves to another disk of the same broker with `mv` between hand-over and
-    take-over."""
+    """A partition moves to the broker's other disk with `mv` between hand-over and take-over."""
     other = pair.old.folder / "other"
     other.mkdir()
     before = stored(pair.old.logs / "logs-0")
@@ -232,8 +229,7 @@ def test_a_damaged_log_is_not_handed_over(pair: Pair) -> None:
 
 
 class Moving:
-    """What a killed command left behind; the test looks at it and finishes the move in this
-    process."""
+    """What a killed command left; the test looks at it and finishes the move in this process."""
 
     def __init__(self, pair: Pair, coordinator: Coordinator) -> None:
         self._homes = {1: pair.old.logs, 2: pair.new.logs}
@@ -291,7 +287,7 @@ class Moving:
 
 
 def _quiet(_sentence: str) -> None:
-    """Progress that nobody reads."""
+    """Takes progress and shows none."""
 
 
 def test_a_hand_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:

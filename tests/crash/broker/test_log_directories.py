@@ -119,8 +119,7 @@ def test_a_full_directory_refuses_alone_and_goes_on(two: SkidwayBroker, small: P
 
 
 def test_topics_are_deleted_from_a_full_directory(two: SkidwayBroker, small: Path) -> None:
-    """Deleting a topic frees space in a full directory; a topic of the same name begins at 0
-    again."""
+    """Deleting a topic frees space in a full directory; a new topic of that name begins at 0."""
     with RawClient(two.port) as client:
         fill(client)
         answer = client.ask(DeleteTopicsRequest(topic_names=("logs",)), 5, DeleteTopicsResponse)
@@ -133,7 +132,8 @@ def test_topics_are_deleted_from_a_full_directory(two: SkidwayBroker, small: Pat
 
 
 def test_a_directory_that_is_gone_fails_alone(two: SkidwayBroker, small: Path) -> None:
-    """Its partitions are answered with an error and named; the others, and new topics, go on."""
+    """Partitions of the lost directory get an error and are named; others, and new topics, go
+    on."""
     with RawClient(two.port) as client:
         assert client.produce("logs", sized(1000)).error_code == 0
         assert LIBC.umount2(bytes(small), 2) == 0  # as if the disk had been pulled
@@ -159,8 +159,7 @@ def test_a_directory_that_is_gone_fails_alone(two: SkidwayBroker, small: Path) -
 
 
 def test_a_start_without_one_directory(two: SkidwayBroker, small: Path) -> None:
-    """The partitions in the missing directory are stopped by name, and served again when it is
-    back."""
+    """Partitions in the missing directory are stopped by name, and served when it is back."""
     with RawClient(two.port) as client:
         client.produce("logs", sized(1000))
     assert two.program.stop() == 0
@@ -179,8 +178,7 @@ def test_a_start_without_one_directory(two: SkidwayBroker, small: Path) -> None:
 
 
 def test_each_directory_is_marked_and_locked(two: SkidwayBroker, small: Path) -> None:
-    """Each directory has a meta.properties with its own id, and a lock that keeps another broker
-    out."""
+    """Each directory has a meta.properties with its own id, and a lock against other brokers."""
     ids = [checkpoints.read_meta(path) for path in (small, two.logs)]
     assert ids[0] is not None
     assert ids[1] is not None

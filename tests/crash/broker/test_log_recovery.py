@@ -167,8 +167,8 @@ def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
 
 
 def test_a_torn_segment_in_front_of_an_empty_one_is_repaired(tmp_path: Path) -> None:
-    """A crash right after a roll may tear the old segment; recovery cuts it and removes the new,
-    empty one."""
+    """A crash right after a roll may tear the old segment: it is cut, and the empty new one
+    goes."""
     log = write_log(tmp_path, 3)
     log.roll(0)
     data = (tmp_path / FIRST).read_bytes()
@@ -194,8 +194,7 @@ def test_whole_batches_lost_in_front_of_an_empty_segment(tmp_path: Path, lost: i
 
 
 def test_an_empty_segment_behind_lost_flushed_batches_hides_nothing(tmp_path: Path) -> None:
-    """Batches lost below the recovery point are damage: the log is named, and nothing is
-    changed."""
+    """Batches lost below the recovery point are damage, which is named; nothing is changed."""
     log = write_log(tmp_path, 3)
     log.roll(0)
     os.truncate(tmp_path / FIRST, ends(tmp_path / FIRST)[1])
@@ -205,8 +204,7 @@ def test_an_empty_segment_behind_lost_flushed_batches_hides_nothing(tmp_path: Pa
 
 
 def test_what_a_roll_that_failed_left_behind_goes(tmp_path: Path) -> None:
-    """Recovery removes an empty segment whose base offset lies within what the old segment went on
-    to hold."""
+    """An empty segment goes if its base offset lies within what the old segment went on to hold."""
     write_log(tmp_path, 3)
     (tmp_path / "00000000000000000004.log").touch()
     assert contents(open_in(tmp_path)) == [(0, 1), (1, 2), (3, 3)]
@@ -307,8 +305,7 @@ def test_a_segment_that_ends_between_two_batches_in_front_of_data(
 
 
 def test_a_torn_segment_in_front_of_several_stops_the_partition(tmp_path: Path) -> None:
-    """That much is not written between two flushes, so a power failure cannot be the cause:
-    damage."""
+    """That much is not written between two flushes, so no power failure is the cause: damage."""
     log = write_log(tmp_path, 3)
     for _ in range(2):
         log.roll(0)
@@ -363,7 +360,7 @@ def damage_stale(path: Path) -> None:
 def test_damaged_indexes_are_made_again(
     tmp_path: Path, damage: object, suffix: str, clean: bool
 ) -> None:
-    """Whatever became of the indexes, every batch is found and the log is untouched."""
+    """However the indexes are damaged, every batch is found and the log is untouched."""
     config = LogConfig(index_interval_bytes=100, segment_bytes=3000)
     log = open_in(tmp_path, config)
     for number in range(40):
@@ -412,8 +409,7 @@ def test_a_clean_stop_saves_reading(tmp_path: Path) -> None:
 @pytest.mark.parametrize("keep", ["snapshots", "none", "damaged"])
 @pytest.mark.parametrize("clean", [True, False])
 def test_producers_come_back_from_the_log(tmp_path: Path, keep: str, clean: bool) -> None:
-    """After any stop a duplicate of the last five batches is recognized, and a gap in the sequence
-    refused."""
+    """After any stop a duplicate of the last five batches is recognized, and a gap refused."""
     config = LogConfig(segment_bytes=400)
     log = open_in(tmp_path, config)
     sent = [batch(b"%d" % n * 20, producer_id=9, epoch=2, sequence=n) for n in range(12)]
@@ -441,7 +437,7 @@ def test_producers_come_back_from_the_log(tmp_path: Path, keep: str, clean: bool
 @promise("4 append time")
 @pytest.mark.parametrize("clean", [True, False])
 def test_producers_that_are_read_again_count_as_appended_now(tmp_path: Path, clean: bool) -> None:
-    """Even with old event times: a producer is better remembered too long than forgotten too
+    """Even with old event times: a producer is rather remembered too long than forgotten too
     early."""
     log = open_in(tmp_path)
     append(log, batch(b"x", producer_id=9, epoch=2, sequence=0, timestamps=[1000]))
@@ -459,8 +455,7 @@ def test_producers_that_are_read_again_count_as_appended_now(tmp_path: Path, cle
 def test_recovery_reads_each_segment_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: str
 ) -> None:
-    """Recovery makes indexes, epochs and producers in one reading, equal to those of the running
-    log."""
+    """Recovery makes indexes, epochs and producers in one reading, as the running log had them."""
     config = LogConfig(segment_bytes=400)
     log = open_in(tmp_path, config)
     for number in range(12):
@@ -491,8 +486,7 @@ def test_recovery_reads_each_segment_once(
 
 
 def test_deleted_and_temporary_files_go_at_the_start(tmp_path: Path) -> None:
-    """Files that retention had renamed and not yet removed, and indexes without a log, are
-    removed."""
+    """Files that retention had renamed but not removed, and indexes without a log, are removed."""
     write_log(tmp_path)
     left = [f"{FIRST}.deleted", "00000000000000000099.index", "00000000000000000000.producers.tmp"]
     for name in left:
@@ -509,8 +503,8 @@ def test_records_below_the_log_start_are_not_served_again(tmp_path: Path) -> Non
 
 
 def test_a_mirror_keeps_its_gaps(tmp_path: Path) -> None:
-    """Offsets that a mirror's configs name as a gap are no damage to the mirror, and damage to
-    other logs."""
+    """Offsets that a mirror's configs name as a gap are no damage to it, but damage to other
+    logs."""
     log = write_log(tmp_path, 2)
     view = memoryview(sized(100, 4))
     stamp(view, 0, 10, 0)
@@ -534,8 +528,7 @@ UNCOVERED = [*range(8), 16]
 @pytest.mark.parametrize("at", UNCOVERED)
 @pytest.mark.parametrize("bit", [0, 3, 7])
 def test_a_whole_batch_at_the_end_is_never_cut(tmp_path: Path, at: int, bit: int) -> None:
-    """A bit that no CRC covers changes in a flushed and acknowledged batch: the batch is named, not
-    cut."""
+    """A bit that no CRC covers changes in a flushed, acknowledged batch: it is named, not cut."""
     write_log(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())
@@ -622,8 +615,7 @@ def test_segments_expire_while_their_indexes_wait_for_a_flush(tmp_path: Path) ->
 
 
 def test_every_changed_byte_of_an_index_costs_nothing_but_time(tmp_path: Path) -> None:
-    """An index is only a hint: each offset is found, with its whole batch, whatever an entry
-    contains."""
+    """An index is only a hint: each offset and its whole batch are found, whatever an entry has."""
     config = LogConfig(index_interval_bytes=100)
     log = open_in(tmp_path, config)
     for number in range(12):

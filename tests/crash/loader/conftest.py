@@ -74,8 +74,8 @@ class Cluster:
     def send(
         self, topic: str, partition: int, first_line: int, count: int, *, file: int | None = None
     ) -> None:
-        """Sends lines of a file from `first_line` on; without `file`, of the file that belongs to
-        the partition."""
+        """Sends lines of a file from `first_line` on; without `file`, of the partition's own
+        file."""
         lines = np.arange(first_line, first_line + count, dtype=np.int64)
         codec, schema_id = Codec(SCHEMA), RegistryClient(self.registry).latest(f"{topic}-value").id
         batch = pa.record_batch({"line": [f"line {number}" for number in lines.tolist()]})

@@ -67,8 +67,7 @@ def test_queries(loading: Loading, tmp_path: Path) -> None:
 
 
 def queries(loading: Loading, late_ms: int, folder: Path) -> dict[str, Any]:
-    """All queries in one Spark session of its own, as a user's program in that folder would
-    have."""
+    """All queries in one Spark session of its own, as of a user's program in that folder."""
     addresses = [loading.cluster.broker, loading.cluster.registry]
     settings = json.dumps({"spark.ui.enabled": "false", **jvm.SPARK})
     environment = {"PYSPARK_PYTHON": sys.executable, "PATH": "/usr/bin:/bin"}

@@ -176,8 +176,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.quick
 @pytest.mark.usefixtures("_impatient")
 def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> None:
-    """Records of a file that is not announced wait; they are loaded once it is, and none is lost or
-    doubled."""
+    """Records of a file that is not announced wait for it; none is lost or doubled."""
     fill(loading, 0, 10)
     loading.cluster.send(loading.topic, 0, 0, 10, file=3)
     loading.cluster.send(loading.topic, 0, 10, 10)
@@ -323,7 +322,8 @@ def test_plan_and_status(loading: Loading) -> None:
 def test_what_is_missing_is_one_sentence(
     loading: Loading, setting: str, code: int, sentence: str
 ) -> None:
-    """One clear sentence and the right exit status, no traceback."""
+    """A run that lacks something ends with one clear sentence and the right status, no
+    traceback."""
     loading.cluster.send(loading.topic, 0, 0, 3)
     done = loading.run(setting.format(port=free_port()))
     assert done.returncode == code, done.stderr
@@ -332,7 +332,7 @@ def test_what_is_missing_is_one_sentence(
 
 
 def test_the_last_run_is_left_for_prometheus(loading: Loading, tmp_path: Path) -> None:
-    """What a good run did, and that the next one failed; the last success stays."""
+    """The metrics file has a good run, then a failed one beside the last success."""
     loading.cluster.send(loading.topic, 0, 0, 3)
     file = tmp_path / "skidway_load.prom"
     loading.loaded(f"metrics.textfile={file}")
@@ -350,8 +350,7 @@ def test_the_last_run_is_left_for_prometheus(loading: Loading, tmp_path: Path) -
 def without_a_broker(
     cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Program]:
-    """A run that finds no broker: it looks for one for half a minute, in the background of other
-    tests."""
+    """A run that finds no broker, and looks for one for half a minute while other tests run."""
     folder = tmp_path_factory.mktemp("alone")
     alone = Cluster(f"127.0.0.1:{free_port()}", cluster.registry)
     program = Loading(alone, SharedSpark(folder), "logs", str(folder / "out"), folder).start()

@@ -1,5 +1,4 @@
-"""A mirror's log comes back whole after a crash if its holes are named gaps, and otherwise not at
-all."""
+"""A mirror's log comes back whole after a crash if its holes are named gaps, else not at all."""
 
 from __future__ import annotations
 
@@ -95,8 +94,7 @@ def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
 
 
 def test_a_torn_batch_behind_a_gap_is_cut_and_fetched_again(tmp_path: Path) -> None:
-    """Recovery cuts what a crash left of the last write; the log then ends with the last whole
-    batch."""
+    """Recovery cuts what a crash left of the last write; the log ends with the last whole batch."""
     config = mirrored(Gap(0, 5, 20, "expired"))
     log = open_in(tmp_path, config)
     put(log, 0, 5)

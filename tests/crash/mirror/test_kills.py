@@ -1,5 +1,4 @@
-"""Mirror or source is killed, starved of disk or paused: the mirror equals its source all the
-same."""
+"""Mirror or source is killed, starved of disk or paused: the mirror still equals its source."""
 
 from __future__ import annotations
 
@@ -38,8 +37,7 @@ def test_killed_while_records_flow(clusters: Pair, victims: tuple[str, ...]) -> 
 
 
 def test_a_disk_that_takes_no_more_for_a_while(clusters: Pair) -> None:
-    """Refused writes are named and undone as a whole; the batches are fetched again once there is
-    room."""
+    """Refused writes are named and undone as a whole; the batches are fetched again with room."""
     clusters.source.create("logs")
     clusters.source.produce("logs", 6, size=900_000)
     clusters.mirrored("logs")
@@ -101,8 +99,7 @@ def test_killed_as_a_gap_is_found(tmp_path: Path, zookeeper: str) -> None:
 
 
 def kill_after(cluster: Cluster, event: str) -> None:
-    """Starts the cluster and kills it as soon as it has logged the event, or has nothing left to
-    do."""
+    """Starts the cluster and kills it once it has logged the event, or has nothing left to do."""
     if cluster.program.running:
         cluster.program.kill()
     words = f'"{event}"'

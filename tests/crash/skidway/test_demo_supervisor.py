@@ -46,7 +46,7 @@ def begin(supervisor: Supervisor, tmp_path: Path, *names: str) -> None:
 def test_programs_stop_in_the_reverse_of_their_first_start(
     supervisor: Supervisor, tmp_path: Path
 ) -> None:
-    """A program that was killed and started again keeps its place: the agent stops before its
+    """A program that was killed and started again keeps its place: the agent stops before the
     broker."""
     begin(supervisor, tmp_path, "broker", "agent")
     supervisor.kill("broker")

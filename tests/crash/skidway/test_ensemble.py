@@ -1,5 +1,4 @@
-"""ZooKeeper as three servers, one of which is lost; and as one server that is set back to a
-copy."""
+"""ZooKeeper as three servers, one of which is lost; and as one server set back to a copy."""
 
 from __future__ import annotations
 
@@ -82,8 +81,7 @@ def addresses(members: dict[int, Member]) -> str:
 
 
 def test_ensemble_serves_on_when_its_leader_is_killed(tmp_path: Path) -> None:
-    """Three servers elect a leader; when it is killed another takes over, and nothing written is
-    lost."""
+    """Three servers elect a leader; when it is killed another takes over, and no write is lost."""
     with three(tmp_path) as members:
         modes = {member.mode(): member for member in members.values()}
         assert set(modes) == {"leader", "follower"}

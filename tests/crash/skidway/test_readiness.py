@@ -43,8 +43,7 @@ def stopped(program: Program, manager: ServiceManager) -> None:
 
 
 def test_zookeeper_is_ready_when_it_answers(tmp_path: Path, manager: ServiceManager) -> None:
-    """ZooKeeper says "ready" when it serves: long after the JVM runs, and after the port is
-    open."""
+    """ZooKeeper is ready when it serves: long after the JVM runs, and after the port is open."""
     server = ZooKeeper(tmp_path)
     program = started(server.program, manager)
     assert server.ready()
@@ -52,8 +51,7 @@ def test_zookeeper_is_ready_when_it_answers(tmp_path: Path, manager: ServiceMana
 
 
 def test_a_member_is_ready_before_its_ensemble_is(tmp_path: Path, manager: ServiceManager) -> None:
-    """A member is ready before it serves, or members started one after the other would wait for
-    each other."""
+    """A member is ready before it serves, or members started in turn would wait for each other."""
     server = ZooKeeper(tmp_path)
     servers = {n: f"127.0.0.1:{free_port()}:{free_port()}" for n in (1, 2, 3)}
     members = [f"server.{n}={address}" for n, address in servers.items()]
@@ -97,8 +95,7 @@ def test_a_registry_is_ready_when_it_answers(
 def test_the_collector_is_ready_without_its_cluster(
     tmp_path: Path, manager: ServiceManager
 ) -> None:
-    """The collector is ready when its dashboard listens; only /health shows that its cluster is
-    away."""
+    """The collector is ready when its dashboard listens; only /health shows its cluster away."""
     port = free_port()
     settings = [
         f"bootstrap.servers=127.0.0.1:{free_port()}",

@@ -53,8 +53,7 @@ def test_processes_that_reserve_at_once_share_no_port() -> None:
 
 
 def test_a_killed_program_finds_its_port_again(tmp_path: Path) -> None:
-    """Nobody else gets the port while the program is away, even with its old connections still
-    open."""
+    """Nobody else gets the port while the program is away, even with old connections open."""
     with Reservation() as kept, Reservation() as others:
         port = kept.take()
         command = [sys.executable, "-m", "http.server", str(port), "--bind", LOOPBACK]
@@ -69,8 +68,7 @@ def test_a_killed_program_finds_its_port_again(tmp_path: Path) -> None:
 
 
 def test_a_port_goes_with_its_reservation(tmp_path: Path) -> None:
-    """A child that outlives the reservation does not keep the port: the socket is closed on
-    exec."""
+    """A child that outlives the reservation does not keep the port: its socket closes on exec."""
     kept = Reservation()
     port = kept.take()
     child = Program(["sleep", "600"], tmp_path / "child.log").start()

@@ -96,7 +96,8 @@ def test_refused_configuration_is_status_78(tmp_path: Path) -> None:
 
 
 def test_validate_says_what_would_run(tmp_path: Path) -> None:
-    """A good configuration is called good, with the Java that it would use, and nothing is made."""
+    """`validate` calls a good configuration good, names the Java it would use, and makes
+    nothing."""
     good = run_skidway("zookeeper", "validate", "--set", f"dataDir={tmp_path / 'x'}")
     assert good.returncode == 0, good.stderr
     assert good.stdout.startswith("good: ")
