@@ -70,8 +70,8 @@ def processes_in(folder: Path) -> list[str]:
 
 @promise("6 two ways")
 def test_every_line_is_a_row_although_four_programs_are_killed(tmp_path: Path) -> None:
-    """The default demo has three formats, rotations and four kills, and prints plain text to a
-    file."""
+    """The default demo, with three formats, rotations and four kills, makes every line a row, and
+    prints plain text into a file."""
     done = run_demo(tmp_path, "--lines", "60000")
     expect_complete(done.stdout + done.stderr, done.returncode)
     assert not {"\r", "\x1b"} & set(done.stdout + done.stderr)

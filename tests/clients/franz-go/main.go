@@ -1,4 +1,4 @@
-// Command driver runs franz-go one step at a time: commands in, answers out, one JSON object a line.
+// Command driver runs franz-go one step at a time: commands in, answers out, a JSON object a line.
 // See tests/clients/__init__.py.
 package main
 

@@ -338,7 +338,7 @@ def listed(client: RawClient, topic: str, timestamp: int, version: int) -> tuple
 
 
 def test_times_that_a_version_does_not_have_are_refused(skidway_broker: SkidwayBroker) -> None:
-    """-3 before version 7, and times that only tiered logs have, are refused."""
+    """The time -3 before version 7, and times that only tiered logs have, are refused."""
     topic = create(skidway_broker)
     unsupported = (ErrorCode.UNSUPPORTED_VERSION, -1)
     with RawClient(skidway_broker.port) as client:

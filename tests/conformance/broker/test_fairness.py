@@ -65,8 +65,8 @@ def turns_until_stored(core: BrokerCore, client: CoreClient) -> int:
 
 
 def test_a_good_client_is_served_beside_twenty_that_flood(core: BrokerCore) -> None:
-    """Each of its requests is read, flushed and answered within three turns, and a turn has a
-    bound, while some 40,000 requests of others wait."""
+    """The good client's requests are each read, flushed and answered within three turns, and a turn
+    has a bound, while some 40,000 requests of others wait."""
     good = core.connect()
     turns_until_stored(core, good)
     clients = flood(core)

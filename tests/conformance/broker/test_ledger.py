@@ -34,7 +34,7 @@ pytestmark = pytest.mark.conformance
 LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 ROUNDS = 200
 REQUESTS_OF_A_DELETION = 9
-"""At most; fewer if the consumer comes last, after the deletion is over."""
+"""At most: if a later request is waited for, the consumer comes once the deletion is over."""
 WEEK_S = 7 * 86_400
 
 

@@ -58,9 +58,8 @@ def after_checks(broker: SkidwayBroker, count: int = 3) -> int:
 def test_segments_wait_for_their_readers(
     broker: SkidwayBroker, zookeeper_client: KazooClient
 ) -> None:
-    """A group that has committed nothing holds everything, one with commits what lies behind them;
-    beyond the limit everything is deleted, and records that the group has lost are counted and
-    named."""
+    """A group without commits holds everything, one with commits all that lies behind them; beyond
+    the limit everything is deleted, and records that the group has lost are counted and named."""
     hold = {"retention.hold": "load", "retention.ms": "1", "segment.bytes": "1024"}
     with Client(broker.address) as client:
         assert client.create_topics([NewTopic("logs", 1, 1, hold)]) == {"logs": None}

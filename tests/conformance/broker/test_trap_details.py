@@ -213,8 +213,8 @@ def test_groups_that_the_server_assigns_are_not_offered(core: BrokerCore, key: i
 
 @pytest.mark.parametrize("version", range(1, 4))
 def test_a_transactional_producer_is_refused_for_good(core: BrokerCore, version: int) -> None:
-    """FindCoordinator and InitProducerId refuse it with an error that no client retries: a
-    retriable one would make it wait for a minute."""
+    """FindCoordinator and InitProducerId refuse a transactional producer with an error that no
+    client retries: a retriable one would make it wait for a minute."""
     wanted = FindCoordinatorRequest(key="tx", key_type=TRANSACTION)
     code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     assert ask(core, wanted, version).error_code == code

@@ -23,7 +23,7 @@ from support.zookeeper import ZooKeeper
 pytestmark = [pytest.mark.conformance, pytest.mark.java]
 
 RECORDS = 20
-"""In one batch."""
+"""Records of one batch."""
 
 
 @pytest.fixture(scope="module")

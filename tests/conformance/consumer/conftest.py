@@ -1,4 +1,4 @@
-"""A broker and its ZooKeeper, and what was produced to a topic."""
+"""A broker, its ZooKeeper, and a topic with the records that were produced to it."""
 
 from __future__ import annotations
 

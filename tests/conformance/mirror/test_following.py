@@ -34,7 +34,8 @@ def test_every_byte_and_every_offset(clusters: Pair) -> None:
 
 
 def test_topics_and_partitions_that_come_later(clusters: Pair) -> None:
-    """Both are found without a restart, and mirrored from their first record on."""
+    """New topics and partitions are found without a restart, and mirrored from their first record
+    on."""
     clusters.source.create("first")
     clusters.source.produce("first", 3)
     clusters.mirrored("first")

@@ -24,7 +24,7 @@ FILES_NOT_SERVED = {
     "ssl": "listeners are PLAINTEXT: there is no TLS",
 }
 KAFKA_VERSION = "3.0"
-"""The version of Apache Kafka that the tests are told, and that our offered versions match."""
+"""The version of Apache Kafka that kafka-python infers from the API versions that we offer."""
 TESTS_OF_ITS = 42
 WITHIN_S = 600
 

@@ -103,7 +103,7 @@ def written_to(log: Path, first: int, *, every_s: float = 0.01) -> Iterator[list
 
 def test_drained_and_started_again(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
     """A drain delivers what the stopped agent had not read and sends the last word, and so does a
-    second drain; started again, the agent takes it back and goes on, each line once."""
+    second drain; started again, the agent takes the last word back and goes on, each line once."""
     process = agent(source(log))
     write(log, 0, 1_000)
     process.start()

@@ -33,8 +33,8 @@ def made_again(broker: SkidwayBroker, path: Path, process: AgentProcess) -> None
 def test_the_agent_goes_on_under_the_new_id(
     agent: Make, own_broker: SkidwayBroker, tmp_path: Path
 ) -> None:
-    """With nothing on its way to the old topic the agent asks nobody: it goes on, and the new topic
-    gets only the new line."""
+    """With nothing on its way to the old topic no operator is needed: the agent goes on, and the
+    new topic gets only the new line."""
     path = tmp_path / "log" / "a.log"
     process = agent({"topic": "logs", "paths": [str(path)]})
     made_again(own_broker, path, process)
