@@ -1,4 +1,4 @@
-"""aiokafka: its event loop runs on a thread of its own, as a member's heartbeats need it."""
+"""aiokafka: its event loop has a thread of its own, because a member's heartbeats need it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class AioKafka:
-    """A new client for every command, but for the group's member."""
+    """Makes a new client for every command, except for the group's member."""
 
     def __init__(self, address: str) -> None:
         self._address = address

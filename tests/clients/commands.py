@@ -10,7 +10,7 @@ from typing import Any
 
 def serve(driver: object) -> None:
     """Call the method named by each command until standard input ends."""
-    # What a library prints must not come between the answers.
+    # Whatever a library prints must not get between the answers.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     for line in sys.stdin:

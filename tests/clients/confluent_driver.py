@@ -130,11 +130,12 @@ class Confluent:
         return {"offsets": [-1 if each.offset == OFFSET_INVALID else each.offset for each in found]}
 
     def members(self, group: str) -> dict[str, Any]:
-        """The partitions of each member, as the coordinator describes the group; none if it did
-        not answer soon: who asks asks again, with a client that has not seen its broker die.
+        """The partitions of each member, as the coordinator describes the group; none if it did not
+        answer soon, after which the caller asks again with a client that has not seen its broker
+        die.
 
-        One that has may wait for ever, on a connection that it has given up, and send nothing:
-        librdkafka 2.16's fault, which docs/clients.md describes.
+        A client that has seen it may wait forever on a connection that it has given up, and send
+        nothing: a bug of librdkafka 2.16, which docs/clients.md describes.
         """
         admin = AdminClient(self._common)
         described = admin.describe_consumer_groups([group], request_timeout=SOON_S)

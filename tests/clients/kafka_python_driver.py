@@ -14,12 +14,13 @@ from clients.commands import serve, text
 
 WITHIN_S = 300.0
 POLL_AT_LEAST_MS = 3_000
-"""An assignment that arrives just after a poll has timed out is lost in 3.0.12, and never asked for
-again: polls are long enough for a rebalance. They end with the first records all the same."""
+"""kafka-python 3.0.12 loses an assignment that arrives just after a poll has timed out, and never
+asks for it again. So polls are long enough for a rebalance; they still end with the first
+records."""
 
 
 class KafkaPython:
-    """One admin client for the whole life, producers and consumers as they are needed."""
+    """One admin client for the driver's whole life; producers and consumers as needed."""
 
     def __init__(self, address: str) -> None:
         self._address = address

@@ -18,7 +18,7 @@ ASSIGNMENT = re.compile(rb" rebalanced \(.*\): (assigned|revoked): (.*)")
 
 
 class Kcat:
-    """A producer, a consumer, a member of groups; it has no admin client."""
+    """A producer, a consumer, a group member; kcat has no admin client."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -31,7 +31,7 @@ class Kcat:
         )  # fmt: skip
         if done.returncode:
             raise RuntimeError(f"{arguments}: {done.stderr}")
-        # It goes on, uncompressed, when it takes a broker for one that lacks a codec.
+        # kcat goes on uncompressed when it believes that the broker lacks a codec.
         if "ERROR" in done.stderr or "not support" in done.stderr:
             raise RuntimeError(f"{arguments}: {done.stderr}")
         return done.stdout
@@ -90,7 +90,7 @@ class Kcat:
 
     def join(self, group: str, topic: str) -> None:
         first = ["-X", "auto.offset.reset=earliest", "-X", "heartbeat.interval.ms=300"]
-        # Unbuffered (-u), so that a record is here when it has been consumed; without -E it ends
+        # Unbuffered (-u), so that a record is printed once it is consumed; without -E kcat ends
         # when no broker is up.
         self._member = Member(self._command("-G", group, "-u", "-E", "-J", *first, topic))
 

@@ -14,7 +14,7 @@ STOP_WITHIN_S = 60.0
 
 
 class Member:
-    """The program, with what it has printed line by line since it was last asked."""
+    """The program, with the lines that it has printed since the last call of `printed`."""
 
     def __init__(self, command: list[str]) -> None:
         self._process = subprocess.Popen(
@@ -42,7 +42,7 @@ class Member:
         return found
 
     def said(self, wanted: Callable[[bytes], bool]) -> list[bytes]:
-        """The lines of standard error, of all its life, that are wanted."""
+        """All lines of standard error so far that `wanted` accepts."""
         return [line for line in self._said[:] if wanted(line)]
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""One pipeline for the stories of all modules, which share their loads too."""
+"""One pipeline for the stories of all modules, which also share their loads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.trials import Stage, Story, chosen
 
 @pytest.hookimpl(tryfirst=True)  # before -m looks at the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A story's mark is its own."""
+    """Gives a test the mark of its story."""
     for item in items:
         if isinstance(item, pytest.Function) and Path(__file__).parent in item.path.parents:
             params = item.callspec.params if hasattr(item, "callspec") else {}
@@ -24,7 +24,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
-    """Every program of a site, running; the agent has no file yet."""
+    """Every program of a site, running; the agent has no file to read yet."""
     folder = tmp_path_factory.mktemp("pipeline")
     made = Pipeline(folder, [{"topic": "nothing", "paths": [str(folder / "nothing")]}])
     try:
@@ -36,11 +36,11 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
 
 @pytest.fixture(scope="session")
 def site(request: pytest.FixtureRequest, pipeline: Pipeline) -> Stage:
-    """The stories told to their ends; those alone that tests were asked for."""
+    """The stories of the tests that were chosen, told to their ends."""
     return Stage(pipeline, chosen(request)).tell()
 
 
 @pytest.fixture(scope="module")
 def stage(site: Stage) -> Stage:
-    """Where a module's stories are told; modules that need more have one of their own."""
+    """The stage on which a module's stories are told; a module that needs more overrides it."""
     return site

@@ -36,7 +36,7 @@ def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
 
 @STORIES.add(is_quick=True)
 def agent_killed_while_it_sends(trial: Trial) -> Told:
-    """kill -9 in the middle of sending, again and again, while lines go on being written."""
+    """kill -9 of the agent in the middle of sending, again and again, while lines are written."""
     chance = random.Random(1)
     with Writer(trial.oracle, "app.log"):
         for _ in range(KILLS):
@@ -50,7 +50,7 @@ def agent_killed_while_it_sends(trial: Trial) -> Told:
 
 @STORIES.add()
 def agent_killed_between_intent_and_send(trial: Trial) -> Told:
-    """What was promised and never reached the broker is sent once, after the restart."""
+    """Lines that were promised and never reached the broker are sent once, after the restart."""
     trial.write("app.log", 10)
     trial.settle()
     held = trial.proxy.inject(Fault.HOLD_REQUEST, produces(trial.topic))
@@ -69,7 +69,7 @@ def agent_killed_between_intent_and_send(trial: Trial) -> Told:
 
 @STORIES.add()
 def agent_killed_between_send_and_acknowledgement(trial: Trial) -> Told:
-    """What the broker has and the agent does not know of is sent again, and counts once."""
+    """Lines that the broker has and the agent does not know of are sent again, and count once."""
     held = trial.hold_answers()
     trial.write("app.log", 1000)
     held.wait_for_hit()
@@ -88,7 +88,7 @@ def agent_killed_between_send_and_acknowledgement(trial: Trial) -> Told:
 
 @STORIES.add()
 def batch_of_a_dead_agent_arrives_late(trial: Trial) -> Told:
-    """A batch that was on its way when its agent died arrives behind what was sent again."""
+    """A batch that was on its way when its agent died arrives after its lines were sent again."""
     held = trial.proxy.inject(Fault.HOLD_REQUEST, produces(trial.topic), times=1)
     trial.write("app.log", 1000)
     held.wait_for_hit()
@@ -111,7 +111,7 @@ def batch_of_a_dead_agent_arrives_late(trial: Trial) -> Told:
 
 @STORIES.add()
 def last_line_without_its_end(trial: Trial) -> Told:
-    """A last line is sent when its file stands still; what completes it later is another row."""
+    """A last line without an end is sent when the file rests; its rest becomes another row."""
     path = trial.write("app.log", 10)
     trial.oracle.put(path, "the first half")
     trial.settle()
@@ -126,7 +126,7 @@ def last_line_without_its_end(trial: Trial) -> Told:
 
 @STORIES.add()
 def last_line_completed_while_the_agent_is_dead(trial: Trial) -> Told:
-    """What was promised of a half line is sent again as that half, though it is whole by now."""
+    """A promised half line is sent again as that half, although the line is complete by now."""
     path = trial.write("app.log", 10)
     trial.settle()
     held = trial.hold_answers()
@@ -152,7 +152,7 @@ TWO_WORDS = r"(?P<head>\S+ \S+) (?P<tail>.*)"
 
 @STORIES.add(parser={"type": "regex", "pattern": ONE_WORD})
 def expression_changed_between_crash_and_restart(trial: Trial) -> Told:
-    """Bytes that were promised under the old expression are sent again under it, none twice."""
+    """Lines promised under the old expression are sent again under it; no line is doubled."""
     held = trial.hold_answers()
     trial.write("app.log", 300)
     held.wait_for_hit()
@@ -195,7 +195,8 @@ MISFITS = {
 
 @STORIES.add(parser={"type": "json"}, schema=str(SCHEMA))
 def line_that_its_schema_refuses(trial: Trial) -> Told:
-    """It goes to <topic>.rejected, whole, with origin and reason; loaded and audited as a topic."""
+    """The line goes to <topic>.rejected, whole, with origin and reason; that topic is loaded and
+    audited like any other."""
     good = [json.dumps({"level": "info", "code": code, "text": "ä"}) for code in range(300)]
     mixed = [*good[:100], *MISFITS, *good[100:], *MISFITS]
     path = trial.oracle.append("app.log", mixed)
@@ -219,7 +220,7 @@ def line_that_its_schema_refuses(trial: Trial) -> Told:
 
 @STORIES.add()
 def registry_down_when_the_agent_starts(trial: Trial) -> Told:
-    """The agent waits and says so; once the registry is back it reads everything."""
+    """The agent waits and says so; once the registry is up, it reads everything."""
     for name in ("agent", "registry"):
         trial.pipeline.kill(name)
     agent = trial.pipeline.programs["agent"]
@@ -241,7 +242,7 @@ def registry_down_when_the_agent_starts(trial: Trial) -> Told:
 
 @STORIES.add(pattern="app.log*")
 def rotations_in_quick_succession(trial: Trial) -> Told:
-    """Renames while the file is read, faster than anybody looks: every generation is read once."""
+    """The file is renamed while read, faster than the agent looks: each generation is read once."""
     chance = random.Random(2)
     for _ in range(ROTATIONS):
         path = trial.write("app.log", chance.randrange(1, 2000))
@@ -255,7 +256,7 @@ def rotations_in_quick_succession(trial: Trial) -> Told:
 
 @STORIES.add(pattern="app.log")
 def rotation_out_of_the_pattern(trial: Trial) -> Told:
-    """A file that was renamed out of its pattern is read to the end that its program gives it."""
+    """A file renamed out of its pattern is read to its end, with lines written after the rename."""
     for generation in range(3):
         path = trial.write("app.log", 500)
         wait_seen(trial, generation + 1)
@@ -270,7 +271,7 @@ def rotation_out_of_the_pattern(trial: Trial) -> Told:
 
 @STORIES.add(pattern="app.log")
 def rotations_out_of_the_pattern_in_quick_succession(trial: Trial) -> Told:
-    """Generations that were rotated out of the pattern before anybody looked are read once."""
+    """Generations that left the pattern before the agent looked are read once."""
     path = trial.write("app.log", 500)
     trial.settle()
     for _ in range(ROTATIONS):
@@ -290,7 +291,8 @@ def rotations_out_of_the_pattern_in_quick_succession(trial: Trial) -> Told:
 
 @STORIES.add(pattern="app.log")
 def generations_deleted_before_anybody_looked(trial: Trial) -> Told:
-    """What rotation deleted unread nobody can load; the verdict is "lost", not "complete"."""
+    """Generations that rotation deleted unread are not loaded; the verdict is "lost", not
+    "complete"."""
     path = trial.write("app.log", 500)
     trial.settle()
     trial.pipeline.kill("agent")
@@ -334,7 +336,7 @@ def rotate(path: Path) -> Path:
 
 @STORIES.add()
 def rotation_while_the_agent_is_dead(trial: Trial) -> Told:
-    """A file that was renamed within its pattern while nobody looked is known by its inode."""
+    """A file that was renamed within its pattern while the agent was down is known by its inode."""
     path = trial.write("app.log", 500)
     trial.settle()
     trial.pipeline.kill("agent")
@@ -351,7 +353,7 @@ def rotation_while_the_agent_is_dead(trial: Trial) -> Told:
 
 @STORIES.add()
 def file_deleted_while_it_is_open(trial: Trial) -> Told:
-    """A file that was deleted is read as long as its program writes to it, and then closed."""
+    """A deleted file is read as long as its program writes to it, and then closed."""
     path = trial.write("app.log", 500)
     with path.open("ab", buffering=0) as out:
         wait_seen(trial, 1)
@@ -369,7 +371,7 @@ def file_deleted_while_it_is_open(trial: Trial) -> Told:
 
 @STORIES.add()
 def file_deleted_and_written_again(trial: Trial) -> Told:
-    """Another file with the same lines is another file, even where it gets the same inode."""
+    """A new file with the same lines is another file, even if it gets the same inode."""
     lines = [f"the same line {number}" for number in range(200)]
     for generation in range(3):
         path = trial.oracle.append("app.log", lines)
@@ -383,9 +385,9 @@ def file_deleted_and_written_again(trial: Trial) -> Told:
 
 @STORIES.add()
 def copied_and_truncated(trial: Trial) -> Told:
-    """What was read before a truncation and what is written after it is loaded once.
+    """Lines read before a truncation and lines written after it are loaded once.
 
-    Whether anything was written in between nobody can know; so the verdict is "lost".
+    Nobody can know whether anything was written in between, so the verdict is "lost".
     """
     path = trial.write("app.log", 1000)
     trial.settle()
@@ -399,7 +401,7 @@ def copied_and_truncated(trial: Trial) -> Told:
 
 @STORIES.add()
 def truncated_before_it_was_read(trial: Trial) -> Told:
-    """What a truncation took unread is declared lost; every other line is loaded once."""
+    """Lines that a truncation took unread are declared lost; every other line is loaded once."""
     path = trial.write("app.log", 1000)
     trial.settle()
     trial.pipeline.kill("agent")
@@ -418,7 +420,7 @@ def truncated_before_it_was_read(trial: Trial) -> Told:
 
 @STORIES.add(pattern="**/*.log")
 def many_files(trial: Trial) -> Told:
-    """The files of a busy host, in directories that come later than the agent."""
+    """The many files of a busy host, in directories made after the agent's start, arrive whole."""
     for turn in range(4):
         for number in range(MANY_FILES):
             trial.write(f"app-{number % 7}/{number}.log", 20 + turn)

@@ -61,7 +61,7 @@ def partitions_added_while_running(trial: Trial) -> Told:
 
 @STORIES.add(parser={"type": "regex", "pattern": r"(?P<line>\S+ (?P<number>\S+) .*)"}, key="number")
 def partitions_added_between_crash_and_restart(trial: Trial) -> Told:
-    """What was promised to a topic of two partitions is sent again to those two, key by key."""
+    """Lines promised to a topic of two partitions are sent again to those two, key by key."""
     trial.write("app.log", 100)
     trial.settle()
     held = trial.hold_answers()
@@ -85,7 +85,7 @@ def partitions_added_between_crash_and_restart(trial: Trial) -> Told:
 
 @STORIES.add()
 def acknowledgement_lost(trial: Trial) -> Told:
-    """The connection is cut behind the append: the batch comes again, and is not taken twice."""
+    """The connection is cut after the append: the batch comes again, and is not appended twice."""
     lost = trial.proxy.inject(Fault.LOSE_ANSWER, produces(trial.topic), times=3)
     with Writer(trial.oracle, "app.log"):
         lost.wait_for_hit(3)
@@ -99,7 +99,8 @@ def acknowledgement_lost(trial: Trial) -> Told:
 
 @STORIES.add()
 def acknowledgement_lost_with_its_broker(trial: Trial) -> Told:
-    """The broker dies behind the append and its answer is lost: what it knew is in its log."""
+    """After the append the broker dies with its answer: its log knows the batch when it is sent
+    again."""
     trial.write("app.log", 100)
     trial.settle()
     held = trial.hold_answers()
@@ -131,7 +132,7 @@ def broker_killed_while_it_takes(trial: Trial) -> Told:
 
 @STORIES.add()
 def source_of_the_mirror_down_for_a_while(trial: Trial) -> Told:
-    """Agent and mirror wait for the datacenter's broker, and go on where they stood."""
+    """Agent and mirror wait for the datacenter's broker, and then go on where they were."""
     trial.write("app.log", 500)
     trial.settle()
     with down(trial.pipeline, "broker-dc1"):
@@ -147,7 +148,8 @@ def source_of_the_mirror_down_for_a_while(trial: Trial) -> Told:
 
 @STORIES.add(is_quick=True)
 def mirror_killed_while_it_follows(trial: Trial) -> Told:
-    """kill -9 of the offline broker: it goes on at its own log's end, offset for offset."""
+    """After kill -9 of the offline broker its mirror goes on at its own log end, offset for
+    offset."""
     with Writer(trial.oracle, "app.log"):
         for _ in range(KILLS):
             trial.wait_mirror_moves()
@@ -160,7 +162,7 @@ def mirror_killed_while_it_follows(trial: Trial) -> Told:
 
 @STORIES.add()
 def zookeeper_restarted(trial: Trial) -> Told:
-    """kill -9 of ZooKeeper: what runs goes on meanwhile, and new topics can be made behind it."""
+    """While ZooKeeper is killed running programs go on; afterwards topics can be made again."""
     with Writer(trial.oracle, "app.log"), down(trial.pipeline, "zookeeper"):
         trial.wait_appended(trial.appended() + 2000)
     trial.settle()
@@ -180,7 +182,7 @@ def zookeeper_restarted(trial: Trial) -> Told:
 
 @STORIES.add()
 def broker_stands_still_past_its_session(trial: Trial) -> Told:
-    """ZooKeeper takes it for dead; when it goes on it registers again, and nothing is lost."""
+    """ZooKeeper takes a stopped broker for dead; awake, it registers again, and nothing is lost."""
     broker = trial.pipeline.programs["broker-dc1"]
     with Writer(trial.oracle, "app.log"), zookeeper_of(trial.pipeline, DATACENTER) as zookeeper:
         broker.signal(signal.SIGSTOP)
@@ -195,7 +197,7 @@ def broker_stands_still_past_its_session(trial: Trial) -> Told:
 
 @STORIES.add(is_quick=True)
 def whole_site_killed_at_once(trial: Trial) -> Told:
-    """kill -9 of every program: started again, they go on where they stood."""
+    """After kill -9 of every program all go on where they were."""
     with Writer(trial.oracle, "app.log"):
         trial.wait_appended(2000)
         for name in ORDER:
@@ -209,7 +211,7 @@ def whole_site_killed_at_once(trial: Trial) -> Told:
 
 @STORIES.add(is_quick=True)
 def counters_and_collector_killed(trial: Trial) -> Told:
-    """kill -9 of what counts: no record is counted twice or not at all, the verdict stands."""
+    """After kill -9 of counters and collector each record counts once, and the verdict stands."""
     with Writer(trial.oracle, "app.log"):
         for name in ("count-dc1", "count-offline", "audit"):
             trial.wait_appended(trial.appended() + 2000)
@@ -232,7 +234,7 @@ def zookeeper_of(pipeline: Pipeline, cluster: str) -> Iterator[KazooClient]:
 
 @contextmanager
 def down(pipeline: Pipeline, name: str) -> Iterator[None]:
-    """A program is not there while the block runs."""
+    """The program is down while the block runs."""
     pipeline.kill(name)
     yield
     pipeline.start(name)

@@ -38,7 +38,7 @@ def run_demo(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedP
 
 @contextmanager
 def begun(folder: Path, *arguments: str, **env: str) -> Iterator[subprocess.Popen[str]]:
-    """A demo that runs; killed behind the block. What it says goes to files in the folder."""
+    """A demo that runs and is killed after the block; its output goes to files in the folder."""
     folder.mkdir(exist_ok=True)
     with (folder / "said").open("w") as out, (folder / "errors").open("w") as err:
         demo = subprocess.Popen(
@@ -70,7 +70,8 @@ def processes_in(folder: Path) -> list[str]:
 
 @promise("6 two ways")
 def test_every_line_is_a_row_although_four_programs_are_killed(tmp_path: Path) -> None:
-    """The default demo: three formats, rotations and four kills, into a file as plain text."""
+    """The default demo, with three formats, rotations and four kills, makes every line a row, and
+    prints plain text into a file."""
     done = run_demo(tmp_path, "--lines", "60000")
     expect_complete(done.stdout + done.stderr, done.returncode)
     assert not {"\r", "\x1b"} & set(done.stdout + done.stderr)
@@ -89,7 +90,7 @@ def test_every_line_is_a_row_although_four_programs_are_killed(tmp_path: Path) -
 
 @dataclass(frozen=True)
 class Two:
-    """Two quick demos that were begun at the same moment, and what they said: one on Java from pip
+    """Two quick demos that were started at the same moment, with their folders: one on pip's Java
     and on logs of other systems, one into a real HDFS."""
 
     logs: Path
@@ -119,7 +120,7 @@ def two(tmp_path_factory: pytest.TempPathFactory, hdfs: Hdfs) -> Two:
 
 
 def test_two_demos_at_once_share_no_port(two: Two) -> None:
-    """Begun at the same moment, both end complete."""
+    """Two demos started at the same moment use different ports, and both end complete."""
     taken = [
         config["metrics.listener"]
         for folder in (two.logs, two.into_hdfs)
@@ -135,7 +136,7 @@ def test_the_demo_loads_into_a_real_hdfs(two: Two) -> None:
 
 
 def test_the_quick_demo_goes_on_without_duplicates(two: Two) -> None:
-    """A second run reads what was written since the first, and ends complete as well."""
+    """A second run reads the lines written since the first, and ends complete as well."""
     with (two.logs / "logs" / "hadoop.log").open("a") as out:
         out.write("\n081111 101954 26 INFO dfs.FSNamesystem: written between the runs\n")
     lines = sum(len(path.read_bytes().splitlines()) for path in (two.logs / "logs").iterdir())
@@ -160,7 +161,8 @@ def test_the_quick_demo_goes_on_without_duplicates(two: Two) -> None:
 def test_a_demo_that_is_stopped_leaves_no_process_behind(
     tmp_path: Path, number: signal.Signals, moment: str
 ) -> None:
-    """At any moment: it stops everything, says so, and its status is the signal's."""
+    """Stopped at any moment, the demo stops all programs and says so; its status is the
+    signal's."""
     with begun(tmp_path) as demo:
         eventually(lambda: moment in said(tmp_path), within_s=WITHIN_S, what=moment)
         os.killpg(demo.pid, number)
@@ -171,7 +173,7 @@ def test_a_demo_that_is_stopped_leaves_no_process_behind(
 
 
 def test_a_killed_demo_leaves_no_process_behind(tmp_path: Path) -> None:
-    """kill -9 of the demo itself, with a writer and Spark at work."""
+    """After kill -9 of the demo itself, with a writer and Spark at work, no process is left."""
     with begun(tmp_path) as demo:
         eventually(lambda: "kill -9" in said(tmp_path), within_s=WITHIN_S, what="the first kill")
         demo.kill()
@@ -179,7 +181,7 @@ def test_a_killed_demo_leaves_no_process_behind(tmp_path: Path) -> None:
 
 
 def test_a_program_that_ends_ends_the_demo(tmp_path: Path) -> None:
-    """It is named, the status is 1, and the others are stopped."""
+    """The demo names the program, ends with status 1, and stops the others."""
     with begun(tmp_path) as demo:
         eventually(lambda: "a writer begins" in said(tmp_path), within_s=WITHIN_S, what="a writer")
         subprocess.run(["pkill", "-9", "-f", f"{tmp_path}.*/etc/broker-offline.yml"], check=True)

@@ -41,7 +41,7 @@ def one_load_after_the_other_on_hdfs(trial: Trial) -> Told:
 
 @STORIES.add()
 def batch_of_a_dead_agent_after_its_lines_are_on_hdfs(trial: Trial) -> Told:
-    """What comes a second time is left out by marks that are read back from HDFS."""
+    """The loader drops repeated lines by marks that it reads back from HDFS."""
     held = trial.proxy.inject(Fault.HOLD_REQUEST, produces(trial.topic), times=1)
     trial.write("app.log", 1000)
     held.wait_for_hit()

@@ -1,4 +1,4 @@
-"""Faults of the loader: killed at any step or run twice at once, it gives the same rows."""
+"""Faults of the loader: killed at any step or run twice at once, it makes the same rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
 
 @STORIES.add()
 def loader_killed_between_writing_and_committing(trial: Trial) -> Told:
-    """Nothing of it is visible; the next load writes all rows again, the one behind cleans up."""
+    """No row of the killed load is visible; the next load writes all rows again, and the one after
+    it cleans up."""
     trial.write("app.log", LINES)
     trial.settle()
     loader = stopped_when(trial, lambda: bool(staged(trial)))
@@ -72,7 +73,7 @@ def loader_killed_between_commit_and_moves(trial: Trial) -> Told:
 
 @STORIES.add()
 def two_loads_at_once(trial: Trial) -> Told:
-    """The one that commits first wins; the other sees it, and adds nothing."""
+    """The load that commits first wins; the other notices and adds nothing."""
     trial.write("app.log", LINES)
     trial.settle()
     slow = stopped_when(trial, lambda: bool(staged(trial)))
@@ -94,7 +95,7 @@ def two_loads_at_once(trial: Trial) -> Told:
 
 
 def stopped_when(trial: Trial, happened: Callable[[], bool]) -> Program:
-    """A load whose driver stands still since then, while Spark's workers go on."""
+    """A load whose driver is stopped (SIGSTOP) as soon as it happened; Spark's workers go on."""
     loader = trial.loader().start()
     loader.wait_until(lambda: '"event": "spark_started"' in loader.output(), LOAD_WITHIN_S)
     loader.wait_until(happened, every_s=0.0005)
@@ -111,7 +112,7 @@ def manifests(trial: Trial) -> list[Path]:
 
 
 def staged(trial: Trial) -> list[Path]:
-    """Files of rows that are not in their places."""
+    """Files of rows that are not in their places yet."""
     return list((state(trial) / "staging").glob("*/**/*.parquet"))
 
 

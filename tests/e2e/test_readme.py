@@ -1,4 +1,4 @@
-"""README.md from "Point an agent at your own logs" to the loaded rows, as it stands there."""
+"""README.md from "Point an agent at your own logs" to the loaded rows, exactly as printed."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ JOBS: dict[str, type[Any]] = {
 class Reader:
     """A person at one machine, who does what README.md says.
 
-    Two things are changed, everywhere alike: the folder of the logs, and every port, whether the
-    text names it or a program has it by default. So two programs that README.md gives one port do
-    not run together here either.
+    Two things are changed everywhere: the folder of the logs, and every port, whether the text
+    names it or a program uses it by default. So two programs to which README.md gives the same port
+    collide here too.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -73,7 +73,7 @@ class Reader:
         (self.folder / name).write_text(self.changed(text))
 
     def start(self, command: list[str]) -> None:
-        """A program of its own terminal, until it is well."""
+        """Starts a program in a terminal of its own and waits until it is well."""
         words = self._words(command, SERVICES[" ".join(command[:2])])
         log = self.folder / f"{len(self.programs)}-{command[0]}.out"
         program = Program([sys.executable, "-m", "skidway.cli", *words], log, cwd=self.folder)
@@ -82,18 +82,18 @@ class Reader:
         program.start().wait_until(lambda: answers(f"http://{listener}/health"))
 
     def do(self, command: list[str]) -> str:
-        """A command that ends, with status 0; what it printed."""
+        """Runs a command that must end with status 0; its output."""
         done = self.run(command)
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
         return done.stdout
 
     def run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
-        """A command to its end."""
+        """Runs a command to its end."""
         words = self._words(command, JOBS.get(" ".join(command[:2])))
         return run_skidway(*words, env=self.env, cwd=self.folder, within_s=300)
 
     def _words(self, command: list[str], cls: type[Any] | None) -> list[str]:
-        """With the ports that it names, and those that it has by default."""
+        """The command with its ports changed, and with settings for its default ports."""
         words = [self.changed(word) for word in command]
         for key, spec in () if cls is None else specs(cls).items():
             several = isinstance(spec.default, tuple | list)
@@ -105,7 +105,7 @@ class Reader:
         return words
 
     def _setting(self, words: list[str], key: str) -> str | None:
-        """What a command line or its file says of a key."""
+        """The value of a key on the command line or in its file."""
         for word in words:
             if word.startswith(f"{key}="):
                 return word.partition("=")[2]
@@ -141,7 +141,7 @@ def blocks() -> Iterator[list[str]]:
 
 
 def test_the_steps_run_one_after_the_other(reader: Reader) -> None:
-    """On one machine, literally: every line of the log becomes a row, and the audit says so."""
+    """On one machine, exactly as printed: every line becomes a row, and the audit confirms it."""
     said: dict[str, str] = {}
     for block in blocks():
         named = re.fullmatch(r"# (\w+\.yml)", block[0])

@@ -60,7 +60,7 @@ FORMATS: dict[str, tuple[str, list[str], str]] = {
 
 
 def told(trial: Trial) -> Told:
-    """Every line of the log is a row, with the fields and the time that others find in it."""
+    """Every line of the log is a row, with the fields and time that other parsers find in it."""
     name = trial.story.name
     log = trial.folder / f"{name}.log"
     shutil.copyfile(LOGS / log.name, log)
@@ -81,7 +81,7 @@ def told(trial: Trial) -> Told:
 
 
 def expect_tiled(rows: list[dict[str, Any]], lengths: list[int]) -> None:
-    """Origins lie behind each other and cover the file."""
+    """The rows' origins follow each other without a hole and cover the file."""
     begins = [sum(lengths[:at]) for at in range(len(lengths))]
     assert [(row["_offset"], row["_length"]) for row in rows] == list(
         zip(begins, lengths, strict=True)
@@ -89,7 +89,7 @@ def expect_tiled(rows: list[dict[str, Any]], lengths: list[int]) -> None:
 
 
 def expect_time(found: datetime, text: str, format: str) -> None:
-    """The same moment; of a format without a year the latest year that is not ahead of now."""
+    """The row's time is the text's; a format without a year takes the year from the row."""
     if "%y" in format.lower():
         assert found == datetime.strptime(text, format).replace(tzinfo=UTC)
     else:
@@ -98,7 +98,7 @@ def expect_time(found: datetime, text: str, format: str) -> None:
 
 
 def expect_truth(name: str, rows: list[dict[str, Any]]) -> None:
-    """The fields are those that an independent parser found, where its results are there."""
+    """The fields equal those that an independent parser found, if its results are there."""
     path = LOGS / f"{name}.truth.csv"
     if not path.exists():
         return
@@ -123,5 +123,5 @@ STORIES = Stories(Story(name, told, source_of(name)) for name in FORMATS)
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_every_line_of_a_real_log_is_a_row(stage: Stage, story: Story) -> None:
-    """Rows are the log's lines, with the fields that independent parsers found in them."""
+    """The rows are the log's lines, with the fields that independent parsers found in them."""
     stage.result(story)

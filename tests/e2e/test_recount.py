@@ -18,7 +18,7 @@ def test_the_recount_agrees(stage: Stage, story: Story) -> None:
 
 @STORIES.add()
 def rows_of_all_stories_counted_again(trial: Trial) -> Told:
-    """Whatever happened to anybody's lines: the rows in the files are what every tier counted."""
+    """After all faults of all stories, the rows in the files are what every tier counted."""
     trial.write("app.log", 100)
     trial.settle()
     yield

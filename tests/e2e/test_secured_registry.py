@@ -1,4 +1,4 @@
-"""A registry with TLS and passwords: agent and loader are told who they are, and lines arrive."""
+"""A registry with TLS and passwords: agent and loader get their credentials, and lines arrive."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def secured(folder: Path) -> Pipeline:
 
 
 def test_lines_become_rows_and_no_log_has_the_password(tmp_path: Path) -> None:
-    """Schemas are registered and read over https with a password; nobody writes it down."""
+    """Schemas are registered and read over https with a password, and no log contains it."""
     oracle = Oracle(tmp_path / "logs")
     pipeline = secured(tmp_path)
     try:

@@ -1,5 +1,5 @@
-// Command driver does with franz-go one step at a time: commands in, answers out, one JSON object a
-// line. See tests/clients/__init__.py.
+// Command driver runs franz-go one step at a time: commands in, answers out, a JSON object a line.
+// See tests/clients/__init__.py.
 package main
 
 import (
@@ -227,7 +227,7 @@ func (d *driver) offsets(ctx context.Context, c command) (answer, error) {
 	return answer{"first": firstFound.Offset, "end": endFound.Offset}, endFound.Err
 }
 
-// ListOffsetsAfterMilli gives the end where no record is as late, and then without a timestamp.
+// Without a record that late, ListOffsetsAfterMilli returns the end, without a timestamp.
 func (d *driver) offsetAt(ctx context.Context, c command) (answer, error) {
 	listed, err := d.admin.ListOffsetsAfterMilli(ctx, c.Timestamp, c.Topic)
 	if err != nil {
@@ -272,7 +272,7 @@ func (d *driver) poll(c command) (answer, error) {
 	defer cancel()
 	fetches := d.member.PollFetches(ctx)
 	for _, each := range fetches.Errors() {
-		var away *kgo.ErrGroupSession // it goes on by itself: its documentation says so
+		var away *kgo.ErrGroupSession // the client goes on by itself, as its documentation says
 		late := strings.Contains(each.Err.Error(), context.DeadlineExceeded.Error())
 		if !late && !errors.As(each.Err, &away) {
 			return nil, each.Err

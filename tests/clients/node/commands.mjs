@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 export const WITHIN_MS = 30_000
 
 export async function serve (driver) {
-  // What a library prints must not come between the answers.
+  // Whatever a library prints must not get between the answers.
   for (const name of ['log', 'info', 'debug']) console[name] = console.error
   for await (const line of createInterface({ input: process.stdin })) {
     const { do: name, ...command } = JSON.parse(line)

@@ -55,7 +55,7 @@ class ConfluentRegistry {
     return { versions: await this.client.deleteSubject(subject, permanent) }
   }
 
-  // register: the schema is made of the value, as the serializer does it; latest: the newest one's.
+  // register: the serializer makes the schema from the value; latest: it takes the newest schema.
   async encode ({ topic, value, how }) {
     const settings = { register: { autoRegisterSchemas: true }, latest: { useLatestVersion: true } }
     const conf = { autoRegisterSchemas: false, ...settings[how] }

@@ -1,4 +1,4 @@
-// @kafkajs/confluent-schema-registry, which applications with kafkajs have.
+// @kafkajs/confluent-schema-registry, which kafkajs applications use.
 
 import { createRequire } from 'node:module'
 import { serve } from './commands.mjs'

@@ -1,4 +1,4 @@
-// kafkajs, with the codecs that it has by itself (gzip) and by its documented means for others.
+// kafkajs, with its own codec (gzip) and others added in its documented way.
 
 import { createRequire } from 'node:module'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
@@ -67,7 +67,7 @@ class KafkaJs {
     }
   }
 
-  // It has no consumer without a group: a new one, told where to begin.
+  // kafkajs has no consumer without a group: a new group, told where to begin.
   async consume ({ topic, partition, offset, count }) {
     const found = []
     const consumer = this.#consumer(`${topic}-reader-${++this.groups}`)

@@ -44,7 +44,7 @@ class Platformatic {
     }
   }
 
-  // It has no consumer without a group: a new one, told where to begin.
+  // @platformatic/kafka has no consumer without a group: a new group, told where to begin.
   async consume ({ topic, partition, offset, count }) {
     const found = []
     const consumer = this.#consumer(`${topic}-reader-${++this.groups}`)

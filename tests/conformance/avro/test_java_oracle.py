@@ -1,8 +1,8 @@
-"""Apache Avro's Java implementation, which Confluent's registry asks, is the measure.
+"""Apache Avro's Java implementation, which Confluent's registry uses, is the reference.
 
-Verdicts, messages and texts are held equal to its own over schemas that are drawn from fixed seeds,
-beside the rules one by one. Where we differ on purpose, the difference is listed with its reason:
-a difference that is not listed fails, and so does a list that nothing is on.
+Our verdicts, messages and texts must equal its own, for schemas drawn from fixed seeds and for each
+rule by itself. Where we differ on purpose, the difference is listed with its reason: a difference
+that is not listed fails, and so does a listed one that never occurs.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ DIFFERENT = {
     "enum default",
     "place repeated",
 }
-"""What `_listed_refusal` and `_listed_details` argue."""
+"""The differences that `_listed_refusal` and `_listed_details` explain."""
 
 
 def pairs() -> list[Pair]:
-    """Near misses mostly: one change, a few, and now and then two schemas that never met."""
+    """Mostly near misses: one change or a few, and now and then two unrelated schemas."""
     random = Random(20_110_612)
     drawn: list[Pair] = []
     for at in range(PAIRS):
@@ -50,7 +50,7 @@ def pairs() -> list[Pair]:
 
 
 def test_verdicts_places_and_details_of_generated_pairs() -> None:
-    """For every pair the same verdict, and where it is no the same reasons in the same order."""
+    """Every pair gets Java's verdict, and a refused pair Java's reasons in the same order."""
     drawn = pairs()
     answers = ask([["compare", text(reader), text(writer)] for reader, writer in drawn])
     counts: Counter[str] = Counter()
@@ -71,11 +71,12 @@ def test_verdicts_places_and_details_of_generated_pairs() -> None:
 
 
 def _listed_refusal(refusal: str, reader: Any, ours: list[Incompatibility]) -> str:
-    """Java throws where a field is read from several; we name the field among the others.
+    """The reason why Java throws: a reader's field matches several of the writer's. We report that
+    field beside the others.
 
-    Two differences: a field that has its own name as an alias is to Java read from two, to us such
-    an alias says nothing new; and what throws in one branch of a union is to us a branch that does
-    not fit, where another may.
+    Two differences: for Java a field with its own name as an alias matches two, while for us such
+    an alias adds nothing; and where Java throws in one branch of a union, for us that branch does
+    not fit, and another may.
     """
     assert "matches multiple fields in writer record schema" in refusal
     if any(each.kind == "READER_FIELD_AMBIGUOUS" for each in ours):
@@ -91,7 +92,7 @@ def _listed_refusal(refusal: str, reader: Any, ours: list[Incompatibility]) -> s
 
 
 def _aliases(schema: Any, name: str) -> Iterator[list[str]]:
-    """Those of every field of that name."""
+    """The aliases of every field of that name."""
     for each in _types(schema):
         fields = each.get("fields", []) if isinstance(each, dict) else []
         yield from (field.get("aliases", []) for field in fields if field["name"] == name)
@@ -113,12 +114,13 @@ def _types(schema: Any) -> Iterator[Any]:
 def _listed_details(
     reader: Any, ours: list[Incompatibility], theirs: list[dict[str, str]]
 ) -> list[str]:
-    """The same kind, detail and place, and our place leads to the type that Java names.
+    """Checks that kind, detail and place agree, and that our place leads to the type that Java
+    names.
 
-    Two differences: a field that is missing, and has none but its enum's default, is to us a
-    missing field (Java compares the enum with the writer's record); and a type that stands in
-    several places is reported at each (Java repeats the first, even one in a union's branch that it
-    only tried). That our place is right is seen from the type that is there.
+    Two differences: a missing field without a default, whose enum has one, is to us a missing field
+    (Java compares the enum with the writer's record); and a type that stands in several places is
+    reported at each (Java repeats the first place, even one in a union's branch that it only
+    tried). The type at our place shows that the place is right.
     """
     listed = []
     assert len(ours) == len(theirs), (text(reader), ours, theirs)
@@ -150,7 +152,7 @@ def rules() -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("at", range(len(RULES)))
 def test_each_rule_is_javas(rules: list[dict[str, Any]], at: int) -> None:
-    """What tests/unit/schemas/test_compatibility.py holds us to, Java says too."""
+    """Java confirms every rule that tests/unit/schemas/test_compatibility.py demands of us."""
     reader, _, found = RULES[at]
     if "refused" in rules[at]:
         _listed_refusal(rules[at]["refused"], reader, incompatibilities(*map(parse, RULES[at][:2])))
@@ -172,7 +174,7 @@ STRICTER = {
 
 
 def test_what_is_no_schema_is_none_to_java() -> None:
-    """Schemas with something broken in them: both take it, with the same text, or both refuse."""
+    """Java and we take a damaged schema with the same text, or both refuse it."""
     random = Random(1_877)
     drawn = [text(broken(made(random), random)) for _ in range(BROKEN)]
     counts: Counter[str] = Counter()
@@ -191,7 +193,7 @@ def test_what_is_no_schema_is_none_to_java() -> None:
 
 
 def _ours(schema: str) -> tuple[str | None, str]:
-    """(the canonical text, or None; why it is refused)."""
+    """(the canonical text or None, why the schema is refused)."""
     try:
         return canonical(parse(schema)), ""
     except SchemaInvalid as refusal:
@@ -199,7 +201,8 @@ def _ours(schema: str) -> tuple[str | None, str]:
 
 
 def test_texts_of_generated_schemas_are_javas() -> None:
-    """`canonical` is `Schema.toString`; so is what normalize makes, read by Java again."""
+    """`canonical` gives the text of `Schema.toString`, and Java does not change a normalized
+    text."""
     random = Random(7)
     drawn = [made(random) for _ in range(2_500)]
     answers = ask([["parse", text(each)] for each in drawn])
@@ -237,20 +240,21 @@ HARD_TEXTS = [
 
 
 def test_texts_that_are_hard() -> None:
-    """Numbers, escapes, names of primitives, null namespaces, properties that nothing reads."""
+    """Numbers, escapes, names of primitives, null namespaces, unknown properties get Java's
+    text."""
     for each, answer in zip(HARD_TEXTS, ask([["parse", each] for each in HARD_TEXTS]), strict=True):
         assert _ours(each)[0] == answer.get("text"), (each, answer)
 
 
 def test_a_bare_name_is_a_name_to_us() -> None:
-    """Without JSON's quotation marks, as people type it; Java wants these, and gets them."""
+    """We take a name without JSON's quotation marks, as people type it; Java refuses it."""
     (answer,) = ask([["parse", "int"]])
     assert "refused" in answer
     assert canonical(parse("int")) == '"int"'
 
 
 def test_a_schema_with_references_is_javas() -> None:
-    """Parsed behind those it references; whole, its text is Java's."""
+    """A schema is parsed after those it references; whole, its text is Java's."""
     parent = '{"type":"record","name":"P","namespace":"n","fields":[{"name":"a","type":"int"}]}'
     child = (
         '{"type":"record","name":"C","fields":[{"name":"p","type":"n.P"},'

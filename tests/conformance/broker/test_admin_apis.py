@@ -1,4 +1,4 @@
-"""The administrative APIs said by hand, in every version that is offered."""
+"""The administrative APIs with hand-written requests, in every version that is offered."""
 
 from __future__ import annotations
 
@@ -105,7 +105,8 @@ def deleted(
 
 @pytest.mark.parametrize("version", range(3))
 def test_records_are_deleted(skidway_broker: SkidwayBroker, version: int) -> None:
-    """The log starts where it was told, mid-batch too, never earlier and never behind the end."""
+    """DeleteRecords moves the log start to the offset it names, mid-batch too, never back and never
+    behind the end."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         for _ in range(3):
@@ -113,7 +114,7 @@ def test_records_are_deleted(skidway_broker: SkidwayBroker, version: int) -> Non
         assert deleted(client, topic, 15, version=version) == (0, 15)
         below = client.fetch(topic, 14)
         assert (below.error_code, below.log_start_offset) == (ErrorCode.OFFSET_OUT_OF_RANGE, 15)
-        # A batch goes out whole: clients pass over what lies in front of the offset they asked for.
+        # A batch goes out whole: clients skip the records before the offset they asked for.
         assert [h.base_offset for _, h in headers(client.fetch(topic, 15).records)] == [10, 20]
         assert deleted(client, topic, 3, version=version) == (0, 15)
         for offset in (31, -2):
@@ -144,7 +145,8 @@ def epoch_end(
 
 @pytest.mark.parametrize("version", range(2, 5))
 def test_an_epochs_end_is_known(skidway_broker: SkidwayBroker, version: int) -> None:
-    """The present epoch ends at the log end, a later one nowhere; stale clients are told so."""
+    """The current epoch ends at the log end, a later one nowhere; a client with a newer one is
+    refused."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         client.produce(topic, sized(100, 5))
@@ -159,7 +161,8 @@ def test_an_epochs_end_is_known(skidway_broker: SkidwayBroker, version: int) -> 
 
 
 def test_a_new_epoch_after_a_crash_is_in_the_log(own_broker: SkidwayBroker) -> None:
-    """kill -9, and each epoch's end is known, also to those who have missed the crash."""
+    """After kill -9 each epoch's end is known, and a client that knows only the old epoch is
+    fenced."""
     broker = own_broker.start()
     topic = create(broker)
     with RawClient(broker.port) as client:
@@ -180,7 +183,7 @@ def alter(
     client: RawClient, name: str, configs: Mapping[str, str | None], *, kind: int = TOPIC,
     version: int = 2, only: bool = False,
 ) -> int:  # fmt: skip
-    """All settings of a resource; the error code."""
+    """Sets all settings of a resource; the error code."""
     rows = tuple(AlterableConfig(name=key, value=value) for key, value in configs.items())
     resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=rows)
     request = AlterConfigsRequest(resources=(resource,), validate_only=only)
@@ -193,7 +196,7 @@ def change(
     client: RawClient, name: str, *changes: tuple[str, int, str | None], kind: int = TOPIC,
     version: int = 1, only: bool = False,
 ) -> tuple[int, str | None]:  # fmt: skip
-    """Some settings of a resource; error code and message."""
+    """Changes some settings of a resource; error code and message."""
     rows = tuple(
         Change(name=key, config_operation=operation, value=value)
         for key, operation, value in changes
@@ -228,7 +231,8 @@ def own(client: RawClient, topic: str) -> dict[str, str | None]:
 
 @pytest.mark.parametrize("version", range(3))
 def test_settings_are_replaced(skidway_broker: SkidwayBroker, version: int) -> None:
-    """All of a topic's; what is refused or only validated changes nothing."""
+    """AlterConfigs replaces all settings of a topic; a refused or only validated one changes
+    nothing."""
     topic = create(skidway_broker, retention_ms="1000", segment_ms="5000")
     with RawClient(skidway_broker.port) as client:
         new = {"flush.ms": "9", "retention.ms": "7"}
@@ -250,7 +254,8 @@ def test_settings_are_replaced(skidway_broker: SkidwayBroker, version: int) -> N
 
 @pytest.mark.parametrize("version", range(2))
 def test_settings_change_one_by_one(skidway_broker: SkidwayBroker, version: int) -> None:
-    """Set, delete, append, subtract, and nothing else moves; each takes effect with the answer."""
+    """Settings are set, deleted, appended to and subtracted from one by one; nothing else changes,
+    and each takes effect with the answer."""
     topic = create(skidway_broker, retention_ms="1000")
     with RawClient(skidway_broker.port) as client:
         big = bytes(sized(5000))
@@ -273,7 +278,7 @@ def test_settings_change_one_by_one(skidway_broker: SkidwayBroker, version: int)
 
 
 def test_settings_survive_a_restart(own_broker: SkidwayBroker) -> None:
-    """They are in ZooKeeper."""
+    """Settings are in ZooKeeper and survive a restart."""
     broker = own_broker.start()
     topic = create(broker)
     with RawClient(broker.port) as client:
@@ -285,7 +290,7 @@ def test_settings_survive_a_restart(own_broker: SkidwayBroker) -> None:
 
 @pytest.mark.parametrize("version", range(1, 5))
 def test_settings_are_described(skidway_broker: SkidwayBroker, version: int) -> None:
-    """Those asked for, with synonyms and words only for those who want them."""
+    """The settings asked for are described, with synonyms and documentation only on request."""
     topic = create(skidway_broker, retention_ms="1000")
     keys = ("retention.ms", "no.such")
     with RawClient(skidway_broker.port) as client:
@@ -307,11 +312,12 @@ def test_settings_are_described(skidway_broker: SkidwayBroker, version: int) -> 
 def test_the_time_of_appending_is_the_records_time(
     skidway_broker: SkidwayBroker, acks: int
 ) -> None:
-    """LogAppendTime: answered, in the batch, and looked up by; CreateTime answers none."""
+    """With LogAppendTime the append time is in the answer and in the batch, and look-ups use it;
+    with CreateTime the answer has none."""
     topic = create(skidway_broker, message_timestamp_type="LogAppendTime")
     with RawClient(skidway_broker.port) as client:
         before = int(time.time() * 1000)
-        for expected in (0, 1, 2):  # the second is like the first one, and handled by its shape
+        for expected in (0, 1, 2):  # the second has the shape of the first: the shorter path
             found = client.produce(topic, batch(b"x", timestamps=[5]), acks=acks)
             assert (found.error_code, found.base_offset) == (0, expected)
             assert before <= found.log_append_time_ms <= before + 60_000
@@ -332,7 +338,7 @@ def listed(client: RawClient, topic: str, timestamp: int, version: int) -> tuple
 
 
 def test_times_that_a_version_does_not_have_are_refused(skidway_broker: SkidwayBroker) -> None:
-    """-3 before version 7, and what only tiered logs have."""
+    """The time -3 before version 7, and times that only tiered logs have, are refused."""
     topic = create(skidway_broker)
     unsupported = (ErrorCode.UNSUPPORTED_VERSION, -1)
     with RawClient(skidway_broker.port) as client:
@@ -344,7 +350,7 @@ def test_times_that_a_version_does_not_have_are_refused(skidway_broker: SkidwayB
 
 
 def test_the_largest_time_is_among_what_was_not_deleted(skidway_broker: SkidwayBroker) -> None:
-    """Also if its batch begins in front of the log start."""
+    """The largest time is found even if its batch begins before the log start."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         client.produce(topic, batch(b"a", b"b", b"c", timestamps=[90, 20, 30]))
@@ -356,7 +362,7 @@ def test_the_largest_time_is_among_what_was_not_deleted(skidway_broker: SkidwayB
 
 @pytest.mark.parametrize("version", range(2))
 def test_the_cluster_is_described(skidway_broker: SkidwayBroker, version: int) -> None:
-    """As Metadata has it."""
+    """DescribeCluster names the same cluster as Metadata."""
     with RawClient(skidway_broker.port) as client:
         answer = client.ask(DescribeClusterRequest(), version, DescribeClusterResponse)
         known = client.ask(MetadataRequest(topics=()), 8, MetadataResponse)
@@ -370,7 +376,8 @@ def test_the_cluster_is_described(skidway_broker: SkidwayBroker, version: int) -
 
 @pytest.mark.parametrize("version", range(1, 5))
 def test_log_directories_are_described(skidway_broker: SkidwayBroker, version: int) -> None:
-    """What lies where and how large it is; only what was asked for, and how full the volume is."""
+    """DescribeLogDirs gives each partition's place and size, only for those asked for, and the
+    volume's space."""
     topic = create(skidway_broker, 2)
     with RawClient(skidway_broker.port) as client:
         client.produce(topic, sized(500), partition=1)
@@ -393,7 +400,7 @@ def test_log_directories_are_described(skidway_broker: SkidwayBroker, version: i
 
 
 def test_nothing_is_created_where_that_is_not_wanted(own_broker: SkidwayBroker) -> None:
-    """auto.create.topics.enable=false wins over what the client would like."""
+    """auto.create.topics.enable=false wins over a client that wants to create topics."""
     own_broker.settings["auto.create.topics.enable"] = "false"
     broker = own_broker.start()
     with RawClient(broker.port) as client:
@@ -412,7 +419,7 @@ def test_nothing_is_created_where_that_is_not_wanted(own_broker: SkidwayBroker) 
 
 
 def test_time_bounds_of_a_topic_hold(skidway_broker: SkidwayBroker) -> None:
-    """Too old and too far ahead, each by its own setting."""
+    """Batches too old and too far ahead are refused, each by its own setting."""
     now = int(time.time() * 1000)
     topic = create(
         skidway_broker,
@@ -427,7 +434,7 @@ def test_time_bounds_of_a_topic_hold(skidway_broker: SkidwayBroker) -> None:
 
 
 def test_acks_all_needs_its_replicas(skidway_broker: SkidwayBroker) -> None:
-    """min.insync.replicas that can never be met refuses acks=all and nothing else."""
+    """A min.insync.replicas that can never be met refuses acks=all and nothing else."""
     topic = create(skidway_broker, min_insync_replicas="2")
     with RawClient(skidway_broker.port) as client:
         for expected in range(2):
@@ -437,7 +444,7 @@ def test_acks_all_needs_its_replicas(skidway_broker: SkidwayBroker) -> None:
 
 
 def test_segments_that_were_deleted_leave_the_disk(own_broker: SkidwayBroker) -> None:
-    """DeleteRecords frees space with the next look at retention; a kill changes nothing."""
+    """DeleteRecords frees space at the next retention check; a kill changes nothing."""
     own_broker.settings |= {
         "log.retention.check.interval.ms": 100,
         "log.segment.delete.delay.ms": 0,

@@ -1,4 +1,4 @@
-"""Small requests that ask for much: none holds up the others, or costs memory without measure."""
+"""Small requests that ask for much: none delays other clients, or takes unbounded memory."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def ask(core: BrokerCore, request: Request, version: int) -> Any:
 
 
 def test_one_request_creates_so_many_partitions_and_no_more(core: BrokerCore) -> None:
-    """Topics that go beyond are refused by name, also when they are only validated."""
+    """Topics beyond a request's limit are refused by name, even when they are only validated."""
     topics = tuple(CreatableTopic(name=f"t{number}", num_partitions=6000) for number in range(3000))
     request = CreateTopicsRequest(topics=topics, validate_only=True)
     codes = Counter(each.error_code for each in ask(core, request, 7).topics)
@@ -69,7 +69,7 @@ def test_one_request_creates_so_many_partitions_and_no_more(core: BrokerCore) ->
 
 
 def test_settings_are_described_once(core: BrokerCore) -> None:
-    """Ten thousand times the same name, in 70 kB, is not answered with a gigabyte."""
+    """The same name ten thousand times, in 70 kB, does not get an answer of a gigabyte."""
     own = str(core.broker.settings.broker_id)
     one = DescribeConfigsResource(
         resource_type=ResourceType.BROKER, resource_name=own, configuration_keys=None
@@ -104,7 +104,7 @@ def produced(core: BrokerCore, data: bytearray) -> produce.ProduceResult:
 
 
 def test_a_partition_is_fetched_once(core: BrokerCore) -> None:
-    """Twenty thousand times the same partition is read once, as the last one says."""
+    """A partition that is named twenty thousand times is read once, as its last entry asks."""
     for value in (b"first", b"second"):
         assert produced(core, batch(value)).error_code == 0
     wanted = [fetch_request.FetchTarget("logs", 0, 0, 1 << 20)] * 20_000
@@ -122,7 +122,7 @@ def test_a_partition_is_fetched_once(core: BrokerCore) -> None:
 
 
 def test_a_producer_with_the_largest_id_leaves_ids_for_others(core: BrokerCore) -> None:
-    """Whoever claims the last id there is cannot stop the broker from giving out the next."""
+    """A client that claims the last producer id cannot keep the broker from giving out others."""
     stored = produced(core, batch(b"x", producer_id=(1 << 63) - 1, epoch=0, sequence=0))
     assert stored.error_code == 0
     for _ in range(2):
@@ -135,7 +135,8 @@ def test_a_producer_with_the_largest_id_leaves_ids_for_others(core: BrokerCore) 
     "number", [errno.ECONNABORTED, errno.ENETDOWN, errno.EHOSTUNREACH, errno.ETIMEDOUT]
 )
 def test_a_connection_that_failed_before_it_was_accepted_is_passed_over(number: int) -> None:
-    """Linux reports a new connection's errors by accept(2): the listener goes on to the next."""
+    """accept(2) may report a new connection's error: the listener goes on to the next
+    connection."""
     listener = Listener("127.0.0.1", 0, send_buffer=-1, receive_buffer=-1)
     ours, theirs = socket.socketpair()
     answers: list[Any] = [OSError(number, os.strerror(number)), (theirs, ("peer", 1))]

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.conformance
 
 
 def test_a_broker_without_mirrors_says_so(skidway_broker: SkidwayBroker) -> None:
-    """`skidway mirror status` asks the broker with these settings, in words or as JSON."""
+    """`skidway mirror status` asks the broker with these settings, and prints words or JSON."""
     listener = f"metrics.listener=127.0.0.1:{skidway_broker.metrics_port}"
     done = run_skidway("mirror", "status", "--set", listener)
     assert (done.returncode, done.stdout) == (
@@ -28,14 +28,14 @@ def test_a_broker_without_mirrors_says_so(skidway_broker: SkidwayBroker) -> None
 
 
 def test_a_broker_that_is_away_is_named() -> None:
-    """Unreachable is status 3 and one sentence."""
+    """A broker that is away ends the command with status 3 and one sentence."""
     done = run_skidway("mirror", "status", "--set", f"metrics.listener=127.0.0.1:{free_port()}")
     assert done.returncode == 3
     assert "no broker answers at http://127.0.0.1:" in done.stderr
 
 
 def test_settings_are_validated_without_starting() -> None:
-    """`skidway broker validate` says what is good, and refuses what is not."""
+    """`skidway broker validate` accepts good settings and refuses others, and starts nothing."""
     done = run_skidway("broker", "validate", "--set", "broker.id=7")
     assert done.returncode == 0
     assert "broker 7 of cluster main" in done.stdout
@@ -45,7 +45,8 @@ def test_settings_are_validated_without_starting() -> None:
 
 
 def test_topics_are_altered_and_described(skidway_broker: SkidwayBroker) -> None:
-    """Settings with who says so, sizes and offsets of each partition; what is refused is named."""
+    """Settings are shown with source, partitions with size and offsets; a refused setting is
+    named."""
     at = ("--bootstrap-server", skidway_broker.address)
     topic = "altered"
     assert run_skidway("topics", "create", topic, "--partitions", "2", *at).returncode == 0
@@ -75,7 +76,8 @@ def test_topics_are_altered_and_described(skidway_broker: SkidwayBroker) -> None
 
 
 def test_topics_are_deleted_when_somebody_says_so(skidway_broker: SkidwayBroker) -> None:
-    """What goes is shown; without a person or --yes nothing is done, and --dry-run only shows."""
+    """The topics to be deleted are shown; without a person or --yes nothing is deleted, and
+    --dry-run only shows them."""
     at = ("--bootstrap-server", skidway_broker.address)
     created = run_skidway("topics", "create", "doomed", "--partitions", "2", "--json", *at)
     assert json.loads(created.stdout) == {"topic": "doomed", "created": True}
@@ -92,7 +94,7 @@ def test_topics_are_deleted_when_somebody_says_so(skidway_broker: SkidwayBroker)
 
 
 def test_a_profile_says_where_the_cluster_is(skidway_broker: SkidwayBroker, tmp_path: Path) -> None:
-    """No option needed: the bootstrap address of a file does, the brokers tell the rest."""
+    """With the bootstrap address in a profile no option is needed; the brokers tell the rest."""
     profile = tmp_path / "profile.yml"
     profile.write_text(f"bootstrap.servers: {skidway_broker.address}\n")
     env = {"SKIDWAY_PROFILE": str(profile)}
@@ -113,7 +115,7 @@ def test_a_profile_says_where_the_cluster_is(skidway_broker: SkidwayBroker, tmp_
 def test_what_cannot_be_altered_is_said(
     skidway_broker: SkidwayBroker, options: tuple[str, ...], status: int, words: str
 ) -> None:
-    """One sentence, and the status for it."""
+    """A refused change ends with one sentence and the status of its kind."""
     at = ("--bootstrap-server", skidway_broker.address)
     run_skidway("topics", "create", "unaltered", "--if-not-exists", *at)
     done = run_skidway("topics", "alter", "unaltered", *options, *at)
@@ -122,7 +124,7 @@ def test_what_cannot_be_altered_is_said(
 
 
 def test_a_running_brokers_log_is_dumped(skidway_broker: SkidwayBroker) -> None:
-    """What was produced lies in the files, every CRC right, records in words."""
+    """The dump of a running broker's log shows what was produced, with right CRCs, and in words."""
     at = ("--bootstrap-server", skidway_broker.address)
     assert run_skidway("topics", "create", "dumped", *at).returncode == 0
     with RawClient(skidway_broker.port) as client:
@@ -165,7 +167,7 @@ def leaders(broker: SkidwayBroker, topic: str) -> dict[int, int]:
 
 
 def test_a_broker_that_joins_gets_new_partitions(pair: tuple[SkidwayBroker, SkidwayBroker]) -> None:
-    """Of new topics, and of old ones that are given more; what is there stays where it is."""
+    """A new broker gets new partitions, of new topics and of old ones; existing partitions stay."""
     first, second = pair
     at = ("--bootstrap-server", first.address)
     assert run_skidway("topics", "create", "old", "--partitions", "2", *at).returncode == 0
@@ -186,8 +188,8 @@ def test_a_broker_that_joins_gets_new_partitions(pair: tuple[SkidwayBroker, Skid
 
 
 def test_a_topic_without_a_leader_is_described(pair: tuple[SkidwayBroker, SkidwayBroker]) -> None:
-    """The partition is shown with what is known of it, the others whole; status 1 and a sentence
-    say what is missing."""
+    """A partition without a leader is shown with what is known of it, the others whole; status 1
+    and a sentence say what is missing."""
     stays, goes = pair
     goes.start()
     at = ("--bootstrap-server", stays.address)

@@ -1,4 +1,4 @@
-"""Many that ask without end beside one that asks now and then: it is served in its turn."""
+"""Many clients that ask without end beside one that asks now and then: it is served in its turn."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FLOODING = 20
 EACH = 2_000
 METADATA = request_frame(ApiKey.METADATA, 5, 1, "flood", encode(MetadataRequest(topics=()), 5))
 TURNS_MAX = 3
-"""To be read, to be flushed, to be answered."""
+"""One turn each to be read, to be flushed and to be answered."""
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def core(tmp_path: Path) -> Iterator[BrokerCore]:
 
 
 def flood(core: BrokerCore) -> list[CoreClient]:
-    """Clients that have sent all their requests; none is handled yet."""
+    """Clients that have sent all their requests, none of which is handled yet."""
     clients = [core.connect() for _ in range(FLOODING)]
     before = core.loop.traffic.requests
     for each in clients:
@@ -65,8 +65,8 @@ def turns_until_stored(core: BrokerCore, client: CoreClient) -> int:
 
 
 def test_a_good_client_is_served_beside_twenty_that_flood(core: BrokerCore) -> None:
-    """Each of its requests is read, flushed and answered within three turns, and a turn has a
-    bound, while some 40,000 requests of others wait."""
+    """The good client's requests are each read, flushed and answered within three turns, and a turn
+    has a bound, while some 40,000 requests of others wait."""
     good = core.connect()
     turns_until_stored(core, good)
     clients = flood(core)
@@ -84,8 +84,8 @@ def test_a_good_client_is_served_beside_twenty_that_flood(core: BrokerCore) -> N
 
 
 def test_those_that_flood_share_alike_and_all_are_answered(core: BrokerCore) -> None:
-    """None of them is ahead of another by more than two allowances; nothing is left over, and then
-    the loop has nothing to do."""
+    """No flooding client is ahead of another by more than two allowances; in the end all are
+    answered, and the loop has nothing to do."""
     clients, answered = flood(core), [0] * FLOODING
     for _ in range(10_000):
         core.turn()
@@ -102,7 +102,7 @@ def test_those_that_flood_share_alike_and_all_are_answered(core: BrokerCore) -> 
 
 
 def test_a_timer_is_not_kept_waiting_by_a_flood(core: BrokerCore) -> None:
-    """What is due and what other threads have posted comes in each turn."""
+    """Due timers and calls posted by other threads run in each turn."""
     flood(core)
     called: list[str] = []
     core.turn()
@@ -113,7 +113,7 @@ def test_a_timer_is_not_kept_waiting_by_a_flood(core: BrokerCore) -> None:
 
 
 def test_what_waits_of_those_that_flood_is_bounded(core: BrokerCore) -> None:
-    """With many that wait each is read from in small pieces; the rest stays in the kernel."""
+    """When many clients wait, the broker reads little from each; the rest stays in the kernel."""
     flood(core)
     for _ in range(5):
         core.turn()

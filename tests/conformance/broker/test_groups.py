@@ -183,7 +183,7 @@ CLIENTS: list[type[ConfluentMember | KafkaPythonMember | AioMember]] = [
 
 @pytest.fixture(autouse=True)
 def closed(monkeypatch: pytest.MonkeyPatch, _forget_what_clients_leave: None) -> Iterator[None]:
-    """Members that a failed test leaves behind end with it, and so do their sockets."""
+    """Closes members that a failed test leaves behind, with their sockets."""
     members: list[Member] = []
 
     def remembered(kind: Any) -> None:
@@ -213,7 +213,7 @@ all_clients = pytest.mark.parametrize(
 
 
 def filled(address: str, count: int = COUNT) -> str:
-    """A new topic with so many records, spread over its partitions."""
+    """A new topic with COUNT records, spread over its partitions."""
     topic = topic_name("grouped")
     admin = AdminClient({"bootstrap.servers": address})
     admin.create_topics([NewTopic(topic, PARTITIONS)])[topic].result(300)
@@ -240,7 +240,7 @@ def step_until(condition: Callable[[], object], *members: Member, within_s: floa
 
 
 def shared(*members: Member) -> bool:
-    """Whether every partition has one owner, and everybody has some."""
+    """Whether every partition has one owner, and every member has some."""
     owned = [member.owned() for member in members]
     everything = sorted(number for each in owned for number in each)
     return all(owned) and everything == list(range(PARTITIONS))
@@ -260,8 +260,8 @@ def committed(address: str, group: str, topic: str) -> dict[int, int]:
 def test_two_members_share_and_commit(
     broker: SkidwayBroker, client: Callable[[str, str, str], Member]
 ) -> None:
-    """A second member takes its share, a third group member's leaving gives it back, and who comes
-    after all have left goes on where they stood."""
+    """A second member takes its share and gives it back when it leaves; a member that joins after
+    all have left goes on at the committed offsets."""
     topic = filled(broker.address)
     group = f"group-{topic}"
     first = client(broker.address, group, topic)
@@ -296,7 +296,7 @@ def test_a_broker_that_starts_again_keeps_its_groups(
     client: Callable[[str, str, str], Member],
     start_again: Callable[[SkidwayBroker], None],
 ) -> None:
-    """kill -9 or a restart: what was committed stays, the member goes on and commits again."""
+    """After kill -9 or a restart the committed offsets are there, and the member commits again."""
     broker = group_broker(tmp_path, zookeeper)
     with running(broker.program, broker.ready):
         topic = filled(broker.address)
@@ -316,7 +316,7 @@ def test_a_broker_that_starts_again_keeps_its_groups(
 def test_a_live_group_survives_a_restart_without_a_rebalance(
     tmp_path: Path, zookeeper: str
 ) -> None:
-    """Members of the last stored generation go on in it: nobody is revoked anything."""
+    """Members of the last stored generation go on in it, and keep all their partitions."""
     broker = group_broker(tmp_path, zookeeper)
     with running(broker.program, broker.ready):
         topic = filled(broker.address)
@@ -335,9 +335,9 @@ def test_a_live_group_survives_a_restart_without_a_rebalance(
 
 
 def test_a_member_that_dies_is_replaced(broker: SkidwayBroker) -> None:
-    """A member that is not heard of for its session timeout loses its partitions."""
+    """A member that is silent for its session timeout loses its partitions."""
     topic = filled(broker.address)
-    # Without polls within max.poll.interval.ms librdkafka leaves: as good as dead.
+    # Without polls within max.poll.interval.ms librdkafka leaves the group: as good as dead.
     lame = {"max.poll.interval.ms": 6000}
     dying = ConfluentMember(broker.address, f"group-{topic}", topic, **lame)
     step_until(lambda: shared(dying), dying)
@@ -350,7 +350,7 @@ def test_a_member_that_dies_is_replaced(broker: SkidwayBroker) -> None:
 
 
 def test_a_static_member_comes_back_without_a_rebalance(broker: SkidwayBroker) -> None:
-    """group.instance.id: a member that was stopped and started again has what it had."""
+    """With group.instance.id a member that was stopped and started again has its old partitions."""
     topic = filled(broker.address)
     group = f"group-{topic}"
     more = {"session.timeout.ms": 20_000}
@@ -360,7 +360,7 @@ def test_a_static_member_comes_back_without_a_rebalance(broker: SkidwayBroker) -
     ]
     step_until(lambda: shared(*members), *members)
     had, rebalances = members[0].owned(), broker.metric("skidway_broker_group_rebalances_total")
-    members[0].close()  # a static member leaves nothing behind it, and does not say so
+    members[0].close()  # a static member sends no LeaveGroup
     again = ConfluentMember(broker.address, group, topic, **more, **{"group.instance.id": "a"})
     step_until(lambda: again.owned() == had, again, members[1])
     assert broker.metric("skidway_broker_group_rebalances_total") == rebalances
@@ -369,7 +369,8 @@ def test_a_static_member_comes_back_without_a_rebalance(broker: SkidwayBroker) -
 
 
 def test_the_elder_of_two_with_one_instance_id_is_fenced(broker: SkidwayBroker) -> None:
-    """FENCED_INSTANCE_ID: the one that started later goes on."""
+    """The elder of two members with one instance id gets FENCED_INSTANCE_ID; the later one goes
+    on."""
     topic = filled(broker.address)
     group, only = f"group-{topic}", {"group.instance.id": "only"}
     elder = ConfluentMember(broker.address, group, topic, **only)
@@ -399,7 +400,8 @@ def test_many_members_arrive_at_once(broker: SkidwayBroker) -> None:
 
 
 def test_metadata_of_a_commit_comes_back(broker: SkidwayBroker) -> None:
-    """A simple consumer's commit without a group's members, with words of its own."""
+    """A simple consumer commits metadata without a group's members, and reads it back; too long
+    metadata is refused."""
     topic = filled(broker.address)
     settings = {"bootstrap.servers": broker.address, "group.id": f"Größe: {topic}/x"}
     consumer = Consumer(settings)

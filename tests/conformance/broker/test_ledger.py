@@ -1,4 +1,4 @@
-"""What a real ZooKeeper keeps of groups: written, read, deleted, kept no longer."""
+"""What a real ZooKeeper keeps of groups is written, read, deleted and expired."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.conformance
 LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 ROUNDS = 200
 REQUESTS_OF_A_DELETION = 9
-"""Or fewer: a consumer that waits for the last one comes when all is over."""
+"""At most: if a later request is waited for, the consumer comes once the deletion is over."""
 WEEK_S = 7 * 86_400
 
 
@@ -50,7 +50,8 @@ def offsets(coordinator: Coordinator, group: str) -> dict[TopicPartition, int]:
 
 
 def test_offsets_of_many_groups(coordinator: Coordinator) -> None:
-    """New and known nodes, in any mixture, by one who remembers and by one who does not."""
+    """Offsets are written to new and known nodes in any mixture, by a ledger that knows the nodes
+    and by a new one."""
     partitions = [TopicPartition(topic, number) for topic in ("a", "b") for number in range(3)]
     first = {(f"g{number}", each): Committed(1) for number in range(120) for each in partitions}
     book = Ledger()
@@ -58,7 +59,7 @@ def test_offsets_of_many_groups(coordinator: Coordinator) -> None:
     second = {(f"g{number}", LOGS): Committed(2, "words", 7) for number in range(110, 130)}
     for each in (book, Ledger()):
         each.carry_out(coordinator, Job(commits=second))
-    # A group that others delete behind our back is made again.
+    # A group that somebody else deletes meanwhile is made again.
     stored_groups.delete_group(coordinator, "g0")
     report = book.carry_out(
         coordinator,
@@ -73,7 +74,7 @@ def test_offsets_of_many_groups(coordinator: Coordinator) -> None:
 
 
 def test_offsets_that_our_own_consumers_and_old_ones_wrote(coordinator: Coordinator) -> None:
-    """Bare numbers are read, and nonsense is passed over."""
+    """Offsets that are bare numbers are read, and nonsense is passed over."""
     coordinator.create_if_absent("/consumers/g/offsets/logs/0", b"17")
     coordinator.create_if_absent("/consumers/g/offsets/logs/1", b"what?")
     coordinator.create_if_absent("/consumers/g/offsets/logs/not-a-partition", b"3")
@@ -81,7 +82,7 @@ def test_offsets_that_our_own_consumers_and_old_ones_wrote(coordinator: Coordina
 
 
 def test_records_are_written_whatever_is_there(coordinator: Coordinator) -> None:
-    """By one who wrote before, one who did not, and after somebody removed it."""
+    """A ledger writes a record whether it wrote the last one, another did, or it was removed."""
     book = Ledger()
     for content in (b"1", b"2"):
         assert book.carry_out(
@@ -96,7 +97,7 @@ def test_records_are_written_whatever_is_there(coordinator: Coordinator) -> None
 
 
 def test_who_registered_in_zookeeper_keeps_the_group(coordinator: Coordinator) -> None:
-    """A group of our own consumers is not deleted under their feet."""
+    """A group of our own consumers with members is not deleted."""
     Ledger().carry_out(coordinator, Job(commits={("g", LOGS): Committed(1)}))
     coordinator.create_if_absent("/consumers/g/ids/somebody", b"", ephemeral=True)
     with pytest.raises(GroupInUse):
@@ -113,8 +114,8 @@ def test_who_registered_in_zookeeper_keeps_the_group(coordinator: Coordinator) -
 def test_of_two_kinds_of_members_at_once_one_is_refused(
     zookeeper: str, coordinator: Coordinator
 ) -> None:
-    """A generation with members and our own consumer race for each group: never both, and who was
-    refused was refused for that."""
+    """A generation with members and our own consumer race for each group: one of them is always
+    refused, and for that reason."""
     book = Ledger()
     outcomes: Counter[str] = Counter()
     with Coordinator(zookeeper) as other, ThreadPoolExecutor(1) as thread:
@@ -123,7 +124,7 @@ def test_of_two_kinds_of_members_at_once_one_is_refused(
             if number % 2:
                 book.carry_out(coordinator, Job(records={group: Record(b"{}", False)}))
             registry = Registry(other, group, SystemClock())
-            head_start = {0: "ours", 1: "stock"}.get(number)  # so that each has won once for sure
+            head_start = {0: "ours", 1: "stock"}.get(number)  # so that each side wins at least once
             start = Barrier(1 if head_start else 2)
 
             def register(
@@ -157,8 +158,8 @@ def test_of_two_kinds_of_members_at_once_one_is_refused(
 def test_a_deletion_takes_no_registration_with_it(
     zookeeper: str, coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Our consumer comes at any moment while its group is deleted: it is there and keeps its
-    offsets, or comes to an empty group; and is there afterwards in any case."""
+    """Our consumer registers at any moment while its group is deleted: it keeps the offsets or
+    comes to an empty group, and stays registered in any case."""
     left, start = 0, Event()
 
     def counted(ask: Callable[..., Any]) -> Callable[..., Any]:
@@ -207,7 +208,7 @@ def test_a_deletion_takes_no_registration_with_it(
 def test_a_group_of_many_nodes_is_deleted(
     coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In as many transactions as it takes."""
+    """A group of many nodes is deleted in as many transactions as needed."""
     monkeypatch.setattr(stored_groups, "DELETED_BYTES_AT_ONCE", 300)
     commits = {("g", TopicPartition(topic, n)): Committed(1) for topic in "ab" for n in range(20)}
     Ledger().carry_out(coordinator, Job(commits=commits))
@@ -216,7 +217,7 @@ def test_a_group_of_many_nodes_is_deleted(
 
 
 def test_a_topic_is_forgotten_by_every_group(coordinator: Coordinator) -> None:
-    """Other topics' offsets stay."""
+    """A deleted topic's offsets go from every group; other topics' offsets stay."""
     commits = {(group, each): Committed(1) for group in "abc" for each in (LOGS, MORE)}
     Ledger().carry_out(coordinator, Job(commits=commits))
     for _ in range(2):
@@ -225,7 +226,7 @@ def test_a_topic_is_forgotten_by_every_group(coordinator: Coordinator) -> None:
 
 
 class AtOnce:
-    """A session whose jobs are done at once."""
+    """A session that does each job immediately."""
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
@@ -239,8 +240,8 @@ class AtOnce:
 
 
 def test_groups_without_members_expire(coordinator: Coordinator) -> None:
-    """A week after they were first seen empty; those with members are read, so that these are
-    heard of or time out."""
+    """Groups without members expire a week after they were first seen empty; groups with members
+    are loaded, so that their members report or time out."""
     session: Any = AtOnce(coordinator)
     found = coordinator.client.exists("/")
     clock = ManualClock(time_ms=max(found.mtime, found.ctime) + 60_000)
@@ -264,7 +265,7 @@ def test_groups_without_members_expire(coordinator: Coordinator) -> None:
     retention.look()
     assert set(groups.hosted) == {"left"}
     clock.advance(11)
-    timers.run_due(clock.monotonic())  # its member was not heard of
+    timers.run_due(clock.monotonic())  # its member did not report
     clock.advance(61)
     groups.forget_idle()
     assert not groups.hosted
@@ -279,7 +280,8 @@ def test_groups_without_members_expire(coordinator: Coordinator) -> None:
 
 
 def test_what_is_committed_while_a_group_expires_stays(coordinator: Coordinator) -> None:
-    """Each offset goes only as it was looked at; so does the group, and what is in use of it."""
+    """An expiry deletes an offset only if it has not changed since the check, and keeps a group and
+    its nodes that are in use."""
     more = TopicPartition("logs", 1)
     both = {("late", LOGS): Committed(1), ("late", more): Committed(1)}
     Ledger().carry_out(coordinator, Job(commits=both))
@@ -300,7 +302,7 @@ def test_what_is_committed_while_a_group_expires_stays(coordinator: Coordinator)
 
 
 def test_a_group_of_our_own_consumers_expires(coordinator: Coordinator) -> None:
-    """With what they noted of its topics; unless one of them comes back meanwhile."""
+    """A group of our own consumers expires with its notes, unless a member comes back meanwhile."""
     for group in ("ours", "back"):
         registry = Registry(coordinator, group, SystemClock())
         guard = Guard(registry.new_name(), {"logs": 1}, 0)

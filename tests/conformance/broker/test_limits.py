@@ -1,4 +1,4 @@
-"""Bounds of a real broker that are set low enough to be met: connections, idleness, retention."""
+"""Limits of a real broker, set low enough to be reached: connections, idleness, retention."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def create(broker: SkidwayBroker, name: str) -> None:
 
 
 def test_idle_connections_are_closed_and_waiting_ones_are_not(own_broker: SkidwayBroker) -> None:
-    """connections.max.idle.ms closes who is silent; a fetch that waits for longer is answered."""
+    """connections.max.idle.ms closes a silent connection; a fetch that waits longer is answered."""
     own_broker.settings["connections.max.idle.ms"] = 500
     own_broker.start()
     create(own_broker, "logs")
@@ -41,7 +41,7 @@ def test_idle_connections_are_closed_and_waiting_ones_are_not(own_broker: Skidwa
 
 
 def test_connections_above_the_limit_are_closed(own_broker: SkidwayBroker) -> None:
-    """max.connections turns new ones away and keeps those that are there."""
+    """max.connections turns new connections away and keeps existing ones."""
     own_broker.settings["max.connections"] = 2
     own_broker.start()
     create(own_broker, "logs")
@@ -55,7 +55,7 @@ def test_connections_above_the_limit_are_closed(own_broker: SkidwayBroker) -> No
 
 
 def test_retention_goes_by_append_time_and_moves_the_log_start(own_broker: SkidwayBroker) -> None:
-    """Records of 1970 stay until their append is retention.ms ago; then the log start moves up."""
+    """Records of 1970 stay until retention.ms after their append; then the log start moves up."""
     own_broker.settings |= {
         "log.segment.bytes": 2000,
         "log.retention.ms": 3_600_000,
@@ -83,7 +83,7 @@ def test_retention_goes_by_append_time_and_moves_the_log_start(own_broker: Skidw
 
 
 def test_a_log_keeps_its_size(own_broker: SkidwayBroker) -> None:
-    """retention.bytes holds back what is oldest, and what is left can be read to its end."""
+    """retention.bytes removes the oldest records; what is left can be read to its end."""
     own_broker.settings |= {
         "log.segment.bytes": 2000,
         "log.retention.bytes": 5000,

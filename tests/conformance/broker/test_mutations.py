@@ -1,7 +1,7 @@
-"""Damaged requests of stock clients, and batches whose headers lie, on a broker without a network.
+"""Damaged requests of stock clients, and batches with false headers, on a broker without a network.
 
 The broker answers or closes that one connection; it makes no mistake of its own ("failed"), and
-serves the others as before. What it stored of it can be read, searched and recovered.
+serves the others as before. Whatever it stored can be read, searched and recovered.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ TRIALS = 150
 @pytest.fixture
 def core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BrokerCore]:
     for module in (create_topics, create_partitions):
-        monkeypatch.setattr(module, "PARTITIONS_MAX", 8)  # directories of a lucky mutation
+        monkeypatch.setattr(module, "PARTITIONS_MAX", 8)  # a mutation may create topics
     with broker_core(tmp_path) as made:
         create(made, "recorded")
         yield made
@@ -72,7 +72,7 @@ def send(core: BrokerCore, data: bytes | bytearray, topic: str = "recorded") -> 
 
 
 def is_well(core: BrokerCore) -> None:
-    """A client that does nothing wrong gets what it asks for."""
+    """A correct client gets what it asks for."""
     assert core.closed_for("failed") == 0
     create(core, "well")
     assert send(core, batch(b"well"), "well").error_code == 0
@@ -80,7 +80,7 @@ def is_well(core: BrokerCore) -> None:
 
 @pytest.mark.parametrize("one", RECORDED, ids=lambda one: f"{one.client}-{one.key}-{one.version}")
 def test_damaged_requests_are_answered_or_closed(core: BrokerCore, one: Recorded) -> None:
-    """Flipped, cut, stretched, with lengths that lie: no request breaks anything but itself."""
+    """Flipped, cut, stretched, given false lengths: a request harms at most its own connection."""
     chance = random.Random(f"{one.client} {one.key} {one.version}")
     damaged = [mutated(one.frame, chance) for _ in range(TRIALS)]
     for frame in [one.frame, *cut_everywhere(one.frame), *damaged]:
@@ -93,7 +93,7 @@ def test_damaged_requests_are_answered_or_closed(core: BrokerCore, one: Recorded
 
 
 def lying(chance: random.Random) -> bytes:
-    """A batch whose CRC is right, and whose header or records are not."""
+    """A batch whose CRC is right, and whose header or records are false."""
     made = batch(*[b"v%d" % n for n in range(3)], timestamps=[NOW_MS, NOW_MS + 5, NOW_MS + 1])
     for _ in range(chance.randint(1, 3)):
         at = chance.randint(HEADER_BYTES if chance.random() < 0.4 else CRC_START, len(made) - 1)
@@ -116,7 +116,7 @@ def listed(core: BrokerCore, timestamp: int) -> Any:
 
 
 def contiguous(core: BrokerCore) -> int:
-    """Fetches all that there is; the offset behind it."""
+    """Fetches everything; the offset after the last record."""
     offset = 0
     while True:
         wanted = [fetch_request.FetchTarget("recorded", 0, offset, 1 << 20)]
@@ -141,7 +141,8 @@ def contiguous(core: BrokerCore) -> int:
 def test_batches_that_lie_are_refused_or_read_back(
     tmp_path: Path, core: BrokerCore, seed: int
 ) -> None:
-    """Whatever a producer says: offsets stay without holes, look-ups end, a restart finds all."""
+    """Whatever a producer claims, offsets have no holes, look-ups end, a restart finds every
+    record."""
     chance = random.Random(seed)
     for _ in range(60):
         sent = lying(chance)

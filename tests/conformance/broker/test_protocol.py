@@ -1,4 +1,4 @@
-"""What a broker owes to a client on the wire, said by hand: order, limits, refusals, bad frames."""
+"""What a broker owes its clients, in hand-written requests: order, limits, refusals, bad frames."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def offsets(records: memoryview) -> list[int]:
 
 
 def test_answers_come_in_the_order_of_the_requests(skidway_broker: SkidwayBroker) -> None:
-    """A fetch that waits keeps back the answers to what was asked behind it, and none is lost."""
+    """A waiting fetch holds back the answers to its connection's later requests; none is lost."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client, RawClient(skidway_broker.port) as other:
         numbers = [client.send_fetch(topic, 0, max_wait_ms=10_000)]
@@ -79,7 +79,7 @@ def test_answers_come_in_the_order_of_the_requests(skidway_broker: SkidwayBroker
 
 
 def test_many_requests_at_once_are_all_answered(skidway_broker: SkidwayBroker) -> None:
-    """A client that sends thousands before it reads gets every answer, with every acks."""
+    """A client that sends thousands of requests before it reads gets every answer, for any acks."""
     topic = create(skidway_broker)
     count = 3000
     with RawClient(skidway_broker.port) as client:
@@ -90,7 +90,8 @@ def test_many_requests_at_once_are_all_answered(skidway_broker: SkidwayBroker) -
 
 
 def test_fetch_gives_whole_batches_with_the_offset(skidway_broker: SkidwayBroker) -> None:
-    """From the batch that holds the offset, mid-batch too, to the limit; one at least."""
+    """Fetch gives whole batches up to the limit, at least one, from the one that holds the
+    offset."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         for _ in range(4):
@@ -105,7 +106,7 @@ def test_fetch_gives_whole_batches_with_the_offset(skidway_broker: SkidwayBroker
 
 @pytest.mark.parametrize("offset", [-1, 41, 1 << 40])
 def test_fetch_outside_the_log_says_where_it_is(skidway_broker: SkidwayBroker, offset: int) -> None:
-    """OFFSET_OUT_OF_RANGE comes with log start offset and watermark."""
+    """OFFSET_OUT_OF_RANGE carries the log start offset and the watermark."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         client.produce(topic, sized(100, 40))
@@ -115,7 +116,7 @@ def test_fetch_outside_the_log_says_where_it_is(skidway_broker: SkidwayBroker, o
 
 
 def test_fetch_waits_for_min_bytes(skidway_broker: SkidwayBroker) -> None:
-    """Below min_bytes it waits, until max_wait_ms or until there is enough."""
+    """A fetch waits for min_bytes, at most max_wait_ms."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client, RawClient(skidway_broker.port) as other:
         other.produce(topic, sized(100))
@@ -128,7 +129,7 @@ def test_fetch_waits_for_min_bytes(skidway_broker: SkidwayBroker) -> None:
 
 
 def test_unknown_partitions_are_named(skidway_broker: SkidwayBroker) -> None:
-    """Produce, Fetch and ListOffsets say UNKNOWN_TOPIC_OR_PARTITION, and go on."""
+    """Produce, Fetch and ListOffsets answer UNKNOWN_TOPIC_OR_PARTITION, and go on."""
     topic = create(skidway_broker)
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     with RawClient(skidway_broker.port) as client:
@@ -145,7 +146,7 @@ def test_unknown_partitions_are_named(skidway_broker: SkidwayBroker) -> None:
 
 @pytest.mark.parametrize("version", range(1, 8))
 def test_ends_in_every_version(skidway_broker: SkidwayBroker, version: int) -> None:
-    """Earliest is the log start, latest the watermark."""
+    """The earliest offset is the log start, the latest one the watermark."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         client.produce(topic, sized(100, 12))
@@ -161,7 +162,7 @@ def test_ends_in_every_version(skidway_broker: SkidwayBroker, version: int) -> N
 
 @pytest.mark.parametrize("version", range(10))
 def test_produce_in_every_version(skidway_broker: SkidwayBroker, version: int) -> None:
-    """0-2 are answered with UNSUPPORTED_VERSION (KIP-896), the others take the batch."""
+    """Versions 0 to 2 get UNSUPPORTED_VERSION (KIP-896), the others take the batch."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         for expected in range(3):
@@ -196,7 +197,7 @@ def test_refused_batches_have_kafkas_codes(skidway_broker: SkidwayBroker) -> Non
 
 
 def test_a_refusal_without_acks_closes_the_connection(skidway_broker: SkidwayBroker) -> None:
-    """acks=0 has no answer to carry an error: the client learns of it by losing its connection."""
+    """No answer could carry an error for acks=0, so the broker closes the connection."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         client.send_produce(topic, batch(b"good"), acks=0)
@@ -206,7 +207,7 @@ def test_a_refusal_without_acks_closes_the_connection(skidway_broker: SkidwayBro
 
 
 def test_producer_ids_are_never_the_same(skidway_broker: SkidwayBroker) -> None:
-    """Each request has an id of its own, in every version; transactions are refused."""
+    """Each request gets a producer id of its own, in every version; transactions are refused."""
     found = []
     with RawClient(skidway_broker.port) as client:
         for version in (0, 1, 2, 3, 4) * 500:
@@ -222,7 +223,8 @@ def test_producer_ids_are_never_the_same(skidway_broker: SkidwayBroker) -> None:
 
 
 def test_metadata_says_what_was_asked(skidway_broker: SkidwayBroker) -> None:
-    """All, none, some; an unknown topic is created only if the request allows it."""
+    """Metadata lists all topics, none, or those named; it creates an unknown one only if the
+    request allows it."""
     topic = create(skidway_broker, 3)
     unknown = f"{topic}-unknown"
 
@@ -250,7 +252,7 @@ def test_metadata_says_what_was_asked(skidway_broker: SkidwayBroker) -> None:
 
 
 def test_the_coordinator_is_this_broker(skidway_broker: SkidwayBroker) -> None:
-    """FindCoordinator names it for every group; for transactions there is none."""
+    """FindCoordinator names this broker for every group, and nobody for transactions."""
     with RawClient(skidway_broker.port) as client:
         for version in range(4):
             answer = client.ask(FindCoordinatorRequest(key="g"), version, FindCoordinatorResponse)
@@ -297,7 +299,7 @@ BAD = {
 
 @pytest.mark.parametrize("data", BAD.values(), ids=BAD.keys())
 def test_a_bad_frame_closes_its_connection_only(skidway_broker: SkidwayBroker, data: bytes) -> None:
-    """The one that sent it is closed, and counted; others go on."""
+    """The connection with the bad frame is closed, and counted; others go on."""
     with RawClient(skidway_broker.port) as good, RawClient(skidway_broker.port) as bad:
         bad.send(data)
         assert bad.receive() == b""
@@ -305,7 +307,8 @@ def test_a_bad_frame_closes_its_connection_only(skidway_broker: SkidwayBroker, d
 
 
 def test_noise_in_every_version_kills_nothing(skidway_broker: SkidwayBroker) -> None:
-    """Random bodies in every advertised version: closed or answered, never stuck, never dead."""
+    """Random bodies in every advertised version get an answer or a closed connection; the broker
+    neither hangs nor dies."""
     noise = random.Random(4711)
     for key, offered in registry.ranges().items():
         for version in range(offered.lowest, offered.highest + 1):
@@ -313,7 +316,7 @@ def test_noise_in_every_version_kills_nothing(skidway_broker: SkidwayBroker) -> 
                 body = noise.randbytes(noise.randrange(0, 120))
                 with RawClient(skidway_broker.port) as client:
                     client.send(request_frame(key, version, 1, "noise", body))
-                    # Behind it a request that is answered if the connection lives.
+                    # After the noise comes a request that is answered if the connection lives.
                     client.send(request_frame(ApiKey.METADATA, 4, 2, "x", b"\0\0\0\0\0"))
                     while (frame := client.receive()) and frame[:4] != b"\0\0\0\2":
                         pass
@@ -322,7 +325,7 @@ def test_noise_in_every_version_kills_nothing(skidway_broker: SkidwayBroker) -> 
 
 
 def test_a_reader_that_does_not_read_is_bounded(skidway_broker: SkidwayBroker) -> None:
-    """A client that asks and asks without reading costs the broker little, and nobody else."""
+    """A client that never reads its answers costs the broker little memory, and others nothing."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as slow, RawClient(skidway_broker.port) as good:
         for _ in range(20):

@@ -24,7 +24,7 @@ LOST = "skidway_broker_retention_hold_lost_records_total"
 
 @pytest.fixture
 def broker(own_broker: SkidwayBroker) -> SkidwayBroker:
-    """A broker that looks for what has expired ten times a second."""
+    """A broker that checks retention ten times a second."""
     own_broker.settings |= {
         "log.retention.check.interval.ms": 100,
         "log.segment.delete.delay.ms": 0,
@@ -47,7 +47,7 @@ def log_start(broker: SkidwayBroker) -> int:
 
 
 def after_checks(broker: SkidwayBroker, count: int = 3) -> int:
-    """The log start offset once retention has been looked at again."""
+    """The log start offset after more retention checks."""
     seen = broker.metric(CHECKS)
     eventually(lambda: broker.metric(CHECKS) >= seen + count)
     return log_start(broker)
@@ -58,8 +58,8 @@ def after_checks(broker: SkidwayBroker, count: int = 3) -> int:
 def test_segments_wait_for_their_readers(
     broker: SkidwayBroker, zookeeper_client: KazooClient
 ) -> None:
-    """A group that has committed nothing holds all; what it has committed lets go up to there;
-    beyond the limit everything goes, and what the group has lost is counted and named."""
+    """A group without commits holds everything, one with commits all that lies behind them; beyond
+    the limit everything is deleted, and records that the group has lost are counted and named."""
     hold = {"retention.hold": "load", "retention.ms": "1", "segment.bytes": "1024"}
     with Client(broker.address) as client:
         assert client.create_topics([NewTopic("logs", 1, 1, hold)]) == {"logs": None}

@@ -62,7 +62,7 @@ def topic(skidway_broker: SkidwayBroker, admin: AdminClient) -> str:
 
 
 def settings(admin: AdminClient, topic: str) -> dict[str, str]:
-    """A topic's own."""
+    """The settings that a topic has itself."""
     resource = ConfigResource(ResourceType.TOPIC, topic)
     found = admin.describe_configs([resource])[resource].result(300)
     return {
@@ -73,7 +73,7 @@ def settings(admin: AdminClient, topic: str) -> dict[str, str]:
 
 
 def test_confluent_changes_settings(admin: AdminClient, topic: str) -> None:
-    """One by one, with every operation; and all at once."""
+    """Settings are changed one by one, with every operation, and all at once."""
     entries = [
         ConfigEntry("segment.ms", "7000", incremental_operation=AlterConfigOpType.SET),
         ConfigEntry("retention.ms", None, incremental_operation=AlterConfigOpType.DELETE),
@@ -92,7 +92,7 @@ def test_confluent_changes_settings(admin: AdminClient, topic: str) -> None:
 
 
 def test_confluent_deletes_records(admin: AdminClient, topic: str) -> None:
-    """The low watermark is where it was told to be; the end is -1's."""
+    """The low watermark becomes the offset that was asked for; -1 means the end."""
     for offset, low in ((4, 4), (-1, 10)):
         wanted = TopicPartition(topic, 0, offset)
         assert admin.delete_records([wanted])[wanted].result(300).low_watermark == low
@@ -102,7 +102,7 @@ def test_confluent_deletes_records(admin: AdminClient, topic: str) -> None:
 
 
 def test_confluent_lists_offsets(admin: AdminClient, topic: str) -> None:
-    """Both ends, a time, and the largest time."""
+    """Offsets are listed for both ends, by time, and for the largest time."""
     partition = TopicPartition(topic, 0)
     found = [
         admin.list_offsets({partition: spec})[partition].result(300).offset
@@ -119,7 +119,7 @@ def test_confluent_lists_offsets(admin: AdminClient, topic: str) -> None:
 def test_confluent_describes_cluster_and_topics(
     skidway_broker: SkidwayBroker, admin: AdminClient, topic: str
 ) -> None:
-    """Nodes, controller, leaders."""
+    """Nodes, controller and leaders are described."""
     described = admin.describe_cluster().result(300)
     assert [f"{node.host}:{node.port}" for node in described.nodes] == [skidway_broker.address]
     assert described.controller.id == 1
@@ -128,7 +128,7 @@ def test_confluent_describes_cluster_and_topics(
 def test_kafka_python_administers(
     skidway_broker: SkidwayBroker, admin: AdminClient, topic: str
 ) -> None:
-    """Settings altered and reset, records deleted, directories and cluster described."""
+    """Settings are altered and reset, records deleted, directories and cluster described."""
     theirs = KafkaAdminClient(bootstrap_servers=skidway_broker.address)
     try:
         change = {"segment.ms": "7000"}

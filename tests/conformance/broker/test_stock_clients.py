@@ -95,7 +95,7 @@ def test_a_consumer_that_waits_gets_what_comes(skidway_broker: SkidwayBroker) ->
 
 
 def test_an_unknown_topic_is_created_when_it_is_written_to(skidway_broker: SkidwayBroker) -> None:
-    """auto.create.topics.enable holds for producers, and not for consumers that forbid it."""
+    """auto.create.topics.enable holds for a producer, not for a consumer that forbids creation."""
     address, topic = skidway_broker.address, new_name()
     produce(address, topic, [b"first"])
     assert consume(address, topic, 1) == [b"first"]
@@ -173,7 +173,7 @@ def test_settings_are_described_with_all_defaults(skidway_broker: SkidwayBroker)
 
 
 def test_a_topic_made_again_is_another(skidway_broker: SkidwayBroker) -> None:
-    """Delete and create under the same name: empty, and with another topic id."""
+    """A topic deleted and created under the same name is empty and has another topic id."""
     address, topic = skidway_broker.address, new_name()
     admin = AdminClient({"bootstrap.servers": address})
     ids = []
@@ -187,7 +187,7 @@ def test_a_topic_made_again_is_another(skidway_broker: SkidwayBroker) -> None:
 
 
 def test_a_batch_that_is_too_large_is_refused(skidway_broker: SkidwayBroker) -> None:
-    """max.message.bytes of the topic holds, and the connection goes on."""
+    """A batch above the topic's max.message.bytes is refused, and the connection goes on."""
     address, topic = skidway_broker.address, new_name()
     admin = AdminClient({"bootstrap.servers": address})
     admin.create_topics([NewTopic(topic, 1, 1, config={"max.message.bytes": "1000"})])[
@@ -208,7 +208,7 @@ def test_a_batch_that_is_too_large_is_refused(skidway_broker: SkidwayBroker) -> 
 
 
 def test_a_transactional_producer_ends_at_once(skidway_broker: SkidwayBroker) -> None:
-    """It is told why, and not that its time is over."""
+    """The producer gets the reason at once, and not a timeout."""
     producer = Producer({"bootstrap.servers": skidway_broker.address, "transactional.id": "tx"})
     with pytest.raises(KafkaException) as raised:
         producer.init_transactions(60)

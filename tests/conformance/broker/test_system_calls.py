@@ -1,4 +1,4 @@
-"""What the kernel sees of the broker: batches go from file to socket without coming into it."""
+"""The broker's system calls: fetched batches go from file to socket without being read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def broker(own_broker: SkidwayBroker) -> SkidwayBroker:
 
 @pytest.fixture
 def calls(broker: SkidwayBroker, tmp_path: Path) -> Iterator[Path]:
-    """Every call of the broker that reads or sends a file, from now on."""
+    """All calls by which the broker reads or sends a file, from now on."""
     path = tmp_path / "calls"
     strace = provide("strace", ["strace"], "strace sees what the broker reads")
     command = [strace, "-f", "-y", "-s", "0", "-o", str(path), "-e", f"trace=sendfile,{READING}"]
@@ -40,7 +40,7 @@ def calls(broker: SkidwayBroker, tmp_path: Path) -> Iterator[Path]:
 
 
 def test_fetched_batches_are_never_read(broker: SkidwayBroker, calls: Path) -> None:
-    """All of the payload goes by sendfile; of the log the process reads some headers at most, to
+    """The whole payload goes by sendfile; the process reads at most some headers of the log, to
     find where a batch begins."""
     with Client(broker.address) as client:
         assert client.create_topics([NewTopic("logs", 1, 1)]) == {"logs": None}

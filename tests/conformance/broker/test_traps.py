@@ -1,4 +1,4 @@
-"""What has made clients hang or fail on other brokers, said by hand on the wire."""
+"""Traps that have made clients hang or fail on other brokers, with hand-written requests."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def create(broker: SkidwayBroker, partitions: int = 1) -> str:
 
 
 def fetched(client: RawClient, version: int, request: fetch_request.Fetch) -> FetchAnswer:
-    """A Fetch request as it is, and its whole answer."""
+    """Sends a Fetch request as given; the whole answer."""
     client.send(fetch_request.write_request(1, "raw", version, request))
     return fetch_response.parse_response(
         response_body(memoryview(client.receive()), ApiKey.FETCH, version), version
@@ -69,7 +69,8 @@ def fetched(client: RawClient, version: int, request: fetch_request.Fetch) -> Fe
 def test_a_new_fetch_session_is_answered_without_one(
     skidway_broker: SkidwayBroker, version: int
 ) -> None:
-    """Who wants a session gets all it asks for and session 0, which means: none (KIP-227)."""
+    """A client that wants a session gets all it asks for and session 0, which means none
+    (KIP-227)."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         assert client.produce(topic, batch(b"x")).error_code == 0
@@ -85,7 +86,8 @@ def test_a_new_fetch_session_is_answered_without_one(
 def test_a_session_of_another_broker_is_unknown(
     skidway_broker: SkidwayBroker, version: int
 ) -> None:
-    """FETCH_SESSION_ID_NOT_FOUND, after which clients begin again; closing one is no error."""
+    """An unknown session gets FETCH_SESSION_ID_NOT_FOUND, after which clients begin anew; closing
+    it is no error."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         for epoch, code in ((5, ErrorCode.FETCH_SESSION_ID_NOT_FOUND), (-1, ErrorCode.NONE)):
@@ -101,7 +103,7 @@ def test_a_session_of_another_broker_is_unknown(
 def test_the_first_partition_with_data_gives_one_batch(
     skidway_broker: SkidwayBroker, version: int
 ) -> None:
-    """Above every limit one batch still comes, of the first partition that has any (KIP-74)."""
+    """Above every limit one batch is still sent, from the first partition that has any (KIP-74)."""
     topic = create(skidway_broker, 3)
     with RawClient(skidway_broker.port) as client:
         for partition in (0, 2):
@@ -121,7 +123,7 @@ def test_the_first_partition_with_data_gives_one_batch(
 def test_leader_epochs_are_compared(
     skidway_broker: SkidwayBroker, epoch: int, code: ErrorCode
 ) -> None:
-    """A client that knows a newer leader is told to wait, in Fetch and in ListOffsets (KIP-320)."""
+    """A client that knows a newer epoch gets an error, in Fetch and in ListOffsets (KIP-320)."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         wanted = [FetchTarget(topic, 0, 0, 1_000, current_leader_epoch=epoch)]
@@ -132,7 +134,7 @@ def test_leader_epochs_are_compared(
 
 
 def test_a_client_of_the_leader_before_is_fenced(own_broker: SkidwayBroker) -> None:
-    """After a crash the epoch has risen: who knows only the old one has to ask again."""
+    """A crash raises the epoch: a client that knows only the old one must refresh its metadata."""
     broker = own_broker.start()
     topic = create(broker)
     broker.crash()
@@ -147,7 +149,7 @@ def test_a_client_of_the_leader_before_is_fenced(own_broker: SkidwayBroker) -> N
 
 @pytest.mark.parametrize("version", range(2, 8))
 def test_defaults_for_partitions_and_replicas(skidway_broker: SkidwayBroker, version: int) -> None:
-    """-1 means the broker's own numbers in every version, as kafkajs sends it (KIP-464)."""
+    """-1 means the broker's own defaults in every version, as kafkajs relies on (KIP-464)."""
     name = f"trap-{uuid.uuid4().hex[:12]}"
     topic = CreatableTopic(
         name=name, num_partitions=BROKER_DEFAULT, replication_factor=BROKER_DEFAULT
@@ -168,7 +170,8 @@ def test_defaults_for_partitions_and_replicas(skidway_broker: SkidwayBroker, ver
 def test_metadata_of_everything_in_every_version(
     skidway_broker: SkidwayBroker, version: int
 ) -> None:
-    """No topics named: an empty list in version 0, null since then."""
+    """Without topic names Metadata lists all topics: version 0 by an empty list, later ones by
+    null."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         request = MetadataRequest(topics=() if version == 0 else None)
@@ -193,7 +196,7 @@ def _metadata(client: RawClient, topic: str) -> Any:
 
 
 def test_a_restart_changes_nothing_that_clients_remember(own_broker: SkidwayBroker) -> None:
-    """Cluster id, controller, topic ids and leader epochs are those of before a clean stop."""
+    """A clean stop and start keeps cluster id, controller, topic ids and leader epochs."""
     broker = own_broker.start()
     topic = create(broker, 2)
     pictures = []
@@ -212,8 +215,8 @@ def test_a_restart_changes_nothing_that_clients_remember(own_broker: SkidwayBrok
 def test_offsets_of_all_partitions_and_of_unknown_ones(
     skidway_broker: SkidwayBroker, version: int
 ) -> None:
-    """No list of topics means everything that was committed, with its words; a partition of which
-    nothing was is -1 and no error, or consumers would never begin."""
+    """Without a list of topics OffsetFetch gives everything committed, with its metadata; a
+    partition without a commit gets -1 and no error, or consumers would never begin."""
     topic = create(skidway_broker, 2)
     row = OffsetCommitRequestPartition(
         partition_index=1, committed_offset=42, committed_metadata="words"

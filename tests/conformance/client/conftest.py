@@ -1,4 +1,4 @@
-"""The two brokers that the client has to be right with: Apache Kafka, and ours."""
+"""The two brokers that the client must work with: Apache Kafka, and ours."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class OurBroker:
         self.program = Program(skidway("broker", "run", *sets), folder / "broker.out")
 
     def ready(self) -> bool:
-        """Whether it answers."""
+        """Whether the broker answers."""
         with (
             contextlib.suppress(Unreachable, KafkaError),
             Client(self.address, request_timeout_ms=1_000) as client,
@@ -40,7 +40,7 @@ class OurBroker:
         return False
 
     def restart(self) -> None:
-        """kill -9, and again on the same files."""
+        """kill -9, and a start on the same files."""
         self.program.signal(signal.SIGKILL)
         self.program.wait()
         self.program.start().wait_until(self.ready)
@@ -59,6 +59,6 @@ def our_broker(
 
 @pytest.fixture(params=["apache", "skidway"])
 def bootstrap(request: pytest.FixtureRequest) -> str:
-    """The address of either broker."""
+    """The address of one of the two brokers."""
     name = "apache_kafka" if request.param == "apache" else "our_broker"
     return str(request.getfixturevalue(name).address)

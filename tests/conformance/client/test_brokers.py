@@ -67,7 +67,7 @@ def deliveries_of(producer: Producer, count: int) -> list[Delivery]:
 
 
 def read(client: Client, tp: TopicPartition, start: int, until: int) -> list[columns.DecodedBatch]:
-    """Batches from an offset on; none skipped, none twice, all with the CRC they say."""
+    """Batches from an offset on, none skipped or repeated, each with a correct CRC."""
     fetcher = Fetcher(client, max_wait_ms=100, max_bytes=20_000)
     fetcher.seek(tp, start)
     found: list[columns.DecodedBatch] = []
@@ -87,7 +87,7 @@ def read(client: Client, tp: TopicPartition, start: int, until: int) -> list[col
 
 @pytest.mark.parametrize("codec", list(Codec))
 def test_what_is_produced_is_fetched(client: Client, topic: str, codec: Codec) -> None:
-    """Every codec: values, times and origins come back, offsets are those acknowledged."""
+    """Values, times and origins come back in every codec, at the acknowledged offsets."""
     tp = TopicPartition(topic, 1)
     producer = Producer(client)
     sent = [encoded(number, codec=codec) for number in range(12)]
@@ -109,7 +109,7 @@ def test_what_is_produced_is_fetched(client: Client, topic: str, codec: Codec) -
 
 
 def test_several_partitions_in_one_request(client: Client, topic: str) -> None:
-    """Batches of all partitions, each in its order; one fetcher reads them all."""
+    """Batches of all partitions arrive, each partition in its order; one fetcher reads them all."""
     producer, fetcher = Producer(client), Fetcher(client, max_wait_ms=100)
     tps = [TopicPartition(topic, index) for index in range(3)]
     for number in range(30):
@@ -127,7 +127,8 @@ def test_several_partitions_in_one_request(client: Client, topic: str) -> None:
 
 
 def test_too_large_a_batch_comes_back(client: Client, topic: str) -> None:
-    """The topic's limit refuses a batch for good; what follows comes back and goes again."""
+    """The topic's limit refuses a batch for good; the batches behind it come back and are sent
+    again."""
     tp = TopicPartition(topic, 0)
     producer = Producer(client)
     large = columns.encode(
@@ -164,7 +165,7 @@ def test_old_event_times_are_taken_one_by_one(client: Client, topic: str) -> Non
 
 
 def test_offsets_outside_are_told(client: Client, topic: str) -> None:
-    """A fetch beyond the log says so."""
+    """A fetch beyond the log end gives an error."""
     fetcher = Fetcher(client, max_wait_ms=100)
     fetcher.seek(TopicPartition(topic, 0), 1_000)
     with pytest.raises(OffsetOutOfRange) as caught:
@@ -173,7 +174,7 @@ def test_offsets_outside_are_told(client: Client, topic: str) -> None:
 
 
 def test_a_fetch_waits_for_what_comes(client: Client, topic: str) -> None:
-    """At the end of the log a poll waits, and what is produced then is there at once."""
+    """A poll at the log end waits, and returns a record as soon as it is produced."""
     tp = TopicPartition(topic, 0)
     fetcher, producer = Fetcher(client, max_wait_ms=400), Producer(client)
     fetcher.seek(tp, 0)
@@ -187,7 +188,7 @@ def test_a_fetch_waits_for_what_comes(client: Client, topic: str) -> None:
 
 
 def test_topics_are_administered(client: Client, topic: str) -> None:
-    """Topics are made, described, and deleted; mistakes are answered by name."""
+    """Topics are made, described and deleted; mistakes get their Kafka error."""
     again = client.create_topics([NewTopic(topic, 1, 1)])[topic]
     assert again is not None
     assert again.code is ErrorCode.TOPIC_ALREADY_EXISTS
@@ -210,7 +211,7 @@ def test_topics_are_administered(client: Client, topic: str) -> None:
 
 
 def test_a_topic_gets_more_partitions(client: Client, topic: str) -> None:
-    """Partitions are added, and can be produced to."""
+    """Partitions are added, and take records."""
     assert client.create_partitions({topic: 5}) == {topic: None}
     producer = Producer(client)
     tp = TopicPartition(topic, 4)
@@ -220,7 +221,7 @@ def test_a_topic_gets_more_partitions(client: Client, topic: str) -> None:
 
 
 def test_several_producers_do_not_disturb_each_other(client: Client, topic: str) -> None:
-    """Two producers on one partition: each in its own order."""
+    """Two producers write to one partition, each in its own order."""
     tp = TopicPartition(topic, 0)
     producers = [Producer(client), Producer(client)]
     for number in range(10):
@@ -235,7 +236,7 @@ def test_several_producers_do_not_disturb_each_other(client: Client, topic: str)
 
 
 def test_our_broker_killed_under_load(our_broker: object) -> None:
-    """kill -9 of the broker while it takes: after its restart every batch is there, once."""
+    """kill -9 of the broker under load: after its restart every batch is there, once."""
     with Client(our_broker.address) as client:  # type: ignore[attr-defined]
         name = topic_name("killed")
         assert client.create_topics([NewTopic(name, 1, 1)]) == {name: None}

@@ -1,4 +1,4 @@
-"""The client inside of another loop, as a broker's mirror drives it."""
+"""The client inside another program's loop, as a broker's mirror drives it."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def fill(broker: ScriptedBroker, count: int) -> None:
 def test_a_mirror_gets_every_batch_as_it_is(
     broker: ScriptedBroker, loop: Loop, fault: ErrorCode | type[HangUp] | None
 ) -> None:
-    """Byte for byte, once, in order, across lost connections."""
+    """The mirror gets every batch byte for byte, once, in order, across lost connections."""
     fill(broker, 20)
     if fault is not None:
         broker.faults[ApiKey.FETCH] += [fault, fault]
@@ -111,7 +111,7 @@ def test_a_mirror_looks_again_at_the_batch_below_its_end(
 
 
 def test_questions_are_answered_beside(broker: ScriptedBroker, loop: Loop) -> None:
-    """Any request can be asked; its answer comes with a turn, by ticket."""
+    """Any request can be asked beside fetching; a turn returns its answer under the ticket."""
     ticket = loop.client.ask(metadata_call(None))
     loop.run_until(lambda: any(turn.answers for turn in loop.turns))
     answer = next(answer for turn in loop.turns for answer in turn.answers)
@@ -121,7 +121,8 @@ def test_questions_are_answered_beside(broker: ScriptedBroker, loop: Loop) -> No
 
 
 def test_what_stops_a_partition_is_told(broker: ScriptedBroker, loop: Loop) -> None:
-    """Offsets that are gone, and damage, come as values; nothing is raised in the loop."""
+    """Offsets that are gone and damaged batches are returned as values; nothing is raised in the
+    loop."""
     fill(broker, 2)
     broker.logs[LOGS].start = 2
     loop.client.seek(LOGS, 0)
@@ -141,7 +142,7 @@ def test_what_stops_a_partition_is_told(broker: ScriptedBroker, loop: Loop) -> N
 
 
 def test_nobody_there_is_a_value(loop: Loop) -> None:
-    """A source that is down costs no waiting: questions fail at once or by their deadline."""
+    """When the source is down, requests fail at once or by their deadline, and nothing blocks."""
     lonely = Loop(f"127.0.0.1:{free_port()}")
     try:
         ticket = lonely.client.ask(metadata_call(None))

@@ -23,14 +23,14 @@ from support.zookeeper import ZooKeeper
 pytestmark = [pytest.mark.conformance, pytest.mark.java]
 
 RECORDS = 20
-"""Of one batch."""
+"""Records of one batch."""
 
 
 @pytest.fixture(scope="module")
 def behind_a_proxy(
     tmp_path_factory: pytest.TempPathFactory, zookeeper_server: ZooKeeper
 ) -> Iterator[tuple[int, int]]:
-    """Our broker: the port that it tells clients, and the one where it listens."""
+    """Our broker: the port that it advertises to clients, and the one where it listens."""
     folder = tmp_path_factory.mktemp("proxied")
     told = free_port()
     broker = SkidwayBroker(
@@ -44,7 +44,7 @@ def behind_a_proxy(
 
 @pytest.fixture(params=["apache", "skidway"])
 def proxy(request: pytest.FixtureRequest) -> Iterator[Proxy]:
-    """The only way to the broker that clients know."""
+    """The only way to the broker for the clients."""
     if request.param == "apache":
         kafka: ApacheKafka = request.getfixturevalue("apache_kafka")
         told, port = kafka.proxy_port, kafka.proxied_port
@@ -80,7 +80,7 @@ def batch(number: int) -> EncodedBatch:
 
 
 def check_deliveries(producer: Producer, found: list[Delivery], count: int) -> None:
-    """All batches are acknowledged in order, each at its place."""
+    """All batches are acknowledged in order, each with its offset."""
     deadline = time.monotonic() + WITHIN_S
     while len(found) < count:
         assert time.monotonic() < deadline, f"{len(found)} of {count}: {producer.troubles}"
@@ -106,7 +106,7 @@ def check_log(client: Client, tp: TopicPartition, count: int) -> None:
 
 
 def test_lost_acknowledgements(proxy: Proxy, client: Client, tp: TopicPartition) -> None:
-    """The broker appended and the connection broke, several times: each batch is there once."""
+    """The broker appends and the connection breaks, several times: each batch is there once."""
     producer = Producer(client)
     lost = proxy.inject(Fault.LOSE_ANSWER, produces(tp.topic, "skidway"), times=4)
     found: list[Delivery] = []
@@ -119,7 +119,8 @@ def test_lost_acknowledgements(proxy: Proxy, client: Client, tp: TopicPartition)
 
 
 def test_connections_cut_anywhere(proxy: Proxy, client: Client, tp: TopicPartition) -> None:
-    """All connections end while batches are on their way, again and again."""
+    """All connections end while batches are on their way, again and again: each batch is there
+    once."""
     producer = Producer(client)
     found: list[Delivery] = []
     for number in range(200):
@@ -134,7 +135,7 @@ def test_connections_cut_anywhere(proxy: Proxy, client: Client, tp: TopicPartiti
 
 
 def test_answers_to_fetches_are_lost(proxy: Proxy, client: Client, tp: TopicPartition) -> None:
-    """A fetch whose answer was lost is asked again: no record is skipped or comes twice."""
+    """A fetch whose answer was lost is sent again: no record is skipped or repeated."""
     producer = Producer(client)
     for number in range(40):
         producer.send(tp, batch(number), number)

@@ -22,7 +22,8 @@ START_MS = 1_700_000_000_000
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
 def test_the_first_record_at_or_after_a_time(bootstrap: str, codec: Codec) -> None:
-    """Within a batch, between batches, before the first and behind the last."""
+    """Offsets are found for times within a batch, between batches, before the first record and
+    behind the last."""
     with Client(bootstrap) as client:
         name = topic_name("times")
         assert client.create_topics([NewTopic(name, 2, 1)]) == {name: None}
@@ -44,7 +45,7 @@ def test_the_first_record_at_or_after_a_time(bootstrap: str, codec: Codec) -> No
 
 
 def test_no_such_partition(bootstrap: str) -> None:
-    """A partition that is not there is an error by name, once the time for asking is over."""
+    """A partition that does not exist is an error by name, once the time for asking is over."""
     name = topic_name("times")
     with Client(bootstrap) as client:
         assert client.create_topics([NewTopic(name, 1, 1)]) == {name: None}

@@ -58,7 +58,7 @@ def ours(client: Client, tp: TopicPartition, codec: Codec) -> None:
 
 @pytest.mark.parametrize("codec", list(Codec))
 def test_librdkafka_and_java_read_ours(apache_kafka: ApacheKafka, codec: Codec) -> None:
-    """Every record of ours, in every codec, as librdkafka and Kafka's own consumer see it."""
+    """librdkafka and Kafka's own consumer read every record of ours, in every codec."""
     with Client(apache_kafka.address) as client:
         tp = make_topic(client)
         ours(client, tp, codec)
@@ -87,7 +87,7 @@ def test_librdkafka_and_java_read_ours(apache_kafka: ApacheKafka, codec: Codec) 
 
 @pytest.mark.parametrize("codec", list(Codec))
 def test_we_read_librdkafkas(apache_kafka: ApacheKafka, codec: Codec) -> None:
-    """Every record of librdkafka's, in every codec, with keys, nulls and headers of other kinds."""
+    """We read librdkafka's records, in every codec, with keys, nulls and headers of other kinds."""
     with Client(apache_kafka.address) as client:
         tp = make_topic(client)
         stock = StockProducer(

@@ -1,4 +1,4 @@
-"""A broker and its ZooKeeper, and what was produced to a topic."""
+"""A broker, its ZooKeeper, and a topic with the records that were produced to it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Topic:
         return [TopicPartition(self.name, each.index) for each in found]
 
     def is_all(self, delivered: list[tuple[int, int, str]]) -> bool:
-        """Whether every record has come; what came must be what was produced."""
+        """Whether every record has come; a record that came must be one that was produced."""
         for partition, offset, value in delivered:
             known = self.records.get((partition, offset))
             assert known in (None, value)
@@ -59,7 +59,7 @@ class Topic:
 
 @contextlib.contextmanager
 def a_topic(bootstrap: str, zookeeper: str, partitions: int) -> Iterator[Topic]:
-    """A topic of that many partitions."""
+    """A topic with the given number of partitions."""
     name = topic_name("group")
     with Client(bootstrap) as client, Producer(bootstrap, batch_size=2_000) as producer:
         assert client.create_topics([NewTopic(name, partitions, 1)]) == {name: None}

@@ -20,7 +20,7 @@ PAGE = Path(__file__).parents[3] / "docs/client.md"
 def test_the_examples_of_the_page_run(
     skidway_broker: SkidwayBroker, zookeeper_server: ZooKeeper
 ) -> None:
-    """Each block of Python, with the address of this test's broker, which tells the rest."""
+    """Each block of Python runs, with the address of this test's broker, which tells the rest."""
     with Client(skidway_broker.address) as client:
         assert client.create_topics([NewTopic("clicks", 3, 1)]) == {"clicks": None}
         eventually(lambda: len(client.metadata(["clicks"]).topics["clicks"].partitions) == 3)

@@ -68,7 +68,8 @@ def once(topic: Topic, *found: list[tuple[int, int, str]]) -> bool:
 
 
 def test_many_members_at_once_share_what_there_is(topic: Topic) -> None:
-    """Ten arrive together at twelve partitions: each has one or two, every record comes once."""
+    """Ten members join twelve partitions together: each gets one or two; every record comes
+    once."""
     topic.partitions(12)
     members = [consumer(topic, topic.name, topic.name) for _ in range(MANY)]
     readings = [Reading(member) for member in members]
@@ -89,7 +90,7 @@ def test_many_members_at_once_share_what_there_is(topic: Topic) -> None:
 
 
 def test_a_group_shares_and_groups_each_get_everything(topic: Topic) -> None:
-    """Streams of one member, and of two, share the topic; another group has all of it."""
+    """The streams of one group's two members share the topic; another group gets all of it."""
     one = consumer(topic, f"{topic.name}-shared")
     two = consumer(topic, f"{topic.name}-shared")
     other = consumer(topic, f"{topic.name}-other")
@@ -117,7 +118,7 @@ def second(topic: Topic) -> Iterator[Topic]:
 
 
 def test_several_topics_and_arrow_batches(topic: Topic, second: Topic) -> None:
-    """One consumer reads two topics; columns hold what records hold."""
+    """One consumer reads two topics, and Arrow batches hold the same as records."""
     topic.produce(300)
     second.produce(200)
     tables: list[pa.RecordBatch] = []
@@ -140,7 +141,8 @@ def test_several_topics_and_arrow_batches(topic: Topic, second: Topic) -> None:
 
 
 def test_a_group_goes_on_where_it_stopped_and_rewinds(topic: Topic) -> None:
-    """Committed is what was done with; a rewind delivers it again, and is committed too."""
+    """A record is committed once the application is done with it; a rewind delivers it again, and
+    commits it too."""
     topic.produce(400)
     middle_ms = int(time.time() * 1000) + 1
     eventually(lambda: time.time() * 1000 > middle_ms + 1)
@@ -163,7 +165,7 @@ def test_a_group_goes_on_where_it_stopped_and_rewinds(topic: Topic) -> None:
 
 
 def test_without_auto_commit_only_commit_commits(topic: Topic) -> None:
-    """What was not committed comes again; what an exception interrupted was not done."""
+    """Uncommitted records come again, and so does the record that an exception interrupted."""
     topic.produce(100)
     settings = {"enable_auto_commit": False, "consumer_timeout_ms": 4_000}
     with consumer(topic, topic.name, topic.name, **settings) as member:
@@ -182,7 +184,7 @@ def test_without_auto_commit_only_commit_commits(topic: Topic) -> None:
 
 
 def test_latest_begins_behind_what_is_there(topic: Topic) -> None:
-    """A new group sees only what comes, and where it began stays even if it reads nothing."""
+    """A new group sees only new records, and its starting offsets stay even if it reads nothing."""
     topic.produce(100)
     with consumer(topic, topic.name, topic.name, auto_offset_reset="latest") as member:
         assert member.poll(100) == []
@@ -196,7 +198,8 @@ def test_latest_begins_behind_what_is_there(topic: Topic) -> None:
 
 
 def test_a_registration_removed_by_hand_is_made_again(topic: Topic) -> None:
-    """The member stops at once, ends its session with all it owned, and takes part anew."""
+    """A member whose registration was removed stops at once, ends its session with all it owned,
+    and registers anew."""
     with consumer(topic, topic.name, topic.name, session_timeout_ms=4_000) as member:
         eventually(lambda: member.poll(100) == [] and len(member.assignment()) == 4)
         with Coordinator(topic.zookeeper) as coordinator:
@@ -218,7 +221,8 @@ def own_zookeeper(tmp_path: Path) -> Iterator[ZooKeeper]:
 
 @pytest.mark.slow
 def test_zookeeper_restarted(own_zookeeper: ZooKeeper, tmp_path: Path) -> None:
-    """A restart within the session neither loses nor repeats a record, nor a member its part."""
+    """A restart within the session neither loses nor repeats a record, nor costs a member its
+    part."""
     broker = SkidwayBroker(tmp_path, own_zookeeper.address)
     with (
         running(broker.program, broker.ready),
@@ -244,8 +248,8 @@ def test_zookeeper_restarted(own_zookeeper: ZooKeeper, tmp_path: Path) -> None:
 def test_zookeeper_silent_for_longer_than_a_session(
     own_zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """Members read on as long as their session is sure, then nothing is handed out or committed;
-    when it speaks again every record comes, and what is committed was read."""
+    """Members read on as long as their session is certain, then they hand out and commit nothing;
+    once ZooKeeper answers again every record comes, and only delivered ones are committed."""
     broker = SkidwayBroker(tmp_path, own_zookeeper.address)
     with (
         running(broker.program, broker.ready),
@@ -288,7 +292,7 @@ def test_zookeeper_silent_for_longer_than_a_session(
 def test_leaving_while_zookeeper_is_silent_is_bounded(
     own_zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """However many streams: they wait for it once. What was not committed comes again."""
+    """All streams wait for ZooKeeper together, once; records that were not committed come again."""
     broker = SkidwayBroker(tmp_path, own_zookeeper.address)
     with (
         running(broker.program, broker.ready),
@@ -318,8 +322,8 @@ def test_leaving_while_zookeeper_is_silent_is_bounded(
 
 @pytest.mark.slow
 def test_a_broker_that_is_killed_and_comes_again(own_broker: SkidwayBroker) -> None:
-    """Members keep what they own: one iterates records, one Arrow batches, both without an end, and
-    each record comes once."""
+    """After a broker's kill members keep their partitions: one iterates records, one Arrow batches,
+    without an end, and each record comes once."""
     own_broker.start()
     zookeeper = str(own_broker.settings["zookeeper.connect"])
     with a_topic(own_broker.address, zookeeper, 4) as topic:

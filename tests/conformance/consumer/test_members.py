@@ -25,11 +25,11 @@ SESSION_MS = 4_000
 MANY = 20
 KILLED = 6
 CLAIMS_MAX = (MANY + KILLED) * MANY
-"""Whoever comes or goes moves each partition once at most; a herd would claim again and again."""
+"""Each join or leave moves each partition at most once; a herd would claim again and again."""
 
 
 class Start(Protocol):
-    """Starts a member by name; its ZooKeeper may be behind something."""
+    """Starts a member by name; a relay may stand before its ZooKeeper."""
 
     def __call__(self, name: str, zookeeper: str = "") -> Program: ...
 
@@ -88,7 +88,7 @@ def ends(topic: Topic) -> dict[int, int]:
 
 
 def test_a_member_killed_with_sigkill_loses_nothing(topic: Topic, group: str, start: Start) -> None:
-    """What the dead member had not committed comes again at the other, and nothing is skipped."""
+    """Records that the killed member had not committed come again at the other; none is skipped."""
     topic.produce(2_000)
     first, second = start("first"), start("second")
     eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])
@@ -105,7 +105,7 @@ def test_a_member_killed_with_sigkill_loses_nothing(topic: Topic, group: str, st
 def test_a_member_that_leaves_in_order_repeats_nothing(
     topic: Topic, group: str, start: Start
 ) -> None:
-    """Every record comes once when members come and go in order, while records are produced."""
+    """When members join and leave in order while records are produced, every record comes once."""
     first = start("first")
     topic.produce(1_000)
     eventually(lambda: topic.is_all(delivered(first.output())))
@@ -122,7 +122,8 @@ def test_a_member_that_leaves_in_order_repeats_nothing(
 def test_a_member_stopped_beyond_its_session_cannot_commit(
     topic: Topic, group: str, start: Start
 ) -> None:
-    """Its partitions pass on; awake again it takes part anew and disturbs nobody's offsets."""
+    """The partitions of a stopped member pass to the other; once it wakes it registers anew, and
+    changes nobody's offsets."""
     first, second = start("first"), start("second")
     topic.produce(2_000)
     eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])
@@ -136,7 +137,7 @@ def test_a_member_stopped_beyond_its_session_cannot_commit(
     first.signal(signal.SIGCONT)
     eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])
     assert committed(topic, group) == ends(topic)
-    assert len(delivered(first.output())) - before <= 20  # what poll had handed it already
+    assert len(delivered(first.output())) - before <= 20  # records that poll had returned before
     topic.produce(1_000)
     eventually(lambda: topic.is_all(both()))
     assert second.stop() == first.stop() == 0
@@ -147,7 +148,7 @@ def test_a_member_stopped_beyond_its_session_cannot_commit(
 def test_partitions_that_are_added_are_read_from_their_beginning(
     topic: Topic, group: str, start: Start
 ) -> None:
-    """Members share new partitions, and no record that came before they noticed is skipped."""
+    """Members share new partitions, and skip no record that came before they noticed them."""
     first, second = start("first"), start("second")
     topic.produce(500)
     eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])
@@ -162,8 +163,8 @@ def test_partitions_that_are_added_are_read_from_their_beginning(
 def test_an_owner_cut_off_from_zookeeper_ends_before_its_heir_begins(
     topic: Topic, group: str, start: Start
 ) -> None:
-    """Its session ends while it runs and reads: it hands out nothing more by the time another owns
-    its partitions, and what it commits afterwards changes nothing."""
+    """The owner's session ends while it runs and reads: it hands out nothing more once another
+    member owns its partitions, and its later commits change nothing."""
     host, _, rest = topic.zookeeper.partition("/")
     with Relay(int(host.rpartition(":")[2])) as relay:
         first, second = start("first", f"{relay.address}/{rest}"), start("second")
@@ -193,8 +194,8 @@ def test_an_owner_cut_off_from_zookeeper_ends_before_its_heir_begins(
 def test_twenty_that_arrive_at_once_share_without_a_herd(
     topic: Topic, group: str, start: Start
 ) -> None:
-    """Twenty programs at one time, six of them killed at one time: every partition has one reader
-    at a time, every record comes, and nobody's partitions change hands more than a few times."""
+    """Twenty programs start together, and six are killed together: each partition has one reader at
+    a time, every record comes, and partitions change hands only a few times."""
     topic.partitions(MANY)
     topic.produce(2_000)
     members = [start(f"member-{number}") for number in range(MANY)]

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.conformance
 
 @pytest.fixture
 def stock(topic: Topic) -> Iterator[StockConsumer]:
-    """One of librdkafka, subscribed to the topic."""
+    """A consumer of librdkafka, subscribed to the topic."""
     consumer = StockConsumer(
         {
             "bootstrap.servers": topic.bootstrap,
@@ -46,8 +46,8 @@ def ours(topic: Topic) -> Consumer:
 def test_our_consumer_does_not_enter_a_group_of_stock_clients(
     topic: Topic, stock: StockConsumer
 ) -> None:
-    """GroupCoordinated, whatever it is asked; when the last of them has left, it goes on where
-    they have committed."""
+    """Our consumer gets GroupCoordinated, whatever it is asked; once the last stock client has
+    left, it goes on at their committed offsets."""
     topic.produce(100)
     found: list[int] = []
 
@@ -75,8 +75,8 @@ def test_our_consumer_does_not_enter_a_group_of_stock_clients(
 def test_stock_clients_do_not_enter_a_group_of_our_consumers(
     topic: Topic, stock: StockConsumer, skidway_broker: SkidwayBroker
 ) -> None:
-    """INCONSISTENT_GROUP_PROTOCOL, and a line in the broker's log; they read nothing. When the last
-    of ours has left, they go on where it has committed."""
+    """Stock clients get INCONSISTENT_GROUP_PROTOCOL and no record, and the broker logs it. Once our
+    last consumer has left, the stock clients go on at its committed offsets."""
     topic.produce(100)
     with ours(topic) as consumer:
         assert len([next(consumer) for _ in range(50)]) == 50

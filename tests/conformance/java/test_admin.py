@@ -25,7 +25,7 @@ def topics(bootstrap: str, *arguments: str) -> str:
 
 
 def fill(java: JavaClients, bootstrap: str, topic: str, count: int) -> None:
-    """Records of one batch each, one second apart, the newest time first."""
+    """Produces records, each in a batch of its own, one second apart, the newest time first."""
     with java.producer(bootstrap, batch_size=0) as producer:
         for number in range(count):
             at_ms = START_MS + (count - number) * 1_000
@@ -80,7 +80,8 @@ def test_offsets_by_the_command(java_clients: JavaClients, bootstrap: str, topic
 def test_offsets_by_the_admin(
     java_clients: JavaClients, admin: Any, bootstrap: str, topic: str
 ) -> None:
-    """Admin.listOffsets: earliest, latest, by time, and the largest time."""
+    """Admin.listOffsets gives the earliest and latest offsets, those by time, and the largest
+    time's."""
     fill(java_clients, bootstrap, topic, 10)
     spec, tp = java_clients.kafka.clients.admin.OffsetSpec, java_clients.tp(topic)
 
@@ -96,7 +97,7 @@ def test_offsets_by_the_admin(
 
 
 def test_the_cluster_is_described(java_clients: JavaClients, admin: Any, bootstrap: str) -> None:
-    """Nodes, controller and cluster id, without an API of their own."""
+    """Nodes, controller and cluster id are described, without an API of their own."""
     described = admin.describeCluster()
     nodes = java_clients.wait(described.nodes())
     assert nodes.size() == 1
@@ -110,7 +111,7 @@ def test_the_cluster_is_described(java_clients: JavaClients, admin: Any, bootstr
 def test_a_topic_made_again_is_another(
     java_clients: JavaClients, admin: Any, bootstrap: str
 ) -> None:
-    """Created, described and deleted with one id; the next of that name has another."""
+    """A topic keeps one id until it is deleted; the next topic of that name has another."""
     name = topic_name("again")
     new = java_clients.kafka.clients.admin.NewTopic(name, 2, 1).configs({})
     ids = []
@@ -129,7 +130,7 @@ def test_a_topic_made_again_is_another(
 
 
 def test_a_topic_is_deleted_by_id(java_clients: JavaClients, admin: Any, topic: str) -> None:
-    """Deleting by id takes that topic, and no other id."""
+    """Deleting by id deletes that topic and no other; an unknown id deletes none."""
     described = java_clients.wait(admin.describeTopics([topic]).allTopicNames())[topic]
     collection = java_clients.kafka.common.TopicCollection
     java_clients.wait(admin.deleteTopics(collection.ofTopicIds([described.topicId()])).all())
@@ -159,7 +160,7 @@ def test_mistakes_have_their_exceptions(
     configs: dict[str, str],
     exception: str,
 ) -> None:
-    """What cannot be created is refused with Kafka's exception, and is not there afterwards."""
+    """A topic that cannot be created is refused with Kafka's exception, and does not exist."""
     new = java_clients.kafka.clients.admin.NewTopic(name, partitions, replicas).configs(configs)
     with pytest.raises(JavaFailed) as caught:
         java_clients.wait(admin.createTopics([new]).all())
@@ -170,7 +171,7 @@ def test_mistakes_have_their_exceptions(
 def test_topics_that_are_or_are_not_there(
     java_clients: JavaClients, admin: Any, topic: str
 ) -> None:
-    """Creating twice and describing nothing have exceptions of their own."""
+    """Creating a topic twice and describing a missing one raise their own exceptions."""
     with pytest.raises(JavaFailed, match="TopicExistsException"):
         java_clients.create(admin, topic)
     for future in (
@@ -183,7 +184,7 @@ def test_topics_that_are_or_are_not_there(
 
 
 def test_validating_creates_nothing(java_clients: JavaClients, admin: Any) -> None:
-    """validateOnly says what would be, and leaves no topic."""
+    """validateOnly answers what would be created, and creates no topic."""
     name = topic_name("validated")
     package = java_clients.kafka.clients.admin
     only = package.CreateTopicsOptions().validateOnly(True)
@@ -192,7 +193,7 @@ def test_validating_creates_nothing(java_clients: JavaClients, admin: Any) -> No
 
 
 def own_settings(java: JavaClients, admin: Any, topic: str) -> dict[str, str]:
-    """A topic's own, as Admin.describeConfigs shows them."""
+    """The settings that a topic has itself, as Admin.describeConfigs shows them."""
     resource = config_resource(java, topic)
     found = java.wait(admin.describeConfigs([resource]).all())[resource]
     return {
@@ -208,7 +209,7 @@ def config_resource(java: JavaClients, topic: str) -> Any:
 
 
 def test_settings_change_by_the_admin(java_clients: JavaClients, admin: Any, topic: str) -> None:
-    """Admin.incrementalAlterConfigs: set, append, subtract, delete; refusals have exceptions."""
+    """Admin.incrementalAlterConfigs sets, appends, subtracts, deletes; refusals have exceptions."""
     package = java_clients.kafka.clients.admin
     resource = config_resource(java_clients, topic)
     types = getattr(java_clients.jvm, "org.apache.kafka.clients.admin.AlterConfigOp$OpType")
@@ -247,7 +248,7 @@ def test_settings_change_by_the_command(bootstrap: str, topic: str) -> None:
 def test_records_are_deleted_by_the_command(
     java_clients: JavaClients, bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
-    """kafka-delete-records moves the log start; behind the end it is refused."""
+    """kafka-delete-records moves the log start; an offset behind the end is refused."""
     fill(java_clients, bootstrap, topic, 10)
     wanted = tmp_path / "offsets.json"
 
@@ -267,7 +268,7 @@ def test_records_are_deleted_by_the_command(
 def test_log_directories_are_described_by_the_admin(
     java_clients: JavaClients, admin: Any, bootstrap: str, topic: str
 ) -> None:
-    """Admin.describeLogDirs: sizes of the partitions, bytes of the volume."""
+    """Admin.describeLogDirs gives the partitions' sizes and the volume's bytes."""
     fill(java_clients, bootstrap, topic, 3)
     integer = java_clients.jvm.java.lang.Integer.valueOf(1)
     (found,) = java_clients.wait(admin.describeLogDirs([integer]).allDescriptions())[1].values()

@@ -42,7 +42,7 @@ def filled(java_clients: JavaClients, bootstrap: str, topic: str) -> str:
 def test_from_the_middle_of_a_batch(
     java_clients: JavaClients, bootstrap: str, filled: str, isolation: str
 ) -> None:
-    """Seeking into a batch gives the records from there on, none before."""
+    """Seeking into a batch gives the records from that offset on, and none before."""
     tp = java_clients.tp(filled)
     with java_clients.consumer(bootstrap, isolation_level=isolation) as consumer:
         consumer.assign([tp])
@@ -56,7 +56,7 @@ def test_from_the_middle_of_a_batch(
 def test_several_partitions_in_small_fetches(
     java_clients: JavaClients, bootstrap: str, filled: str
 ) -> None:
-    """Limits smaller than a batch still bring one at a time, of every partition."""
+    """With limits smaller than a batch, each partition still gets one batch at a time."""
     tps = [java_clients.tp(filled, number) for number in range(2)]
     settings = {"fetch_max_bytes": 50, "max_partition_fetch_bytes": 50, "max_poll_records": 7}
     with java_clients.consumer(bootstrap, **settings) as consumer:
@@ -81,7 +81,7 @@ def test_offsets_by_time(java_clients: JavaClients, bootstrap: str, filled: str)
 
 
 def test_ends_and_partitions(java_clients: JavaClients, bootstrap: str, filled: str) -> None:
-    """Beginning, end, partitions and topics as a consumer asks for them."""
+    """A consumer gets beginning and end offsets, partitions and topics."""
     tps = [java_clients.tp(filled, number) for number in range(2)]
     with java_clients.consumer(bootstrap) as consumer:
         assert dict(consumer.beginningOffsets(tps)) == {tps[0]: 0, tps[1]: 0}
@@ -92,7 +92,7 @@ def test_ends_and_partitions(java_clients: JavaClients, bootstrap: str, filled: 
 
 
 def test_offsets_outside_the_log(java_clients: JavaClients, bootstrap: str, filled: str) -> None:
-    """Outside of the log a consumer is told, or starts at the end that it asked for."""
+    """Outside of the log a consumer gets an error, or starts where auto.offset.reset sends it."""
     tp = java_clients.tp(filled, 1)
     with java_clients.consumer(bootstrap, auto_offset_reset="none") as consumer:
         consumer.assign([tp])
@@ -107,7 +107,7 @@ def test_offsets_outside_the_log(java_clients: JavaClients, bootstrap: str, fill
 
 
 def test_a_poll_waits_for_what_comes(java_clients: JavaClients, bootstrap: str, topic: str) -> None:
-    """At the end of the log a poll is empty, and what is produced then comes with the next."""
+    """A poll at the log end is empty, and the next one returns what was produced meanwhile."""
     tp = java_clients.tp(topic)
     with java_clients.consumer(bootstrap, fetch_max_wait_ms=600_000) as consumer:
         consumer.assign([tp])
@@ -120,7 +120,7 @@ def test_a_poll_waits_for_what_comes(java_clients: JavaClients, bootstrap: str, 
 def test_a_consumer_goes_on_after_a_restart(
     java_clients: JavaClients, skidway_broker: SkidwayBroker
 ) -> None:
-    """kill -9 of the broker between two polls: the next records are those that follow."""
+    """kill -9 of the broker between two polls: the consumer goes on with the next records."""
     name = topic_name("restarted")
     with java_clients.admin(skidway_broker.address) as admin:
         java_clients.create(admin, name)
@@ -140,7 +140,7 @@ def test_a_consumer_goes_on_after_a_restart(
 def test_a_new_leader_epoch_loses_and_doubles_nothing(
     own_broker: SkidwayBroker, java_clients: JavaClients
 ) -> None:
-    """After a kill the consumer validates its position by OffsetForLeaderEpoch, and reads on."""
+    """After a kill the consumer validates its position with OffsetForLeaderEpoch, and reads on."""
     broker = own_broker.start()
     with java_clients.admin(broker.address) as admin:
         java_clients.create(admin, "epochs")

@@ -17,7 +17,7 @@ GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 def test_a_group_from_its_first_record_to_its_deletion(
     java_clients: JavaClients, admin: Any, bootstrap: str, topic: str
 ) -> None:
-    """Committed, listed, described, reset and deleted, by the consumer, the Admin and the tool."""
+    """Consumer, Admin and tool commit, list, describe, reset and delete a group's offsets."""
     java, group = java_clients, f"group-{topic}"
     with java.producer(bootstrap) as producer:
         for number in range(10):

@@ -66,7 +66,8 @@ def written(
 
 
 def test_segments_are_read_whole(written: SkidwayBroker) -> None:
-    """Every record of every segment, its CRC valid, offsets without holes, idempotent producers."""
+    """Kafka's tool reads every record of every segment: valid CRCs, offsets without holes,
+    idempotent producers."""
     segments = files_of(written)
     assert len(segments) > 2
     said = dump("--deep-iteration", "--files", ",".join(map(str, segments)))
@@ -78,7 +79,7 @@ def test_segments_are_read_whole(written: SkidwayBroker) -> None:
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 def test_indexes_agree_with_their_segments(written: SkidwayBroker, suffix: str) -> None:
-    """Offset and time index: every entry leads to the batch that it names."""
+    """Every entry of the offset and time index leads to the batch that it names."""
     indexes = [path for path in files_of(written, suffix) if path.stat().st_size]
     assert indexes
     dump("--verify-index-only", "--files", ",".join(map(str, indexes)))
@@ -89,7 +90,7 @@ def test_indexes_agree_with_their_segments(written: SkidwayBroker, suffix: str) 
 def test_what_a_kill_leaves_is_read_too(
     own_broker: SkidwayBroker, java_clients: JavaClients
 ) -> None:
-    """kill -9, and a start behind it: the files are still those that Kafka's tools read."""
+    """After kill -9 and a new start, Kafka's tools still read the files."""
     own_broker.settings |= {"log.segment.bytes": 20_000, "log.index.interval.bytes": 1_000}
     broker = own_broker.start()
     with java_clients.admin(broker.address) as admin:

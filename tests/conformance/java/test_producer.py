@@ -40,7 +40,7 @@ def codecs_in(bootstrap: str, topic: str) -> set[Codec]:
 def test_every_codec_comes_back(
     java_clients: JavaClients, bootstrap: str, topic: str, codec: str
 ) -> None:
-    """Keys, values, nulls, headers and times of the default producer, stored as it compressed."""
+    """Keys, values, nulls, headers and times come back, stored as the producer compressed them."""
     sent = [
         (b"%d" % n, None if n == 7 else b"value %d " % n * 20, 1_600_000_000_000 + n, b"\x00%c" % n)
         for n in range(50)
@@ -67,7 +67,7 @@ def test_every_codec_comes_back(
 def test_each_kind_of_acknowledgement(
     java_clients: JavaClients, bootstrap: str, topic: str, acks: str
 ) -> None:
-    """With 0 there is no offset, with 1 and all there is; everything arrives in order."""
+    """With acks=0 a send has no offset, with 1 and all it has one; everything arrives in order."""
     values = [b"%d" % n for n in range(200)]
     settings = {"acks": acks, "enable_idempotence": acks == "all"}
     with java_clients.producer(bootstrap, **settings) as producer:
@@ -84,7 +84,7 @@ def test_each_kind_of_acknowledgement(
 def test_too_large_a_record_is_refused_alone(
     java_clients: JavaClients, bootstrap: str, topic: str
 ) -> None:
-    """The broker's limit is told as RecordTooLargeException; the producer goes on."""
+    """A record above the broker's limit raises RecordTooLargeException; the producer goes on."""
     settings = {"max_request_size": 10_000_000, "batch_size": 0}
     with java_clients.producer(bootstrap, **settings) as producer:
         java_clients.wait(producer.send(java_clients.record(topic, b"before")))
@@ -120,7 +120,7 @@ def test_a_killed_broker_costs_nothing(
 
 @pytest.mark.parametrize("acks", ["0", "1", "all"])
 def test_producer_performance(bootstrap: str, topic: str, acks: str) -> None:
-    """Kafka's own load tool: as many records stored as it says it sent."""
+    """Kafka's own load tool: every record that it reports as sent is stored."""
     arguments = [
         "--topic", topic, "--num-records", "20000", "--record-size", "200", "--throughput", "-1",
         "--producer-props", f"bootstrap.servers={bootstrap}", f"acks={acks}",

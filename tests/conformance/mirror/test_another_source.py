@@ -1,4 +1,4 @@
-"""A source that is not the one that was mirrored is stopped by name; nothing of it is copied."""
+"""A source that is not the mirrored one is stopped by name; none of its records is copied."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.conformance
 
 @pytest.fixture
 def clusters(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:
-    """With a topic of ten batches, mirrored."""
+    """The source has a topic of ten batches, which is mirrored."""
     for made in pair(tmp_path, zookeeper):
         made.source.create("logs")
         made.source.produce("logs", 10)
@@ -26,7 +26,7 @@ def clusters(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:
 
 
 def refill(cluster: Cluster, batches: int, *, topic: str = "logs") -> None:
-    """Other records at the same offsets, in the files of a broker that is not running."""
+    """Puts other records at the same offsets into the files of a broker that is not running."""
     directory = cluster.logs / f"{topic}-0"
     for path in directory.iterdir():
         if path.suffix in (".log", ".index", ".timeindex", ".snapshot"):
@@ -48,7 +48,7 @@ def stopped(clusters: Pair, what: str) -> str:
 
 
 def assert_untouched(clusters: Pair, before: bytes, words: str) -> None:
-    """Nothing was copied, and everybody is told why."""
+    """Nothing was copied, and health and `mirror status` say why."""
     assert clusters.here.log_bytes("dc1.logs") == before
     assert clusters.here.ends("dc1.logs") == {0: 30}, "what is there is served"
     assert clusters.here.health()["ok"] is False
@@ -60,7 +60,7 @@ def assert_untouched(clusters: Pair, before: bytes, words: str) -> None:
 
 
 def test_a_topic_made_again_is_another_topic(clusters: Pair) -> None:
-    """Deleted and made again under its name, with more records than before: another id."""
+    """A topic deleted and made again under its name, even with more records, has another id."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.delete("logs")
     clusters.source.create("logs")
@@ -75,7 +75,8 @@ def test_a_topic_made_again_is_another_topic(clusters: Pair) -> None:
 
 @pytest.mark.parametrize("batches", [10, 25])
 def test_a_log_that_was_replaced_has_diverged(clusters: Pair, batches: int) -> None:
-    """Same topic id, same offsets, other records: as long as ours, or longer."""
+    """The source has the same topic id and offsets but other records, as many as the mirror or
+    more."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.program.kill()
     refill(clusters.source, batches)
@@ -86,7 +87,7 @@ def test_a_log_that_was_replaced_has_diverged(clusters: Pair, batches: int) -> N
 
 
 def test_a_log_that_was_replaced_while_the_mirror_was_away(clusters: Pair) -> None:
-    """The check before the first batch after a start finds it too."""
+    """The check before the first batch after a start notices the replaced log too."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.here.program.kill()
     clusters.source.program.kill()
@@ -98,7 +99,8 @@ def test_a_log_that_was_replaced_while_the_mirror_was_away(clusters: Pair) -> No
 
 
 def test_a_source_that_is_shorter_than_we_are_lost_something(clusters: Pair) -> None:
-    """It ends below our end: nothing is copied, and nothing of ours is cut off."""
+    """A source whose log ends below the mirror's end stops the partition: nothing is copied, and
+    the mirror keeps its records."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.program.kill()
     refill(clusters.source, 4)
@@ -110,7 +112,7 @@ def test_a_source_that_is_shorter_than_we_are_lost_something(clusters: Pair) -> 
 def test_another_cluster_in_the_sources_place(
     clusters: Pair, tmp_path: Path, zookeeper: str
 ) -> None:
-    """Built anew, with topics of the same names: none of its records are mixed in."""
+    """A newly built cluster has topics of the same names: none of its records are mixed in."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.program.kill()
     other = Cluster(tmp_path / "other", zookeeper, "dc1x")
@@ -130,7 +132,7 @@ def test_another_cluster_in_the_sources_place(
 def test_the_right_source_is_followed_again_when_it_is_back(
     clusters: Pair, restored: Callable[[], None]
 ) -> None:
-    """After an operator put the right log back and the mirror was started again, it goes on."""
+    """Once an operator has put the right log back and restarted the mirror, it goes on."""
     right = clusters.source.log_bytes("logs")
     clusters.source.program.kill()
     refill(clusters.source, 25)

@@ -32,7 +32,7 @@ def topic() -> str:
 def mirror(
     apache_kafka: ApacheKafka, topic: str, tmp_path: Path, zookeeper: str
 ) -> Iterator[Cluster]:
-    """A broker of ours that mirrors one topic, not started yet."""
+    """A broker of ours, not started yet, that mirrors one topic."""
     sources = mirror_sources(apache_kafka.address, [topic])
     here = Cluster(tmp_path, zookeeper, "offline", mirror_sources=sources)
     yield here
@@ -59,7 +59,7 @@ def produce(kafka: ApacheKafka, topic: str, count: int, **settings: object) -> N
 
 
 def log_bytes(kafka: ApacheKafka, topic: str, partition: int) -> bytes:
-    """The bytes of Kafka's own segments; a prepared but empty tail of zeros is none of them."""
+    """The bytes of Kafka's own segments, without a preallocated tail of zeros."""
     folder = kafka.program.log.parent / "logs" / f"{topic}-{partition}"
     return b"".join(path.read_bytes() for path in sorted(folder.glob("*.log")))
 
@@ -84,7 +84,7 @@ def until_mirrored(kafka: ApacheKafka, mirror: Cluster, topic: str) -> None:
 def test_every_codec_and_partition_across_restarts(
     apache_kafka: ApacheKafka, mirror: Cluster, topic: str, create: Callable[..., None]
 ) -> None:
-    """Kafka's batches as its producers made them, also across kill -9 of the mirror."""
+    """The mirror stores Kafka's batches as the producers made them, also across kill -9."""
     create(3)
     mirror.start()
     for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
@@ -109,7 +109,7 @@ def test_every_codec_and_partition_across_restarts(
 def test_a_topic_made_again_in_kafka_stops(
     apache_kafka: ApacheKafka, mirror: Cluster, topic: str, create: Callable[..., None]
 ) -> None:
-    """Deleted and made again under its name while the mirror follows it: another topic."""
+    """A topic that is deleted and made again while the mirror follows it is another topic."""
     create()
     produce(apache_kafka, topic, 50)
     mirror.start()
@@ -130,7 +130,7 @@ def test_records_deleted_in_the_middle_of_a_batch(
     apache_kafka: ApacheKafka, mirror: Cluster, topic: str, create: Callable[..., None],
     tmp_path: Path,
 ) -> None:  # fmt: skip
-    """Kafka's log start may lie inside a batch: that batch comes whole, and the gap is exact."""
+    """Kafka's log start lies inside a batch: that batch is mirrored whole, and the gap is exact."""
     create()
     produce(apache_kafka, topic, 200, **{"linger.ms": 200})
     bases = [h.base_offset for _, h in headers(log_bytes(apache_kafka, topic, 0))]

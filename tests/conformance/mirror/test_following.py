@@ -24,7 +24,7 @@ def clusters(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:
 
 
 def test_every_byte_and_every_offset(clusters: Pair) -> None:
-    """All partitions, small batches and large ones: the same files."""
+    """All partitions, with small batches and large ones, have the same files as the source."""
     clusters.source.create("logs", 2)
     clusters.source.produce("logs", 50)
     clusters.source.produce("logs", 20, 1, size=50_000)
@@ -34,7 +34,8 @@ def test_every_byte_and_every_offset(clusters: Pair) -> None:
 
 
 def test_topics_and_partitions_that_come_later(clusters: Pair) -> None:
-    """Both are found without a restart, and mirrored from their first record on."""
+    """New topics and partitions are found without a restart, and mirrored from their first record
+    on."""
     clusters.source.create("first")
     clusters.source.produce("first", 3)
     clusters.mirrored("first")
@@ -50,7 +51,8 @@ def test_topics_and_partitions_that_come_later(clusters: Pair) -> None:
 
 
 def test_the_audit_topic_comes_whatever_the_patterns_say(tmp_path: Path, zookeeper: str) -> None:
-    """`_skidway_audit` is how the clusters' counts meet; other internal topics stay."""
+    """`_skidway_audit` is always mirrored, because in it the clusters' counts meet; other internal
+    topics are not."""
     for clusters in pair(tmp_path, zookeeper, patterns=["logs"]):
         for topic in ("_skidway_audit", "logs", "other", "__internal"):
             clusters.source.create(topic)
@@ -63,7 +65,7 @@ def test_the_audit_topic_comes_whatever_the_patterns_say(tmp_path: Path, zookeep
 
 
 def test_a_source_that_has_a_name(tmp_path: Path, zookeeper: str) -> None:
-    """It is looked up, also again after it was away."""
+    """A source given by host name is looked up, and again after it was away."""
     named = Pair(tmp_path, zookeeper)
     port = named.source.port
     named.here.settings["mirror.sources"] = mirror_sources(f"localhost:{port}")
@@ -81,7 +83,7 @@ def test_a_source_that_has_a_name(tmp_path: Path, zookeeper: str) -> None:
 
 
 def test_a_source_that_is_down_for_a_while(clusters: Pair) -> None:
-    """What is there is served, the outage is shown, and then it goes on where it was."""
+    """The mirror serves what it has and shows the outage, and then goes on where it was."""
     clusters.source.create("logs")
     clusters.source.produce("logs", 5)
     clusters.mirrored("logs")
@@ -99,7 +101,7 @@ def test_a_source_that_is_down_for_a_while(clusters: Pair) -> None:
 
 
 def test_producers_are_refused_in_words(clusters: Pair) -> None:
-    """A mirror holds what its source holds and nothing else."""
+    """Producers to a mirror get an error: it holds exactly what its source holds."""
     clusters.source.create("logs")
     clusters.source.produce("logs", 2)
     clusters.mirrored("logs")
@@ -120,7 +122,7 @@ def test_producers_are_refused_in_words(clusters: Pair) -> None:
 
 
 def test_stock_consumers_read_a_mirror_at_the_sources_offsets(clusters: Pair) -> None:
-    """An offset that was noted in one cluster means the same record in the other."""
+    """An offset noted in one cluster means the same record in the other."""
     producer = StockProducer({"bootstrap.servers": clusters.source.address})
     for number in range(100):
         producer.produce("lines", f"line {number}".encode(), partition=0)
@@ -143,7 +145,7 @@ def test_stock_consumers_read_a_mirror_at_the_sources_offsets(clusters: Pair) ->
 
 
 def test_a_client_that_asks_early_is_not_in_the_mirrors_way(clusters: Pair) -> None:
-    """Automatic creation leaves a mirror's names alone: an ordinary topic would block it."""
+    """Automatic creation never takes a mirror's name: an ordinary topic would block the mirror."""
     producer = StockProducer(
         {"bootstrap.servers": clusters.here.address, "message.timeout.ms": 1500}
     )
@@ -160,7 +162,7 @@ def test_a_client_that_asks_early_is_not_in_the_mirrors_way(clusters: Pair) -> N
 
 
 def test_a_mirror_of_a_mirror_is_not_made(clusters: Pair) -> None:
-    """What dc1 has from elsewhere, or from us, is left out."""
+    """Topics that dc1 mirrors from elsewhere, or from us, are left out."""
     elsewhere = {"mirror.source.cluster": "dc9", "mirror.source.topic": "logs"}
     clusters.source.create("dc9.logs", **{k.replace(".", "_"): v for k, v in elsewhere.items()})
     clusters.source.create("offline.logs")
@@ -171,7 +173,7 @@ def test_a_mirror_of_a_mirror_is_not_made(clusters: Pair) -> None:
 
 
 def test_the_command_shows_what_there_is(clusters: Pair) -> None:
-    """A table for people, JSON for programs, by URL or by the broker's settings; metrics too."""
+    """`mirror status` prints a table or JSON, by URL or by the broker's settings; metrics agree."""
     clusters.source.create("logs", 2)
     clusters.source.produce("logs", 4)
     clusters.mirrored("logs")
@@ -198,7 +200,7 @@ def url(clusters: Pair) -> str:
 
 
 def test_deleting_a_mirror_here_begins_it_again(clusters: Pair) -> None:
-    """What an operator does after a divergence: the mirror is made anew, whole."""
+    """An operator deletes a mirror after a divergence, and it is made anew, whole."""
     clusters.source.create("logs")
     clusters.source.produce("logs", 5)
     clusters.mirrored("logs")

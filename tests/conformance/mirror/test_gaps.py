@@ -1,4 +1,4 @@
-"""What the source no longer had is named where everybody sees it, and nothing else is missing."""
+"""Records that the source no longer had are named in the topic's configs; no others are missing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def starts(clusters: Pair, topic: str, partitions: int) -> dict[int, int]:
 
 
 def until_expired(clusters: Pair, topic: str, partitions: int) -> None:
-    """Until retention has done all that it has to do."""
+    """Waits until retention has deleted everything that it may."""
 
     def done(number: int) -> bool:
         with contextlib.suppress(FileNotFoundError):  # just expired
@@ -97,7 +97,7 @@ def test_a_topic_whose_beginning_is_gone_before_it_is_mirrored(clusters: Pair) -
 
 
 def test_a_source_that_expired_wholly_leaves_one_gap(clusters: Pair) -> None:
-    """An idle topic whose records are all gone is named up to its end."""
+    """An idle topic whose records have all expired becomes one gap, named up to its end."""
     clusters.here.program.kill()
     clusters.source.create("logs", retention_ms="1")
     clusters.source.produce("logs", 10)

@@ -1,4 +1,4 @@
-"""`retention.hold` at the source names the mirror: what is not mirrored yet is not let go."""
+"""`retention.hold` at the source names the mirror: records that it lacks are not deleted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def log_start(clusters: Pair) -> int:
 
 @promise("4 readers")
 def test_a_segment_stays_until_the_mirror_has_it(clusters: Pair) -> None:
-    """Expired and held while the mirror is away; gone soon after it has come, and no sooner."""
+    """An expired segment is held while the mirror is away, and goes soon after it is mirrored, not
+    before."""
     source, here = clusters.source, clusters.here
     source.start()
     source.create("logs", **HOLD)

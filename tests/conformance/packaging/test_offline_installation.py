@@ -23,7 +23,7 @@ sources:
 
 
 def test_an_agent_is_installed_offline_and_runs(tmp_path: Path) -> None:
-    """agent.txt suffices with hashes required; the program says the version that was asked for."""
+    """agent.txt suffices, with hashes required; the program prints the version asked for."""
     venv = tmp_path / "venv"
     install(["agent"], wheels_of(VERSION), venv)
     skidway = str(venv / "bin" / "skidway")
@@ -36,7 +36,7 @@ def test_an_agent_is_installed_offline_and_runs(tmp_path: Path) -> None:
 
 
 def test_programs_of_one_host_share_an_environment(tmp_path: Path) -> None:
-    """Several lists together are one installation without a conflict."""
+    """The lists of several programs install together without a conflict."""
     venv = tmp_path / "venv"
     install(["broker", "registry", "audit"], wheels_of(VERSION), venv)
     skidway = str(venv / "bin" / "skidway")
@@ -48,7 +48,7 @@ def test_programs_of_one_host_share_an_environment(tmp_path: Path) -> None:
 
 
 def test_the_manifest_names_the_files_of_each_program() -> None:
-    """What wheels.json lists is there, and is what the list of requirements pins."""
+    """Every file in wheels.json exists, and is pinned in its program's list of requirements."""
     folder = wheels_of(VERSION)
     manifest = json.loads((folder / "wheels.json").read_text())
     assert manifest["version"] == VERSION
@@ -62,7 +62,7 @@ def test_the_manifest_names_the_files_of_each_program() -> None:
 
 
 def test_a_changed_file_is_not_installed(tmp_path: Path) -> None:
-    """A wheel that is not the one that was built is refused by its hash."""
+    """A wheel that differs from the one that was built is refused by its hash."""
     folder = tmp_path / "wheels"
     folder.mkdir()
     for file in wheels_of(VERSION).iterdir():
@@ -76,7 +76,7 @@ def test_a_changed_file_is_not_installed(tmp_path: Path) -> None:
 
 
 def test_equal_sources_make_equal_wheels() -> None:
-    """Built twice, our wheel has the same bytes: hashes on hosts stay good."""
+    """Our wheel, built twice, has the same bytes, so hashes on hosts stay valid."""
     from deploy.packaging import own_wheel
 
     first = wheels_of(VERSION) / f"skidway-{VERSION}-py3-none-any.whl"

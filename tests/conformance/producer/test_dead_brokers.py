@@ -1,4 +1,4 @@
-"""A producer whose broker is dead: nobody waits longer than was said."""
+"""A producer whose broker is dead: no call waits longer than its limit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def dead_broker(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def test_dead_brokers_hold_senders_for_max_block_ms(dead_broker: str) -> None:
-    """All of several threads at once: each is told in its own time, none waits for the others'."""
+    """Of several threads at once each gets its error after max_block_ms, without waiting for
+    others."""
     took_s: list[float] = []
     with Producer(dead_broker, max_block_ms=1_000) as producer:
 
@@ -46,11 +47,12 @@ def test_dead_brokers_hold_senders_for_max_block_ms(dead_broker: str) -> None:
             each.join(60)
     assert len(took_s) == 6
     assert min(took_s) >= 0.9
-    assert max(took_s) < 4  # one behind the other: 6
+    assert max(took_s) < 4  # one after the other: 6
 
 
 def test_close_is_bounded_whoever_waits_for_a_dead_broker(dead_broker: str) -> None:
-    """It does not wait for a thread that asks about a topic; that one gets its error later."""
+    """`close` does not wait for a thread that asks about a topic; the thread gets its error
+    later."""
     producer = Producer(dead_broker, max_block_ms=4_000)
     failed: list[SkidwayError] = []
 
@@ -77,7 +79,8 @@ def test_close_is_bounded_whoever_waits_for_a_dead_broker(dead_broker: str) -> N
 def test_close_gives_up_what_a_dead_broker_does_not_take(
     dead_broker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A topic that was known before it died: in the time it is given, with every future failed."""
+    """With a topic known before the broker died, `close` ends in its time and fails every
+    future."""
     topic = KnownTopic(3, (0, 1, 2), 1_000, 0.0)
     monkeypatch.setattr("skidway.producer.directory.Directory.topic", lambda *_, **__: topic)
     producer = Producer(dead_broker)

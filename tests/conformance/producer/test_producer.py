@@ -68,7 +68,7 @@ def where(future: Future[RecordMetadata]) -> tuple[int, int]:
 
 @pytest.mark.parametrize("codec", [codec.name.lower() for codec in Codec])
 def test_messages_arrive_where_their_futures_say(bootstrap: str, topic: str, codec: Any) -> None:
-    """Every codec; keys, nulls, sets of messages, messages to a partition."""
+    """Every codec carries keys, nulls, sets of messages, and messages to a given partition."""
     with Producer(bootstrap, compression_type=codec, linger_ms=20) as producer:
         long = b"compressible " * 50
         expected = {
@@ -96,7 +96,8 @@ def test_messages_arrive_where_their_futures_say(bootstrap: str, topic: str, cod
 
 
 def test_an_own_partition_function(bootstrap: str, topic: str) -> None:
-    """It sees key, value and the number of partitions; what is none of them is refused."""
+    """The function gets key, value and number of partitions; a choice outside of them is
+    refused."""
     with Producer(bootstrap) as producer:
         sent = [
             producer.send(topic, b"%d" % index, partitioner=lambda _k, v, n: int(v or b"") % n)
@@ -112,7 +113,7 @@ def test_an_own_partition_function(bootstrap: str, topic: str) -> None:
 
 
 def test_a_message_that_is_too_large_fails_alone(bootstrap: str, topic: str) -> None:
-    """Its future has the error; what was sent before and after it arrives, in order."""
+    """The large message's future has the error; messages before and after it arrive, in order."""
     with Producer(bootstrap, compression_type="none", batch_size=90_000) as producer:
         before = [producer.send(topic, b"%d" % index, partition=0) for index in range(50)]
         large = producer.send(topic, bytes(200_000), partition=0)
@@ -126,7 +127,7 @@ def test_a_message_that_is_too_large_fails_alone(bootstrap: str, topic: str) -> 
 
 
 def test_messages_of_a_topic_that_is_none(bootstrap: str) -> None:
-    """`send` says so, after max_block_ms, and no topic is made."""
+    """`send` fails after max_block_ms for a topic that does not exist, and none is made."""
     with Producer(bootstrap, max_block_ms=300) as producer:
         with pytest.raises(KafkaError, match="UNKNOWN_TOPIC_OR_PARTITION"):
             producer.send("never-was", b"x")
@@ -135,7 +136,8 @@ def test_messages_of_a_topic_that_is_none(bootstrap: str) -> None:
 
 @pytest.mark.slow
 def test_a_broker_killed_under_load_loses_and_repeats_nothing(own_broker: SkidwayBroker) -> None:
-    """kill -9 while it takes: every future ends with its offset, every message is there once."""
+    """After kill -9 under load every future ends with its offset, and every message is there
+    once."""
     own_broker.start()
     topic = make_topic(own_broker.address)
     with Producer(own_broker.address, linger_ms=1, batch_size=5_000) as producer:

@@ -1,7 +1,7 @@
-"""Our messages beside kafka-python's: its codec is generated from Apache Kafka's own definitions.
+"""Our messages beside kafka-python's, whose codec is generated from Apache Kafka's own definitions.
 
-Each message that we write is read by kafka-python as what we meant, and what it writes for that is
-byte for byte the same. Names, versions, nullability and tags of every field are Kafka's, too.
+kafka-python reads each message that we write as we meant it, and writes it with the same bytes.
+Names, versions, nullability and tags of every field are Kafka's, too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from skidway.kafka.protocol.messages import Array, Field, Fixed, Id, Nested, Tex
 from support.kafka_python import Theirs, definition, name_and_retriable, version_range
 from support.messages import ALL, CASES, messages, name_of
 
-ITS_OWN_NAMES = {  # where kafka-python keeps other names than Apache Kafka's
+ITS_OWN_NAMES = {  # where kafka-python's names differ from Apache Kafka's
     ErrorCode.UNKNOWN_SERVER_ERROR: "UNKNOWN",
     ErrorCode.NONE: "NO_ERROR",
     ErrorCode.NOT_LEADER_OR_FOLLOWER: "NOT_LEADER_FOR_PARTITION",
@@ -33,7 +33,7 @@ TYPES = {"b": "int8", "h": "int16", "i": "int32", "q": "int64", "?": "bool"}
 
 
 def plain(value: Any, version: int) -> Any:
-    """A message as kafka-python takes and gives it: dictionaries and lists, no fields of other
+    """A message as kafka-python takes and returns it: dictionaries and lists, no fields of other
     versions, None for a topic id of zeros."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
@@ -55,7 +55,7 @@ def is_silent(field: Field, value: Any) -> bool:
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_same_bytes(cls: type[Message], version: int, data: st.DataObject) -> None:
-    """kafka-python reads what we meant from our bytes, and writes the same bytes for it."""
+    """kafka-python reads the message from our bytes, and writes it with the same bytes."""
     message = data.draw(messages(cls, version))
     body = encode(message, version)
     theirs = Theirs(cls.__name__, version, flexible(cls.API, version))
@@ -66,11 +66,11 @@ def test_same_bytes(cls: type[Message], version: int, data: st.DataObject) -> No
 
 @pytest.mark.parametrize("cls", ALL, ids=name_of)
 def test_same_definition(cls: type[Message]) -> None:
-    """Key, versions and flexible versions are Kafka's, and so is every field's."""
+    """Key, versions, flexible versions and every field are Kafka's."""
     theirs = definition(cls.__name__)
     assert theirs["apiKey"] == cls.API
     first_flexible, _ = version_range(theirs["flexibleVersions"]) or (None, None)
-    never = first_flexible == -1  # as kafka-python reads "none"
+    never = first_flexible == -1  # this is how kafka-python says "none"
     assert cls.API.flexible_since == (NEVER_FLEXIBLE if never else first_flexible)
     _, highest = version_range(theirs["validVersions"]) or (None, -1)
     assert highest >= cls.VERSIONS.highest
@@ -130,7 +130,7 @@ def within(versions: str | None, version: int) -> bool:
 
 @pytest.mark.parametrize("code", ErrorCode, ids=lambda code: code.name)
 def test_same_error_codes(code: ErrorCode) -> None:
-    """Names, numbers and retriability of the error codes are those that kafka-python knows."""
+    """Name, number and retriability of each error code are those that kafka-python knows."""
     name, retried = name_and_retriable(code.value)
     assert ITS_OWN_NAMES.get(code, code.name) == name
     # Kafka's protocol guide says that a corrupt message may be sent again; kafka-python gives up.

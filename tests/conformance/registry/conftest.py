@@ -16,7 +16,7 @@ __all__ = ["registry", "skidway_broker"]
 
 @pytest.fixture
 def registry(zookeeper: str, tmp_path: Path) -> Iterator[Registry]:
-    """Started, and stopped behind the test."""
+    """A registry that runs during the test."""
     made = Registry(zookeeper, tmp_path)
     with running(made.program, made.ready):
         yield made

@@ -57,7 +57,7 @@ def test_serializer_and_deserializer_with_their_defaults(client: SchemaRegistryC
 
 
 def test_our_codec_reads_what_their_serializer_wrote(client: SchemaRegistryClient) -> None:
-    """And theirs what ours wrote: the wire format and the datums are the same."""
+    """Our codec and their serializer read each other's messages, with the same bytes."""
     serializer = AvroSerializer(client, text(V2))
     written = pa.array([serializer({"name": n, "age": 7}, VALUE) for n in ("Ada", "Grace")])
     ids, datums = wire.split(written)
@@ -73,7 +73,7 @@ def test_our_codec_reads_what_their_serializer_wrote(client: SchemaRegistryClien
 
 
 def test_a_serializer_that_uses_the_latest_version(client: SchemaRegistryClient) -> None:
-    """use.latest.version: nothing is registered, the newest schema is written."""
+    """With use.latest.version nothing is registered, and the newest schema is written."""
     client.register_schema("users-value", Schema(text(V1), "AVRO"))
     latest = client.register_schema("users-value", Schema(text(V2), "AVRO"))
     conf = {"auto.register.schemas": False, "use.latest.version": True}
@@ -85,7 +85,8 @@ def test_a_serializer_that_uses_the_latest_version(client: SchemaRegistryClient)
 
 
 def test_a_serializer_that_may_not_register(client: SchemaRegistryClient) -> None:
-    """auto.register.schemas off: it looks the schema up, and fails where it is not there."""
+    """With auto.register.schemas off the serializer looks the schema up, or fails if it is
+    missing."""
     conf = {"auto.register.schemas": False}
     with pytest.raises((SchemaRegistryError, SerializationError)):
         AvroSerializer(client, text(V1), conf=conf)({"name": "Ada"}, VALUE)
@@ -102,7 +103,7 @@ TO_PART = [SchemaReference("Part", "part", 1)]
 
 
 def test_a_schema_that_references_another(client: SchemaRegistryClient) -> None:
-    """Serializer and deserializer resolve the reference; what it needs cannot be deleted."""
+    """Serializer and deserializer resolve the reference; a referenced schema cannot be deleted."""
     client.register_schema("part", Schema(text(PART), "AVRO"))
     data = AvroSerializer(client, Schema(text(WHOLE), "AVRO", TO_PART))({"part": {"a": 1}}, VALUE)
     assert data[:5] == wire.prefix(2)
@@ -121,7 +122,7 @@ def test_a_schema_that_references_another(client: SchemaRegistryClient) -> None:
 
 
 def test_the_guid_in_a_header_instead_of_the_id(client: SchemaRegistryClient) -> None:
-    """The newer wire format: registered, written and read by guid."""
+    """In the newer wire format a schema is registered, written and read by guid."""
     headers: list[tuple[str, bytes]] = []
     context = SerializationContext("users", MessageField.VALUE, headers)
     conf = {"schema.id.serializer": header_schema_id_serializer}
@@ -134,7 +135,8 @@ def test_the_guid_in_a_header_instead_of_the_id(client: SchemaRegistryClient) ->
 
 
 def test_modes_through_the_client(client: SchemaRegistryClient) -> None:
-    """For all and for one; a registry that is read-only refuses for good, not with a 5xx."""
+    """Modes are set for all subjects or for one; a read-only registry refuses for good, without
+    5xx."""
     assert client.update_global_mode("READONLY") == "READONLY"
     client.update_mode("s", "READWRITE")
     assert (client.get_global_mode(), client.get_mode("s")) == ("READONLY", "READWRITE")
@@ -145,7 +147,7 @@ def test_modes_through_the_client(client: SchemaRegistryClient) -> None:
 
 
 def test_normalize_through_the_client(client: SchemaRegistryClient) -> None:
-    """Two spellings are one schema where that is asked for."""
+    """Two spellings are one schema when the client asks to normalize."""
     one, two = ({**V1, **extra} for extra in ({"x": 1, "y": 2}, {"y": 2, "x": 1}))
     first = client.register_schema("s", Schema(text(one), "AVRO"), normalize_schemas=True)
     second = client.register_schema("s", Schema(text(two), "AVRO"), normalize_schemas=True)
@@ -153,7 +155,7 @@ def test_normalize_through_the_client(client: SchemaRegistryClient) -> None:
 
 
 def test_a_reader_with_an_older_schema(client: SchemaRegistryClient) -> None:
-    """Schema resolution by their library on the schemas that we hand out."""
+    """Their library resolves an older reader schema against the schemas that we serve."""
     data = AvroSerializer(client, text(V2))({"name": "Ada", "age": 3}, VALUE)
     assert AvroDeserializer(client, text(V1))(data, VALUE) == {"name": "Ada"}
 
@@ -171,7 +173,7 @@ def test_an_incompatible_schema_is_refused_with_409(client: SchemaRegistryClient
 
 
 def test_every_read_of_the_client(client: SchemaRegistryClient) -> None:
-    """Versions, lookups, users of an id, types, modes, levels."""
+    """Versions, lookups, users of an id, types, modes and levels are read."""
     first = client.register_schema("a/b c", Schema(text(V1), "AVRO"))
     full = client.register_schema_full_response("a/b c", Schema(text(V1), "AVRO"))
     assert full.schema_id == first == 1
@@ -189,7 +191,7 @@ def test_every_read_of_the_client(client: SchemaRegistryClient) -> None:
 
 
 def test_levels_through_the_client(client: SchemaRegistryClient) -> None:
-    """Both the old calls and the new ones."""
+    """Levels work with both the old calls and the new ones."""
     assert client.get_compatibility() == "BACKWARD"
     client.set_compatibility("users-value", "FULL")
     assert client.get_compatibility("users-value") == "FULL"
@@ -204,7 +206,7 @@ def test_levels_through_the_client(client: SchemaRegistryClient) -> None:
 
 
 def test_deletion_through_the_client(client: SchemaRegistryClient) -> None:
-    """Soft, then permanent; a version, then a subject."""
+    """A version and then a subject are deleted, softly and then permanently."""
     client.register_schema("s", Schema(text(V1), "AVRO"))
     client.register_schema("s", Schema(text(V2), "AVRO"))
     assert client.delete_version("s", 1) == 1
@@ -218,7 +220,7 @@ def test_deletion_through_the_client(client: SchemaRegistryClient) -> None:
 
 
 def test_what_is_not_there_is_an_error_that_names_its_code(client: SchemaRegistryClient) -> None:
-    """error_code, not -1: the body has the shape that the client parses."""
+    """The error has its error_code and not -1: the body has the shape that the client parses."""
     for ask, code in (
         (lambda: client.get_schema(99), 40403),
         (lambda: client.get_latest_version("none"), 40401),

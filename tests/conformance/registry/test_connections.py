@@ -1,4 +1,4 @@
-"""Connections of the client: kept, or broken by a registry that dies while it answers."""
+"""The client's connections: kept, or broken by a registry that dies while it answers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _request(connection: socket.socket) -> bytes:
 
 @pytest.mark.parametrize("sent", [0, 20, BODY_AT, BODY_AT + 1, len(ANSWER) - 1])
 def test_an_answer_cut_short_is_none_and_asked_for_again(sent: int) -> None:
-    """Status and headers without their whole body are no answer: registering is tried again."""
+    """Status and headers without the whole body are no answer: registering is tried again."""
     requests: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(10)

@@ -1,4 +1,4 @@
-"""docs/registry.md: its examples are run in their order, its tables are held to the code."""
+"""docs/registry.md: its examples run in their order, and its tables match the code."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ pytestmark = pytest.mark.conformance
 PAGE = (Path(__file__).parents[3] / "docs/registry.md").read_text()
 EXAMPLES = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
 END = "\x01"
-"""Printed behind each command, so that outputs can be told apart."""
+"""Printed behind each command, to tell the outputs apart."""
 PROGRESS = re.compile(r"^(restored|subjects read)  .*\n", re.MULTILINE)
-"""Told of what takes longer than people notice: here on a slow machine only."""
+"""Printed only when a command takes long: here on a slow machine only."""
 
 
 @pytest.fixture
 def second(zookeeper: str, tmp_path: Path) -> Iterator[Registry]:
-    """What the page has at port 8082."""
+    """The registry that the page has at port 8082."""
     made = Registry(f"{zookeeper}-second", tmp_path)
     with running(made.program, made.ready):
         yield made
 
 
 def test_the_examples_of_the_page_run(registry: Registry, second: Registry, tmp_path: Path) -> None:
-    """Each command prints what stands below it; `...` stands for lines of any kind."""
+    """Each command prints the text below it; `...` stands for lines of any kind."""
     folder = tmp_path / "work"
     folder.mkdir()
     environment = {**os.environ, "PATH": f"{shim(registry, tmp_path)}:{os.environ['PATH']}"}
@@ -62,7 +62,7 @@ def test_the_examples_of_the_page_run(registry: Registry, second: Registry, tmp_
 
 
 def shim(registry: Registry, folder: Path) -> Path:
-    """A directory with a `skidway` whose default registry is the test's."""
+    """A directory with a `skidway` that asks the test's registry by default."""
     directory = folder / "bin"
     directory.mkdir()
     program = directory / "skidway"
@@ -78,7 +78,7 @@ def shim(registry: Registry, folder: Path) -> Path:
 
 
 def parsed(example: str) -> Iterator[tuple[str, str]]:
-    """(command, what is said to be printed) of each; `> ` continues a command."""
+    """(command, expected output) for each command; `> ` continues a command."""
     command, output = "", ""
     for line in example.splitlines():
         if line.startswith("$ "):
@@ -93,14 +93,14 @@ def parsed(example: str) -> Iterator[tuple[str, str]]:
 
 
 def is_as_said(output: str, expected: str) -> bool:
-    """A line of `...` is any number of lines."""
+    """Whether the output is as expected; a line of `...` stands for any number of lines."""
     pieces = [re.escape(line) for line in expected.strip().splitlines()]
     pattern = r"\n".join(".*" if piece == re.escape("...") else piece for piece in pieces)
     return re.fullmatch(pattern, PROGRESS.sub("", output).strip(), re.DOTALL) is not None
 
 
 def test_every_setting_is_there() -> None:
-    """In the order of the settings, with its default and words that say why."""
+    """The table has every setting in order, with its default and an explanation."""
     body = PAGE.partition("<!-- settings -->\n")[2].partition("<!-- /settings -->")[0]
     rows = [[c.strip() for c in line.strip("|").split("|")] for line in body.splitlines()[2:]]
     expected = [(each.key, shown(each.default)) for each in documented(RegistrySettings)]
@@ -117,7 +117,7 @@ def shown(default: object) -> str:
 
 
 def test_configurations_have_known_keys() -> None:
-    """Those of the registry, and those of the programs that ask it."""
+    """Every key in the examples is a setting of the registry, or of the programs that ask it."""
     examples = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     known = [{each.key for each in documented(c)} for c in (RegistrySettings, ConnectionSettings)]
     assert len(examples) == 2

@@ -1,6 +1,6 @@
-"""Confluent's Java client of schema registries, which their serializers ask, against ours.
+"""Confluent's Java client of schema registries, which their serializers use, against ours.
 
-Maven Central has it inside of Flink's connector alone (package names in front, otherwise as it is).
+Maven Central has it only inside Flink's connector (with other package names, otherwise unchanged).
 It is strict where others are not: an unknown key in an answer ends it.
 """
 
@@ -69,7 +69,7 @@ def refused(call: Callable[[], Any]) -> tuple[int, int, str]:
 
 
 def test_what_a_serializer_asks(client: Client) -> None:
-    """Register, the same again, by id: what comes back is the schema that was sent."""
+    """A schema is registered, registered again and found by id: it is the schema that was sent."""
     schema = client.schema(V1)
     assert client.register("users-value", schema) == 1
     assert client.register("users-value", schema, True) == 1
@@ -81,7 +81,7 @@ def test_what_a_serializer_asks(client: Client) -> None:
 
 
 def test_a_deserializer_with_the_latest_version(client: Client) -> None:
-    """Metadata of the latest and of one version, all versions, all subjects."""
+    """The client gets metadata of the latest and of one version, all versions and all subjects."""
     client.register("users-value", client.schema(V1))
     client.register("users-value", client.schema(V2))
     latest = client.getLatestSchemaMetadata("users-value")
@@ -93,7 +93,7 @@ def test_a_deserializer_with_the_latest_version(client: Client) -> None:
 
 
 def test_compatibility_and_levels(client: Client) -> None:
-    """Verdicts with their reasons, and a refused registration with status 409."""
+    """Verdicts come with their reasons, and a refused registration has status 409."""
     client.register("users-value", client.schema(V1))
     assert client.testCompatibility("users-value", client.schema(V2)) is True
     assert client.testCompatibility("users-value", client.schema(BROKEN)) is False
@@ -109,7 +109,7 @@ def test_compatibility_and_levels(client: Client) -> None:
 
 
 def test_references(client: Client) -> None:
-    """The client asks for what a schema refers to, and finds it again by id."""
+    """The client resolves a schema's references, and finds them again by id."""
     client.register("address", client.schema(ADDRESS))
     person = client.schema(PERSON, [("a.Address", "address", 1)])
     assert client.register("people-value", person) == 2
@@ -119,7 +119,7 @@ def test_references(client: Client) -> None:
 
 
 def test_deletion(client: Client) -> None:
-    """Soft, then permanent."""
+    """A subject is deleted softly, then permanently."""
     client.register("users-value", client.schema(V1))
     assert [*client.deleteSubject("users-value")] == [1]
     assert [*client.getAllSubjects(True)] == ["users-value"]
@@ -128,7 +128,7 @@ def test_deletion(client: Client) -> None:
 
 
 def test_what_is_not_there_has_its_code(client: Client) -> None:
-    """A subject, a version, an id."""
+    """An unknown subject, version and id have the codes that the client expects."""
     client.register("users-value", client.schema(V1))
     assert refused(lambda: client.getLatestSchemaMetadata("none"))[:2] == (404, 40401)
     assert refused(lambda: client.getSchemaMetadata("users-value", 7))[:2] == (404, 40402)
@@ -137,7 +137,7 @@ def test_what_is_not_there_has_its_code(client: Client) -> None:
 
 
 def test_an_import_keeps_its_id(client: Client) -> None:
-    """What a tool that copies registries calls."""
+    """A tool that copies registries can register a schema under its old id."""
     client.setMode("IMPORT")
     assert client.register("users-value", client.schema(V1), 3, 70) == 70
     client.setMode("READWRITE")

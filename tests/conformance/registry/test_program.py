@@ -30,7 +30,7 @@ def file(folder: Path, schema: object) -> str:
 
 
 def test_the_schemas_verbs(registry: Registry, tmp_path: Path) -> None:
-    """register, list, get and check, with their exit status."""
+    """register, list, get and check work, with their exit status."""
     at = ("--registry", registry.url)
     done = run_skidway("schemas", "register", *at, "users-value", file(tmp_path, V1))
     assert (done.returncode, done.stdout) == (0, "users-value version 1 has id 1\n")
@@ -51,7 +51,8 @@ def test_the_schemas_verbs(registry: Registry, tmp_path: Path) -> None:
 
 
 def test_mistakes_are_one_sentence(registry: Registry, tmp_path: Path) -> None:
-    """A schema that does not parse, a subject that is not there, a file that is not there."""
+    """A schema that does not parse, a missing subject, a missing file: each ends with one
+    sentence."""
     at = ("--registry", registry.url)
     for arguments, status, words in (
         (("schemas", "register", *at, "s", file(tmp_path, '{"type": "recor"}')), 1, "recor"),
@@ -67,7 +68,7 @@ def test_mistakes_are_one_sentence(registry: Registry, tmp_path: Path) -> None:
 
 
 def test_an_unreachable_registry_is_status_3() -> None:
-    """Said after a bounded time, with the address."""
+    """The command gives up after a bounded time, and names the address."""
     url = f"http://127.0.0.1:{free_port()}"
     done = run_skidway("schemas", "list", "--registry", url)
     assert done.returncode == 3
@@ -75,7 +76,7 @@ def test_an_unreachable_registry_is_status_3() -> None:
 
 
 def test_what_keeps_the_registry_from_starting(registry: Registry, zookeeper: str) -> None:
-    """An occupied port, a listener that is none, an unknown level: one sentence, right status."""
+    """A taken port, a malformed listener, an unknown level: one sentence and the right status."""
     for settings, status, words in (
         (
             (f"listeners={registry.url}", f"zookeeper.connect={zookeeper}"),
@@ -95,14 +96,14 @@ def test_what_keeps_the_registry_from_starting(registry: Registry, zookeeper: st
 
 
 def test_validate_says_what_would_run() -> None:
-    """Without touching anything."""
+    """`registry validate` prints the address that would be served, and starts nothing."""
     done = run_skidway("registry", "validate")
     assert done.returncode == 0
     assert "http://127.0.0.1:8081" in done.stdout
 
 
 def test_it_stops_cleanly_with_a_connection_open(registry: Registry) -> None:
-    """SIGTERM: status 0, although a client keeps its connection."""
+    """SIGTERM ends the registry with status 0, although a client keeps its connection."""
     RegistryClient(registry.url).register("s", json.dumps(V1))
     connection = http.client.HTTPConnection("127.0.0.1", registry.port, timeout=60)
     connection.request("GET", "/subjects")
@@ -112,7 +113,7 @@ def test_it_stops_cleanly_with_a_connection_open(registry: Registry) -> None:
 
 
 def test_metrics_count_what_was_asked(registry: Registry) -> None:
-    """By route and status, without subjects in the labels."""
+    """Requests are counted by route and status, without subjects in the labels."""
     client = RegistryClient(registry.url)
     client.register("some-subject", json.dumps(V1))
     connection = http.client.HTTPConnection("127.0.0.1", registry.metrics_port, timeout=60)
@@ -125,8 +126,8 @@ def test_metrics_count_what_was_asked(registry: Registry) -> None:
 
 
 def test_a_head_that_never_ends_gives_its_connection_back(registry: Registry) -> None:
-    """Byte by byte, on a new connection and on a kept one: closed after a bounded time, while
-    others are answered."""
+    """A head that comes byte by byte, on a new connection or a kept one, is cut off after a bounded
+    time, while others are answered."""
     with (
         socket.create_connection(("127.0.0.1", registry.port), 60) as fresh,
         socket.create_connection(("127.0.0.1", registry.port), 60) as silent,
@@ -143,7 +144,7 @@ def test_a_head_that_never_ends_gives_its_connection_back(registry: Registry) ->
 
 
 def test_what_is_no_http_is_answered_in_the_registrys_form(registry: Registry) -> None:
-    """error_code and message, and the end of the connection."""
+    """The answer has error_code and message, and the connection ends."""
     with socket.create_connection(("127.0.0.1", registry.port), 60) as connection:
         connection.sendall(b"nonsense\r\n\r\n")
         answer = b""
@@ -156,7 +157,7 @@ def test_what_is_no_http_is_answered_in_the_registrys_form(registry: Registry) -
 
 
 def test_it_ends_while_zookeeper_is_away(tmp_path: Path) -> None:
-    """A stop does not wait for what may never come back."""
+    """A stop does not wait for a ZooKeeper that may never come back."""
     server = ZooKeeper(tmp_path)
     with running(server.program, server.ready):
         registry = Registry(server.address, tmp_path)
@@ -168,7 +169,7 @@ def test_it_ends_while_zookeeper_is_away(tmp_path: Path) -> None:
 
 
 def _drip(connection: socket.socket) -> bool:
-    """Sends one more byte of a head; whether the other side has closed."""
+    """Sends one more byte of a head; whether the registry has closed the connection."""
     try:
         connection.sendall(b"G")
         connection.settimeout(0.01)

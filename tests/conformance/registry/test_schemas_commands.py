@@ -28,7 +28,7 @@ Run = Callable[..., "CompletedProcess[str]"]
 
 @pytest.fixture
 def run(registry: Registry) -> Run:
-    """A verb against the test's registry."""
+    """Runs a verb against the test's registry."""
 
     def verb(name: str, *arguments: str) -> CompletedProcess[str]:
         return run_skidway("schemas", name, "--registry", registry.url, *arguments)
@@ -56,7 +56,7 @@ def file(folder: Path, schema: object) -> str:
 
 
 def test_a_list_has_one_line_per_subject(users: RegistryAdministration, run: Run) -> None:
-    """With its latest version; --prefix chooses; --deleted shows each version that went."""
+    """A line has the latest version; --prefix chooses; --deleted shows deleted versions too."""
     users.register("other", '"int"')
     assert [line.split() for line in run("list").stdout.splitlines()] == [
         ["SUBJECT", "VERSION", "ID"],
@@ -73,7 +73,7 @@ def test_a_list_has_one_line_per_subject(users: RegistryAdministration, run: Run
 def test_a_dry_run_registers_nothing(
     users: RegistryAdministration, run: Run, tmp_path: Path
 ) -> None:
-    """It says that the schema is there, or would do, or would not (status 1)."""
+    """A dry run says that the schema is there, is compatible, or is not (status 1)."""
     done = run("register", "users", file(tmp_path, V1), "--dry-run")
     assert (done.returncode, done.stdout) == (0, "users version 1 is this schema, with id 1\n")
     done = run("register", "fresh", file(tmp_path, V2), "--dry-run")
@@ -86,7 +86,7 @@ def test_a_dry_run_registers_nothing(
 
 
 def test_nothing_is_deleted_without_a_yes(users: RegistryAdministration, run: Run) -> None:
-    """The plan is printed, status 2; with --dry-run status 0; the registry is untouched."""
+    """The plan is printed and the status is 2, with --dry-run 0; the registry is unchanged."""
     done = run("delete", "users")
     assert done.returncode == 2
     assert "--yes" in done.stderr
@@ -101,7 +101,7 @@ def test_nothing_is_deleted_without_a_yes(users: RegistryAdministration, run: Ru
 def test_what_was_softly_deleted_comes_back_under_its_id(
     users: RegistryAdministration, run: Run
 ) -> None:
-    """delete, then undelete: the ids in the records of the topic mean what they meant."""
+    """After delete and undelete the ids in the topic's records mean the same schemas."""
     assert run("delete", "users", "--yes").stdout.endswith("deleted 2 of users\n")
     assert users.subjects() == []
     assert json.loads(users.schema(1)) == V1
@@ -119,7 +119,7 @@ def test_what_was_softly_deleted_comes_back_under_its_id(
 
 
 def test_one_version_goes_for_ever(users: RegistryAdministration, run: Run) -> None:
-    """--permanent deletes softly first; what is gone has no id any more."""
+    """--permanent deletes softly first; a version that is gone has no id any more."""
     done = run("delete", "users", "--version", "1", "--permanent", "--yes", "--json")
     assert json.loads(done.stdout)["deleted"] is True
     assert users.versions("users", deleted=True) == [2]
@@ -131,7 +131,7 @@ def test_one_version_goes_for_ever(users: RegistryAdministration, run: Run) -> N
 
 
 def test_a_whole_subject_goes_for_ever(users: RegistryAdministration, run: Run) -> None:
-    """Also the versions that were deleted softly before."""
+    """A permanent deletion includes versions that were softly deleted before."""
     users.delete_version("users", 1)
     assert run("delete", "users", "--permanent", "--yes").returncode == 0
     assert users.subjects(deleted=True) == []
@@ -141,7 +141,7 @@ def test_a_whole_subject_goes_for_ever(users: RegistryAdministration, run: Run) 
 
 
 def test_the_registry_may_stand_in_a_file(registry: Registry, tmp_path: Path) -> None:
-    """--config; an unknown key is refused with the nearest known one (status 78)."""
+    """--config names the file; an unknown key is refused with the nearest known one (status 78)."""
     config = tmp_path / "schemas.yml"
     config.write_text(f"schema.registry.url: {registry.url}\n")
     done = run_skidway("schemas", "list", "--json", "--config", str(config))
@@ -155,7 +155,8 @@ def test_the_registry_may_stand_in_a_file(registry: Registry, tmp_path: Path) ->
 def test_a_check_says_why_and_what_to_write(
     users: RegistryAdministration, run: Run, tmp_path: Path
 ) -> None:
-    """The field, the version, the levels that would allow it, and a schema that passes."""
+    """A failed check prints field, version, levels that would allow it, and a schema that
+    passes."""
     done = run("check", "users", file(tmp_path, BROKEN))
     assert done.returncode == 1
     assert "must: version 2 does not have this field" in done.stdout
@@ -172,7 +173,7 @@ def test_a_check_says_why_and_what_to_write(
 def test_a_check_is_what_a_registration_would_be_measured_by(
     users: RegistryAdministration, run: Run, tmp_path: Path
 ) -> None:
-    """Transitive levels count all versions; --version asks about one."""
+    """Like a registration, transitive levels check all versions; --version checks one."""
     long = file(tmp_path, {**V1, "fields": [{"name": "age", "type": "long"}]})
     users.set_level("users", {"compatibility": "NONE"})
     users.register("users", json.dumps({**V1, "fields": [{"name": "age", "type": "int"}]}))
@@ -189,7 +190,7 @@ def test_a_check_is_what_a_registration_would_be_measured_by(
 def test_advice_knows_types_of_other_subjects(
     client: RegistryAdministration, run: Run, tmp_path: Path
 ) -> None:
-    """A schema with references is checked and repaired with what it refers to."""
+    """A schema with references is checked and repaired together with the schemas it references."""
     client.register("address", json.dumps({"type": "enum", "name": "City", "symbols": ["ROME"]}))
     takes = (Reference("City", "address", 1),)
     home = {"type": "record", "name": "Home", "fields": [{"name": "city", "type": "City"}]}
@@ -204,7 +205,8 @@ def test_advice_knows_types_of_other_subjects(
 def test_a_diff_sets_versions_side_by_side(
     users: RegistryAdministration, run: Run, tmp_path: Path
 ) -> None:
-    """The last two, two that are named, or a version and a file; and who reads whom."""
+    """The last two versions, two named ones, or a version and a file are compared, and whether each
+    reads the other's records."""
     found = json.loads(run("diff", "users", "--json").stdout)
     assert (found["from"], found["to"]) == (1, "2")
     assert [(each["change"], each["place"]) for each in found["differences"]] == [
@@ -219,7 +221,8 @@ def test_a_diff_sets_versions_side_by_side(
 
 
 def test_a_schema_is_proposed_from_a_log(run: Run, tmp_path: Path) -> None:
-    """On standard output alone, so that it can go into a file; the shares beside it."""
+    """The proposed schema alone goes to standard output, so that it can be saved; the shares go to
+    standard error."""
     log = tmp_path / "app.log"
     log.write_text('{"level": "INFO", "ms": 3}\n{"level": "WARN"}\n')
     done = run_skidway("schemas", "infer", str(log), "--name", "App")
@@ -237,7 +240,7 @@ def test_a_schema_is_proposed_from_a_log(run: Run, tmp_path: Path) -> None:
 def test_who_uses_a_schema(
     users: RegistryAdministration, run: Run, skidway_broker: SkidwayBroker
 ) -> None:
-    """Subjects, references, and the topics whose newest records were written with it."""
+    """`who-uses` lists subjects, references, and the topics whose newest records use the schema."""
     topic = topic_name("users")
     at = ("--bootstrap-server", skidway_broker.address)
     run_skidway("topics", "create", *at, topic, "--partitions", "2")

@@ -1,4 +1,4 @@
-"""A registry with TLS and passwords, as stock clients and ours meet it."""
+"""A registry with TLS and passwords, with stock clients and ours."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def authority(tmp_path: Path) -> Authority:
 
 @pytest.fixture
 def secured(zookeeper: str, tmp_path: Path, authority: Authority) -> Iterator[Registry]:
-    """https, client certificates if somebody has one, and a user ada."""
+    """A registry with https, client certificates optional, and a user ada."""
     pair = authority.sign("registry")
     users = tmp_path / "users"
     done = run_skidway("registry", "hash-password", "ada", input_text="ge:heim\n")
@@ -67,7 +67,7 @@ def confluent(registry: Registry, authority: Authority, user: str) -> SchemaRegi
 
 
 def test_confluents_client_with_tls_and_a_password(secured: Registry, authority: Authority) -> None:
-    """Serializer and deserializer go through; a wrong password is 401 at once."""
+    """Serializer and deserializer work; a wrong password gets 401 at once."""
     with confluent(secured, authority, "ada:ge:heim") as client:
         data = AvroSerializer(client, SCHEMA)({"name": "Ada"}, VALUE)
         assert AvroDeserializer(client)(data, VALUE) == {"name": "Ada"}
@@ -79,7 +79,7 @@ def test_confluents_client_with_tls_and_a_password(secured: Registry, authority:
 
 
 def test_our_client_with_tls_and_a_password(secured: Registry, authority: Authority) -> None:
-    """Ours as well; no password appears in what the registry logs."""
+    """Our client works as well, and the registry logs no password."""
     ours = RegistryClient(
         secured.url, security=Security(user_info="ada:ge:heim", ca=authority.certificate)
     )
@@ -92,7 +92,8 @@ def test_our_client_with_tls_and_a_password(secured: Registry, authority: Author
 
 
 def test_who_trusts_another_authority_does_not_connect(secured: Registry, tmp_path: Path) -> None:
-    """And http on the port of https is no way around."""
+    """A client that trusts another authority refuses the certificate; http on the https port
+    fails."""
     other = Authority(tmp_path, "other")
     context = ssl.create_default_context(cafile=str(other.certificate))
     connection = http.client.HTTPSConnection("127.0.0.1", secured.port, timeout=60, context=context)
@@ -106,14 +107,14 @@ def test_who_trusts_another_authority_does_not_connect(secured: Registry, tmp_pa
 
 
 def test_health_asks_for_no_password(secured: Registry) -> None:
-    """It is on another port, for those who look after the machine."""
+    """/health needs no password: it is on another port, for those who look after the machine."""
     assert answers(f"http://127.0.0.1:{secured.metrics_port}/health")
 
 
 def test_a_renewed_certificate_is_shown_without_a_restart(
     secured: Registry, tmp_path: Path
 ) -> None:
-    """New connections see it; one that does not fit its key changes nothing."""
+    """New connections see the new certificate; one that does not fit its key changes nothing."""
     shown = _certificate(secured)
     good = (tmp_path / "registry.pem").read_bytes()
     _replace(tmp_path / "registry.pem", Authority(tmp_path, "third").certificate.read_bytes())
@@ -133,7 +134,7 @@ def test_a_renewed_certificate_is_shown_without_a_restart(
 def test_certificates_of_clients_and_a_listener_without_tls(
     zookeeper: str, tmp_path: Path, authority: Authority
 ) -> None:
-    """Both at once: http for this machine, https with certificates for everybody else."""
+    """One registry serves http for this machine and https with client certificates for others."""
     pair, known = authority.sign("registry"), authority.sign("client")
     tls, plain = f"https://127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}"
     made = Registry(

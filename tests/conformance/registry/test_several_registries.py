@@ -1,4 +1,4 @@
-"""Several registries on one real ZooKeeper: any may write, and an id means one schema."""
+"""Several registries on one real ZooKeeper: each may write, and an id means one schema."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def canonical(text: str) -> Any:
 
 
 def test_two_stores_racing_give_gapless_unambiguous_ids(zookeeper: str) -> None:
-    """Both register the same and different schemas at once; each schema has one id, 1 to n."""
+    """Two stores register the same and different schemas at once; each schema has one id of 1 to
+    n."""
     count = 60
     with Coordinator(zookeeper) as one, Coordinator(zookeeper) as two:
         stores = [Store(ZookeeperLog(each), SystemClock(), Level.NONE) for each in (one, two)]
@@ -66,7 +67,8 @@ def test_two_stores_racing_give_gapless_unambiguous_ids(zookeeper: str) -> None:
 
 
 def test_a_follower_sees_what_another_registry_wrote(zookeeper: str, tmp_path: Path) -> None:
-    """By its watch for lists, and at once for an id that it was just asked for."""
+    """A registry learns of another's writes by its watch, and at once for an id that it is asked
+    for."""
     first, second = Registry(zookeeper, tmp_path), Registry(zookeeper, tmp_path)
     with running(first.program, first.ready), running(second.program, second.ready):
         writer, reader = RegistryClient(first.url), RegistryClient(second.url)
@@ -79,8 +81,8 @@ def test_a_follower_sees_what_another_registry_wrote(zookeeper: str, tmp_path: P
 
 @pytest.mark.quick
 def test_registries_killed_again_and_again_while_writing(zookeeper: str, tmp_path: Path) -> None:
-    """kill -9 of one and then the other under load: what was answered stays, ids stay gapless and
-    unambiguous, and both come to the same state."""
+    """Two registries are killed in turn with kill -9 under load: answered registrations stay, ids
+    stay gapless and unambiguous, and both reach the same state."""
     pair = Registry(zookeeper, tmp_path), Registry(zookeeper, tmp_path)
     answered: dict[int, int] = {}
     numbers, enough = itertools.count(), threading.Event()
@@ -118,7 +120,7 @@ def test_registries_killed_again_and_again_while_writing(zookeeper: str, tmp_pat
 
 
 def test_a_schema_that_is_there_is_answered_without_zookeeper(tmp_path: Path) -> None:
-    """A producer that starts in the hour when ZooKeeper is away gets its id."""
+    """A producer that starts while ZooKeeper is away still gets the id of a known schema."""
     server = ZooKeeper(tmp_path)
     with running(server.program, server.ready):
         registry = Registry(server.address, tmp_path)
@@ -130,7 +132,7 @@ def test_a_schema_that_is_there_is_answered_without_zookeeper(tmp_path: Path) ->
 
 
 def _more(answered: dict[int, int], count: int) -> None:
-    """Waits until so many more were answered."""
+    """Waits until `count` more registrations were answered."""
     before = len(answered)
     eventually(lambda: len(answered) >= before + count, what="registrations go on")
 
@@ -144,7 +146,8 @@ def _put(url: str, path: str, document: Any) -> None:
 
 
 def test_zookeeper_away_and_back(tmp_path: Path) -> None:
-    """Reads go on, writes are 503; when it is back so are writes, and nothing is forgotten."""
+    """While ZooKeeper is away reads go on and writes get 503; afterwards writes work, and nothing
+    is forgotten."""
     server = ZooKeeper(tmp_path)
     with running(server.program, server.ready):
         registry = Registry(server.address, tmp_path)

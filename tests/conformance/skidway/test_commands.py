@@ -34,7 +34,7 @@ def topic(apache_kafka: ApacheKafka) -> str:
 def test_topics_are_made_listed_described_and_deleted(
     apache_kafka: ApacheKafka, topic: str
 ) -> None:
-    """The four verbs do what they say, and refuse by name what is not there or there already."""
+    """The four verbs work, and refuse by name a topic that is missing or exists already."""
     at = ("--bootstrap-server", apache_kafka.address)
     listed = json.loads(run_skidway("topics", "list", "--json", *at).stdout)
     assert {"topic": topic, "partitions": 3, "replicas": 1} in listed
@@ -56,7 +56,7 @@ def test_topics_are_made_listed_described_and_deleted(
 
 
 def test_lines_come_back_as_they_were_sent(apache_kafka: ApacheKafka, topic: str) -> None:
-    """Every line is one record, CRLF and a missing last LF included; blank lines are records."""
+    """Every line is one record, ending with CRLF, LF or nothing; blank lines are records."""
     at = ("--bootstrap-server", apache_kafka.address, "--topic", topic, "--partition", "1")
     sent = run_skidway("produce", *at, input_text="one\r\n\nzażółć\nlast")
     assert sent.returncode == 0, sent.stderr
@@ -79,7 +79,7 @@ def test_lines_come_back_as_they_were_sent(apache_kafka: ApacheKafka, topic: str
 def test_keys_decide_the_partition_and_keep_their_order(
     apache_kafka: ApacheKafka, topic: str
 ) -> None:
-    """Lines of one key stay in one partition, in their order."""
+    """Lines with the same key go to one partition, in their order."""
     at = ("--bootstrap-server", apache_kafka.address, "--topic", topic)
     lines = "".join(f"k{number % 7}:v{number}\n" for number in range(700))
     assert run_skidway("produce", *at, "--key-separator", ":", input_text=lines).returncode == 0
@@ -93,7 +93,7 @@ def test_keys_decide_the_partition_and_keep_their_order(
 
 
 def test_consume_ends_when_nothing_comes(apache_kafka: ApacheKafka, topic: str) -> None:
-    """With --timeout the end of the topic ends the command, without an error."""
+    """With --timeout the command ends at the topic's end, without an error."""
     at = ("--bootstrap-server", apache_kafka.address, "--topic", topic)
     ended = run_skidway("consume", *at, "--from-beginning", "--timeout", "1")
     assert (ended.returncode, ended.stdout) == (0, "")
@@ -114,14 +114,14 @@ def test_consume_ends_when_nothing_comes(apache_kafka: ApacheKafka, topic: str) 
 def test_what_makes_no_sense_is_one_sentence(
     apache_kafka: ApacheKafka, topic: str, arguments: tuple[str, ...], status: int, words: str
 ) -> None:
-    """Each refusal says what is wrong and ends with the status of its kind."""
+    """Each refusal is a sentence that names the mistake, with the status of its kind."""
     given = [argument.format(topic=topic) for argument in arguments]
     refused = run_skidway(*given, "--bootstrap-server", apache_kafka.address, input_text="a:1\nb\n")
     assert (refused.returncode, words in refused.stderr) == (status, True), refused.stderr
 
 
 def test_unreachable_broker_is_status_3() -> None:
-    """Nobody at the address: said with the address, status 3."""
+    """A broker that cannot be reached is named with its address, status 3."""
     refused = run_skidway("topics", "list", "--bootstrap-server", f"127.0.0.1:{free_port()}")
     assert refused.returncode == 3
     assert "127.0.0.1" in refused.stderr

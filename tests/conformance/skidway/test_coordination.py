@@ -40,7 +40,7 @@ def test_first_writer_wins(session: Coordinator) -> None:
 
 
 def test_write_needs_the_version_that_was_read(session: Coordinator) -> None:
-    """Of two writers that read the same version one is refused."""
+    """Of two writers that read the same version, one is refused."""
     session.create_if_absent("/x", b"1")
     assert session.set_versioned("/x", b"2", 0)
     assert not session.set_versioned("/x", b"3", 0)
@@ -49,7 +49,7 @@ def test_write_needs_the_version_that_was_read(session: Coordinator) -> None:
 
 
 def test_missing_nodes_are_none_and_empty(session: Coordinator) -> None:
-    """Reading what is not there is an answer and no error; deleting it says False."""
+    """Reading a missing node gives an answer and no error; deleting it returns False."""
     assert session.get("/none") is None
     assert session.children("/none") == []
     assert not session.delete("/none")
@@ -61,7 +61,7 @@ def test_missing_nodes_are_none_and_empty(session: Coordinator) -> None:
 
 
 def test_ephemeral_node_goes_with_its_session(zookeeper: str, session: Coordinator) -> None:
-    """What a program registered is gone as soon as it closes."""
+    """The registration of a program is gone as soon as it closes its session."""
     with Coordinator(zookeeper) as other:
         assert other.create_if_absent("/ids/1", b"", ephemeral=True)
         assert session.children("/ids") == ["1"]
@@ -69,7 +69,7 @@ def test_ephemeral_node_goes_with_its_session(zookeeper: str, session: Coordinat
 
 
 def test_nobody_there_is_one_sentence_with_the_address() -> None:
-    """A ZooKeeper that does not answer is named, within the time that was given."""
+    """A ZooKeeper that does not answer is named, within the given time."""
     port = free_port()
     with pytest.raises(Unreachable) as refused:
         Coordinator(f"127.0.0.1:{port}/dc1", connect_timeout_s=0.5)
@@ -78,7 +78,7 @@ def test_nobody_there_is_one_sentence_with_the_address() -> None:
 
 @pytest.mark.slow
 def test_outage_suspends_bounds_requests_and_ends(tmp_path: Path) -> None:
-    """While ZooKeeper is away: SUSPENDED is told, requests end; then it is CONNECTED again."""
+    """While ZooKeeper is away the session is SUSPENDED and requests end; then it is CONNECTED."""
     server = ZooKeeper(tmp_path)
     told: list[State] = []
     changed = threading.Event()
@@ -106,8 +106,8 @@ def test_outage_suspends_bounds_requests_and_ends(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_silent_zookeeper_holds_neither_kazoos_own_calls_nor_close(tmp_path: Path) -> None:
-    """Connections stay and nothing is answered: whoever uses the client itself is told in a
-    session's time, before and after that is noticed, and `close` ends."""
+    """ZooKeeper keeps its connections and answers nothing: calls on kazoo's client fail within a
+    session's time, before and after the silence is noticed, and `close` ends."""
     server, timeout_s = ZooKeeper(tmp_path), 4.0
     with running(server.program, server.ready):
         session = Coordinator(server.address, session_timeout_s=timeout_s)
@@ -137,7 +137,7 @@ def test_a_silent_zookeeper_holds_neither_kazoos_own_calls_nor_close(tmp_path: P
 
 
 def test_a_transaction_does_all_or_nothing(session: Coordinator) -> None:
-    """What refuses is told in its place; nothing of the rest is done."""
+    """In a refused transaction the failed operation has its error, and nothing else is done."""
     session.create_if_absent("/x", b"1")
 
     def good(do: Any) -> None:
@@ -157,7 +157,7 @@ def test_a_transaction_does_all_or_nothing(session: Coordinator) -> None:
 
 
 def test_watches_tell_once_of_what_changes(session: Coordinator, zookeeper: str) -> None:
-    """Of a node that is not there yet, of a node's end, of children."""
+    """Watches report a node that appears, a node that is deleted, and children that change."""
     told: list[str] = []
     assert not session.watch_node("/a", lambda event: told.append(event.path))
     session.create_if_absent("/a/b")
@@ -168,7 +168,7 @@ def test_watches_tell_once_of_what_changes(session: Coordinator, zookeeper: str)
 
 
 def test_a_restarted_session_has_lost_what_was_ephemeral(session: Coordinator) -> None:
-    """Its nodes are gone at once, and another session is there soon."""
+    """The old session's ephemeral nodes are gone at once, and another session starts soon."""
     states: list[State] = []
     session.on_state(states.append)
     session.create_if_absent("/mine", ephemeral=True)
@@ -182,7 +182,7 @@ def test_a_restarted_session_has_lost_what_was_ephemeral(session: Coordinator) -
 
 
 def test_a_question_is_answered_elsewhere(session: Coordinator) -> None:
-    """Without waiting: there, not there."""
+    """`ask` returns at once, and calls back whether the node exists."""
     told: list[bool | None] = []
     session.create_if_absent("/there")
     session.ask("/there", told.append)

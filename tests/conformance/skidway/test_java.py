@@ -33,13 +33,13 @@ spark.stop()
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
-    """An environment without a Java of the machine's that uses the bundled one."""
+    """An environment that uses the bundled Java and ignores the machine's."""
     kept = {k: v for k, v in os.environ.items() if k not in ("JAVA_HOME", "SPARK_HOME")}
     return {**kept, "SKIDWAY_JAVA": "bundled", "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
 
 def test_bundled_java_really_starts(environ: dict[str, str]) -> None:
-    """Forced to it, the Java of pip is found, starts, and takes Spark's option that it lacks."""
+    """The bundled Java is found and starts, and accepts the option of Spark's that it lacks."""
     found = java.find(environ)
     assert found.source == "bundled"
     assert found.version >= java.VERSION_MIN
@@ -51,7 +51,7 @@ def test_bundled_java_really_starts(environ: dict[str, str]) -> None:
 
 
 def test_without_a_java_on_the_machine_the_bundled_one_is_used(tmp_path: Path) -> None:
-    """Nothing has to be told on a machine that has no Java."""
+    """On a machine without a Java nothing has to be set: the bundled one is used."""
     found = java.find({"PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)})
     assert found.source == "bundled"
     assert java.probe(found.command) is not None

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.conformance
 
 
 class Program:
-    """A program whose health a test decides."""
+    """A program whose health the test sets."""
 
     def __init__(self) -> None:
         self.health = Health(True, {"lag": 3})
@@ -41,7 +41,7 @@ def program() -> Iterator[Program]:
 
 
 def test_health_is_200_or_503_with_its_detail(program: Program) -> None:
-    """A load balancer reads the status, a person the JSON."""
+    """A load balancer reads the status of /health, a person its JSON."""
     status, body = program.get("/health")
     assert (status, json.loads(body)) == (200, {"ok": True, "lag": 3})
     program.health = Health(False, {"why": "no ZooKeeper"})
@@ -50,7 +50,7 @@ def test_health_is_200_or_503_with_its_detail(program: Program) -> None:
 
 
 def test_metrics_are_prometheus_text(program: Program) -> None:
-    """Every metric of the process is there, in the format that Prometheus reads."""
+    """Every metric of the process is there, in Prometheus' text format."""
     counter = prometheus_client.Counter("skidway_test_things_total", "Things of this test")
     counter.inc(2)
     status, body = program.get("/metrics")
@@ -59,12 +59,12 @@ def test_metrics_are_prometheus_text(program: Program) -> None:
 
 
 def test_other_paths_are_404(program: Program) -> None:
-    """What is not served is said."""
+    """A path that is not served gets 404."""
     assert program.get("/other")[0] == 404
 
 
 def test_busy_port_is_one_sentence(program: Program) -> None:
-    """A port that somebody has is named with the setting to change, and the holder."""
+    """A taken port is named with its holder and the setting to change."""
     second = TelemetryServer(f"127.0.0.1:{program.server.port}", lambda: Health(True))
     with pytest.raises(SkidwayError) as refused:
         second.start()
@@ -87,7 +87,7 @@ def test_port_is_free_after_stop() -> None:
 def test_silent_client_does_not_keep_others_out(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A connection that never asks is cut off, and the next one is answered."""
+    """A connection that sends no request is cut off, and the next one is answered."""
     monkeypatch.setattr("skidway.telemetry._Handler.timeout", 0.1)
     with socket.create_connection(("127.0.0.1", program.server.port)) as silent:
         assert program.get("/health")[0] == 200

@@ -1,4 +1,4 @@
-"""One of our brokers for all clients, and the drivers, each started when first asked for."""
+"""One of our brokers for all clients, and the drivers, each started when it is first asked for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def story_broker(
     tmp_path_factory: pytest.TempPathFactory, zookeeper_server: ZooKeeper
 ) -> Iterator[SkidwayBroker]:
     folder = tmp_path_factory.mktemp("story-broker")
-    # The first member of a group waits for no others.
+    # The first member of a group does not wait for others.
     settings = {"group_initial_rebalance_delay_ms": 0}
     broker = SkidwayBroker(folder, f"{zookeeper_server.address}/{folder.name}", **settings)
     try:
@@ -29,7 +29,7 @@ def story_broker(
 def drivers(
     tmp_path_factory: pytest.TempPathFactory, story_broker: SkidwayBroker
 ) -> Iterator[Callable[[StockClient], Driver]]:
-    """The driver of a client, the same one for the whole run."""
+    """The driver of a client, which is the same for the whole run."""
     folder = tmp_path_factory.mktemp("drivers")
     started: dict[str, Driver] = {}
 
@@ -50,7 +50,7 @@ def driver(client: StockClient, drivers: Callable[[StockClient], Driver]) -> Dri
 
 @pytest.fixture
 def reference(drivers: Callable[[StockClient], Driver]) -> Driver:
-    """librdkafka, for what a client has no means for, and for a second opinion."""
+    """librdkafka, for steps that a client cannot do, and for a second opinion."""
     return drivers(CLIENTS["confluent-kafka"])
 
 

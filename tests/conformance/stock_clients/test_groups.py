@@ -20,7 +20,7 @@ def group(reference: Driver, new_member: Callable[[], Driver]) -> Group:
 
 @each_client()
 def test_partitions_are_shared_and_handed_over(client: StockClient, group: Group) -> None:
-    """One member has all partitions, two share them, and the one that stays has all again."""
+    """One member has all partitions, two share them, and the one that stays gets all again."""
     group.write()
     first = group.join()
     assert group.read_all(range(EACH)) == {first: set(PARTITIONS)}
@@ -41,7 +41,7 @@ def test_partitions_are_shared_and_handed_over(client: StockClient, group: Group
 
 @each_client()
 def test_a_group_goes_on_where_it_committed(client: StockClient, group: Group) -> None:
-    """A new member of an old group gets what follows the committed offsets, and nothing else."""
+    """A new member of an old group gets only the records behind the committed offsets."""
     group.write()
     first = group.join()
     group.read_all(range(EACH))

@@ -24,7 +24,7 @@ FILES_NOT_SERVED = {
     "ssl": "listeners are PLAINTEXT: there is no TLS",
 }
 KAFKA_VERSION = "3.0"
-"""What kafka-python takes our broker for, by the versions that it offers."""
+"""The version of Apache Kafka that kafka-python infers from the API versions that we offer."""
 TESTS_OF_ITS = 42
 WITHIN_S = 600
 
@@ -61,7 +61,7 @@ SETTINGS = {
     "group_initial_rebalance_delay_ms": 0,
     "group_min_session_timeout_ms": 1_000,
 }
-"""What the tests take for granted."""
+"""Settings that the tests take for granted."""
 
 
 @pytest.fixture
@@ -74,12 +74,12 @@ def broker_zero(tmp_path: Path, zookeeper: str) -> Iterator[SkidwayBroker]:
 
 
 def test_its_own_tests_pass(broker_zero: SkidwayBroker, tmp_path: Path) -> None:
-    """All of its integration tests pass, none skipped, but for those named above."""
+    """All of kafka-python's integration tests pass, none skipped, except those named above."""
     source, report = peers.source("kafka-python"), tmp_path / "report.xml"
     files = [f"{SUITE}/test_{name}_integration.py" for name in FILES]
     chosen = [f"not {name}" for name in EXCLUDED]
-    chosen += [f"not ({name} and not {name}_)" for name in BY_CHANCE]  # others begin like it
-    # Tracebacks of pytest's own parse the source with ast, which fails next to its threads.
+    chosen += [f"not ({name} and not {name}_)" for name in BY_CHANCE]  # other names begin with it
+    # pytest's own tracebacks parse the source with ast, which fails beside the suite's threads.
     command = [
         sys.executable, "-m", "pytest", "-q", "--tb=native", "--assert=plain", "-W", "ignore",
         "-o", "addopts=", "-o", "log_level=WARNING", "-p", "no:cacheprovider",
@@ -105,8 +105,8 @@ def test_its_own_tests_pass(broker_zero: SkidwayBroker, tmp_path: Path) -> None:
 
 
 def test_what_is_excluded_is_there() -> None:
-    """Every name of the exclusions is one of its tests, and every file of its integration tests is
-    run or excluded: none is left over."""
+    """Every excluded name is one of kafka-python's tests, and each of its files of integration
+    tests is either run or excluded."""
     source = peers.source("kafka-python")
     found = {path.name for path in (source / SUITE).glob("test_*.py")}
     assert found == {f"test_{name}_integration.py" for name in (*FILES, *FILES_NOT_SERVED)}

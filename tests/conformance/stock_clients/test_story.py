@@ -1,7 +1,7 @@
 """The same story for every stock client, unmodified, from creating a topic to deleting it.
 
-Clients that need Node, Go or a Debian package carry the mark `foreign`. What a client has no means
-for is done by librdkafka in its place, or left out, as `support.stock_clients` says.
+Clients that need Node, Go or a Debian package carry the mark `foreign`. A step that a client cannot
+do is done by librdkafka in its place, or left out, as `support.stock_clients` says.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ DOCS = peers.ROOT / "docs" / "clients.md"
 
 
 class Written(NamedTuple):
-    """A topic, and what its records must be."""
+    """A topic, and the expected values of its records."""
 
     topic: str
     values: list[str]
 
 
 def stored(broker: SkidwayBroker, topic: str, partition: int = 0) -> list[BatchHeader]:
-    """The headers of the batches as they lie in the log."""
+    """The headers of the batches in the log's files."""
     files = sorted((broker.logs / f"{topic}-{partition}").glob("*.log"))
     return [header for file in files for _, header in headers(memoryview(file.read_bytes()))]
 
 
 def assert_same(found: list[dict[str, Any]], sent: list[dict[str, Any]], *, first: int = 0) -> None:
-    """All that was sent is there once, in order, from an offset on, with everything it had."""
+    """Everything sent is there once, in order, from an offset on, with all its fields."""
     assert [each["value"] for each in found] == [each["value"] for each in sent]
     assert [each["offset"] for each in found] == list(range(first, first + len(sent)))
     for name in ("key", "headers", "partition"):
@@ -48,7 +48,7 @@ def assert_same(found: list[dict[str, Any]], sent: list[dict[str, Any]], *, firs
 
 
 def create_by(driver: Driver, partitions: int = 1) -> str:
-    """A new topic."""
+    """Creates a topic by the driver; its name."""
     topic = topic_name("story")
     driver.ask("create", topic=topic, partitions=partitions)
     return topic
@@ -56,7 +56,7 @@ def create_by(driver: Driver, partitions: int = 1) -> str:
 
 @each_client()
 def test_the_version_is_the_one_that_docs_name(client: StockClient, driver: Driver) -> None:
-    """What runs is the version that docs/clients.md says."""
+    """The running version is the one that docs/clients.md names."""
     assert driver.ask("version") == {"version": client.version}
     assert f"| {client.name} | {client.version} |" in DOCS.read_text()
 
@@ -75,8 +75,8 @@ def test_topics_are_created_and_described(
 def test_what_is_produced_comes_back(
     client: StockClient, codec: str, driver: Driver, reference: Driver, story_broker: SkidwayBroker
 ) -> None:
-    """Every codec, with acks=all, 1 and 0: stored as compressed by the client, consumed the same by
-    itself and by librdkafka."""
+    """In every codec, batches are stored as the client compressed them, and the client and
+    librdkafka read back the same records."""
     topic = create_by(reference)
     sent = records(codec, timed="timestamps" not in client.lacks)
     driver.ask("produce", topic=topic, codec=codec, acks=-1, idempotent=False, records=sent)
@@ -103,7 +103,7 @@ def test_every_acks_and_every_offset(
 
 @pytest.fixture(scope="session")
 def library(drivers: Callable[[StockClient], Driver]) -> Callable[[bool], Written]:
-    """A topic with batches of every client and codec; with the foreign clients, or without."""
+    """A topic with batches of every client and codec, with the foreign clients or without."""
 
     @cache
     def written(foreign: bool) -> Written:
@@ -124,7 +124,7 @@ def library(drivers: Callable[[StockClient], Driver]) -> Callable[[bool], Writte
 def test_it_reads_what_the_others_wrote(
     client: StockClient, driver: Driver, library: Callable[[bool], Written]
 ) -> None:
-    """Batches of any client and codec are readable by all."""
+    """A client reads the batches of every client and codec."""
     topic, values = library(client.foreign)
     got = driver.ask("consume", topic=topic, partition=0, offset=0, count=len(values))
     assert [each["value"] for each in got["records"]] == values
@@ -147,7 +147,7 @@ def test_idempotent_producers_are_served(
 
 @each_client("offset_at")
 def test_offsets_are_found_by_time(client: StockClient, driver: Driver, reference: Driver) -> None:
-    """The first record at or after a time; behind the last there is none."""
+    """The first record at or after a time is found; behind the last record there is none."""
     topic = create_by(reference)
     writer = reference if "timestamps" in client.lacks else driver
     sent = records("timed", range(100))
@@ -161,7 +161,7 @@ def test_offsets_are_found_by_time(client: StockClient, driver: Driver, referenc
 
 @each_client("delete")
 def test_topics_are_deleted(client: StockClient, driver: Driver) -> None:
-    """A deleted topic is listed no more, and one made again under its name is empty."""
+    """A deleted topic is no longer listed, and one made again under its name is empty."""
     topic = create_by(driver)
     driver.ask(
         "produce", topic=topic, codec="none", acks=-1, idempotent=False, records=records("old")

@@ -26,7 +26,7 @@ def registry(tmp_path: Path, zookeeper: str) -> Iterator[Registry]:
 def agent(
     tmp_path: Path, own_broker: SkidwayBroker, registry: Registry
 ) -> Iterator[Callable[..., AgentProcess]]:
-    """Makes agents; what they need runs."""
+    """Makes agents, with everything they need already running."""
     made: list[AgentProcess] = []
 
     def make(*sources: dict[str, Any]) -> AgentProcess:

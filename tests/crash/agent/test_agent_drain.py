@@ -1,5 +1,5 @@
-"""`skidway agent drain` on real files, with a real broker: all is delivered, the last word said;
-or else a sentence for each thing that stands in its way, and no last word."""
+"""`skidway agent drain` on real files, with a real broker: it delivers everything and sends last
+words, or prints a sentence for each obstacle and sends no last word."""
 
 import collections
 import contextlib
@@ -32,7 +32,7 @@ LOGS = "logs"
 UNPRIVILEGED = (
     ("setpriv", "--bounding-set", "-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
 )
-"""In front of a command: also root is refused what a file's mode refuses."""
+"""In front of a command: even root cannot open a file whose mode forbids it."""
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def drain(
 
 
 def arrived(broker: SkidwayBroker, count: int) -> None:
-    """Each line once."""
+    """Each line arrived exactly once."""
     found = collections.Counter(line for line, _, _ in rows(broker.address, LOGS))
     assert found == collections.Counter(f"line {number}" for number in range(count))
 
@@ -84,7 +84,7 @@ def last_words(broker: SkidwayBroker) -> set[str]:
 
 @contextmanager
 def written_to(log: Path, first: int, *, every_s: float = 0.01) -> Iterator[list[int]]:
-    """Lines are appended meanwhile; the numbers of those that are there."""
+    """Lines are appended while the block runs; yields how many are in the file."""
     over, written = threading.Event(), [first]
 
     def append() -> None:
@@ -102,8 +102,8 @@ def written_to(log: Path, first: int, *, every_s: float = 0.01) -> Iterator[list
 
 
 def test_drained_and_started_again(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
-    """What the stopped agent had not read is delivered and the last word said, also the second
-    time; started again it takes that back and goes on, each line once."""
+    """A drain delivers what the stopped agent had not read and sends the last word, and so does a
+    second drain; started again, the agent takes the last word back and goes on, each line once."""
     process = agent(source(log))
     write(log, 0, 1_000)
     process.start()
@@ -129,7 +129,7 @@ def test_drained_and_started_again(agent: Make, log: Path, own_broker: SkidwayBr
 def test_drained_while_lines_are_appended(
     agent: Make, log: Path, own_broker: SkidwayBroker
 ) -> None:
-    """No last word over a file that is written to; said as soon as it rests."""
+    """No last word is sent while a file is being written to; it is sent once the file rests."""
     process = agent(source(log))
     write(log, 0, 5_000)
     process.start()
@@ -149,14 +149,14 @@ def test_drained_while_lines_are_appended(
 
 
 def promised(agent: AgentProcess) -> bool:
-    """Whether something is on its way."""
+    """Whether the agent has promised lines that are not acknowledged yet."""
     uri = f"file:{agent.state / 'agent.db'}?mode=ro"
     with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=5)) as state:
         return bool(state.execute("SELECT count(*) FROM intents").fetchone()[0])
 
 
 def unsettled(agent: AgentProcess) -> int:
-    """How much is promised, counted and in no delta, or in no message that arrived."""
+    """Rows that are not settled: intents, counts in no delta, messages not yet delivered."""
     uri = f"file:{agent.state / 'agent.db'}?mode=ro"
     with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=5)) as state:
         counts = (
@@ -176,8 +176,8 @@ def ends(broker: SkidwayBroker) -> int:
 def test_killed_in_the_middle_and_drained_again(
     agent: Make, log: Path, own_broker: SkidwayBroker
 ) -> None:
-    """Killed with lines promised, and with lines taken: the next one delivers the rest, each line
-    once, and says the last word; none of those before has."""
+    """Drains are killed with lines promised and with lines delivered, and send no last word; the
+    next one delivers the rest, each line once, and sends it."""
     process = agent(source(log))
     write(log, 0, 10)
     process.start()
@@ -204,7 +204,7 @@ def test_killed_in_the_middle_and_drained_again(
 
 
 def test_brokers_that_are_away(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
-    """From the start, or while it delivers: it ends in time, says so, and says no last word."""
+    """With its brokers away, drain ends in time, says so and sends no last word."""
     process = agent(source(log))
     write(log, 0, 10)
     process.start()
@@ -223,8 +223,8 @@ def test_brokers_that_are_away(agent: Make, log: Path, own_broker: SkidwayBroker
 
 
 def test_a_file_that_cannot_be_read(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
-    """It is named and its topic has no last word, the others have theirs; readable again, it is
-    delivered. Grown and unreadable after that, the last word of before stands no more."""
+    """A file that cannot be read is named, and only its topic gets no last word; readable again,
+    the file is delivered. Grown and unreadable after that, it makes the last word void."""
     hidden = log.parent / "hidden.txt"
     process = agent(source(log), source(log, "other", "*.txt"))
     write(log, 0, 10)
@@ -250,7 +250,7 @@ def test_a_file_that_cannot_be_read(agent: Make, log: Path, own_broker: SkidwayB
 
 
 def test_an_agent_that_still_runs_is_not_drained(agent: Make, log: Path) -> None:
-    """One clear sentence; the agent goes on."""
+    """While the agent runs, drain prints one clear sentence; the agent goes on."""
     process = agent(source(log)).start()
     done = drain(process)
     assert done.returncode == 65
@@ -260,7 +260,7 @@ def test_an_agent_that_still_runs_is_not_drained(agent: Make, log: Path) -> None
 
 
 def test_a_host_without_a_state_has_nothing_to_drain(agent: Make, log: Path) -> None:
-    """It says so, succeeds, and makes none; without its directory nobody knows."""
+    """On a host without a state, drain says so, succeeds, and creates no state."""
     process = agent(source(log))
     process.command()
     done = drain(process)

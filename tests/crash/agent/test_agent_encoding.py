@@ -1,4 +1,4 @@
-"""A real agent on lines that are not UTF-8: rejected, then delivered, and what it tells of them."""
+"""A real agent on lines that are not UTF-8: rejects them, then delivers them, and reports both."""
 
 import json
 import urllib.request
@@ -33,8 +33,8 @@ def consumed(broker: SkidwayBroker, registry: Registry, count: int) -> list[dict
 def test_the_setting_is_changed_from_reject_to_replace(
     agent: Make, tmp_path: Path, own_broker: SkidwayBroker, registry: Registry
 ) -> None:
-    """Lines behind the change are delivered and marked, under a further version of the schema;
-    /metrics says both by topic, and /health that nothing is pending."""
+    """After the change, lines are delivered and marked, under a new version of the schema; /metrics
+    counts rejected and replaced lines by topic, and nothing is pending in /health."""
     path = tmp_path / "mail.log"
     path.write_bytes(b"one\ncaf\xe9\n")
     process = agent({"topic": "mail", "paths": [str(path)]})

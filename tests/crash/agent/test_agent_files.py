@@ -25,7 +25,7 @@ Make = Callable[..., AgentProcess]
 
 
 class Writer:
-    """Numbered lines into a file."""
+    """Writes numbered lines to a file."""
 
     def __init__(self) -> None:
         self.written: list[str] = []
@@ -42,7 +42,7 @@ def source(pattern: Path) -> dict[str, Any]:
 
 
 def arrived(broker: SkidwayBroker) -> collections.Counter[str]:
-    """How often each line is there; a re-send counts once."""
+    """How often each line is in the topic; a re-send counts once."""
     found = {(file, first, line) for line, file, first in rows(broker.address, "logs")}
     return collections.Counter(line for _, _, line in found)
 
@@ -83,7 +83,8 @@ def test_links_as_kubelet_lays_them_out(
 def test_rotations_to_any_name_while_the_agent_is_down(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker, name: str
 ) -> None:
-    """Two of them: the known file and the one that nobody has seen are read to their end."""
+    """After two rotations the known file and the generation that nobody saw are read to their
+    end."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
     writer.write(log, 100)
@@ -103,7 +104,8 @@ def test_rotations_to_any_name_while_the_agent_is_down(
 def test_an_inode_that_is_taken_again(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker
 ) -> None:
-    """A job's log is deleted, and the next job's, which begins alike, gets its inode on ext4."""
+    """A job's log is deleted, and on ext4 the next job's log, with the same first line, gets its
+    inode: every line of both arrives."""
     (tmp_path / "log").mkdir()
     run, writer = tmp_path / "log" / "run.log", Writer()
     beginning = "Starting job\n"
@@ -122,7 +124,7 @@ def test_an_inode_that_is_taken_again(
 
 
 def test_a_copy_is_no_generation(tmp_path: Path, agent: Make, own_broker: SkidwayBroker) -> None:
-    """copytruncate, with a pattern that means the copies too: each line once."""
+    """With copytruncate and a pattern that also matches the copies, each line arrives once."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
     writer.write(log, 500)
@@ -167,7 +169,8 @@ def _compress(path: Path, ending: str, how: Callable[[bytes], bytes]) -> None:
 def test_generations_that_were_compressed_while_the_agent_was_down(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker, by: str, pattern: str
 ) -> None:
-    """The known one's rest, and those that nobody saw: each line once, and nothing is declared."""
+    """The rest of the known file and the generations that nobody saw arrive, each line once, and no
+    loss is declared."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
     writer.write(log, 500)

@@ -27,7 +27,7 @@ Make = Callable[..., AgentProcess]
 
 
 class Lines:
-    """Writes lines that are all different, and knows them."""
+    """Writes lines that are all different, and remembers them."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -62,14 +62,15 @@ def source(lines: Lines, pattern: str = "*", **others: Any) -> dict[str, Any]:
 
 
 def arrived(agent: AgentProcess, lines: Lines, broker: SkidwayBroker) -> None:
-    """Every line is in the topic, once after the loader's walk, and every byte is settled."""
+    """Every line is in the topic once, repeats left out, and every byte is settled."""
     eventually(lambda: agent.settled(lines.sizes()), every_s=0.3, what="all settled")
     lines.expect([line for line, _, _ in rows(broker.address, "logs")])
 
 
 @pytest.mark.quick
 def test_kill_9_at_any_moment(agent: Make, lines: Lines, own_broker: SkidwayBroker) -> None:
-    """Killed again and again while it reads, promises, sends and checkpoints: every line once."""
+    """The agent is killed again and again while it reads, promises, sends and checkpoints: every
+    line arrives once."""
     process = agent(source(lines))
     moments = random.Random(7)
     for _ in range(6):
@@ -102,7 +103,7 @@ def test_an_orderly_end_leaves_nothing_to_send_again(
 def test_rotations_while_the_agent_stands_still(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """Fifty rotations by rename while it is stopped: all files that are still there are read."""
+    """After fifty rotations by rename, the restarted agent reads all files that still exist."""
     process = agent(source(lines))
     lines.write("app.log", 200)
     process.start()
@@ -121,7 +122,7 @@ def test_rotations_while_the_agent_stands_still(
 
 
 def rotate(lines: Lines, *, keep: int = 99) -> None:
-    """app.log becomes app.log.1, app.log.1 becomes app.log.2 ...; what is beyond `keep` goes."""
+    """app.log becomes app.log.1, app.log.1 becomes app.log.2 ...; files beyond `keep` go."""
     last = 1
     while (lines.folder / f"app.log.{last}").exists() and last < keep:
         last += 1
@@ -145,7 +146,7 @@ def rotations(lines: Lines, count: int = 6, *, every_s: float = 0.05, keep: int 
 def test_rotations_out_of_the_pattern(
     agent: Make, lines: Lines, own_broker: SkidwayBroker, how: str
 ) -> None:
-    """A pattern that means no rotated name: generations that nobody saw are read, each once."""
+    """Generations that nobody saw are read once, though the pattern matches no rotated name."""
     process = agent(source(lines, "app.log"))
     lines.write("app.log", 100)
     process.start()
@@ -168,7 +169,7 @@ def test_rotations_out_of_the_pattern(
 def test_generations_that_were_deleted_unread_are_declared(
     agent: Make, lines: Lines, own_broker: SkidwayBroker, how: str
 ) -> None:
-    """With two generations kept: what is gone unread is declared lost, nothing is doubled."""
+    """With two generations kept, lines deleted unread are declared lost, and no line is doubled."""
     process = agent(source(lines, "app.log"))
     lines.write("app.log", 100)
     process.start()
@@ -195,7 +196,8 @@ def test_generations_that_were_deleted_unread_are_declared(
 def test_a_partial_line_that_is_completed_after_a_kill(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """Flushed when it stood still, then killed, then completed: two records, no byte twice."""
+    """A partial line is flushed when it rests, and completed after a kill: two records, no byte
+    twice."""
     process = agent(source(lines))
     lines.write("a.log", 1, end="")
     process.start()
@@ -240,7 +242,8 @@ def test_the_registry_is_down_at_start(
 def test_many_files_with_few_descriptors(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """More files than descriptors: all are read, and the kernel's limit is not met."""
+    """More files than `max.open.files` are all read, and the agent stays below the kernel's
+    limit."""
     process = agent(source(lines))
     process.settings["max.open.files"] = 32
     for number in range(300):
@@ -265,7 +268,7 @@ def test_one_agent_to_a_state(agent: Make, lines: Lines) -> None:
 @promise("2 corrupt state")
 @pytest.mark.quick
 def test_a_damaged_state_stops_the_agent_with_a_sentence(agent: Make, lines: Lines) -> None:
-    """It never starts over by itself."""
+    """An agent whose state is damaged stops with a sentence; it never starts over by itself."""
     process = agent(source(lines))
     lines.write("a.log", 10)
     process.start()
@@ -286,7 +289,7 @@ def test_a_damaged_state_stops_the_agent_with_a_sentence(agent: Make, lines: Lin
 def test_brokers_that_are_away_are_named(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """/health is 503 and says which partitions nobody acknowledges, until they are back."""
+    """/health is 503 and names the partitions that no broker acknowledges, until one does."""
     process = agent(source(lines))
     lines.write("a.log", 10)
     process.start()
@@ -305,7 +308,7 @@ def test_brokers_that_are_away_are_named(
 
 
 def test_a_wrong_pattern_is_named(agent: Make, lines: Lines) -> None:
-    """/health is 503 and says which topic rejects its lines, the log where one of them lies."""
+    """/health is 503 and names the topic whose lines are rejected; the log names one line."""
     wrong = {**source(lines), "parser": {"type": "regex", "pattern": r"(?P<none>[A-Z]{40})"}}
     process = agent(wrong)
     lines.write("a.log", 100)
@@ -332,7 +335,8 @@ def test_a_wrong_pattern_is_named(agent: Make, lines: Lines) -> None:
 def test_people_read_what_an_agent_wrote(
     agent: Make, lines: Lines, own_broker: SkidwayBroker, registry: Registry
 ) -> None:
-    """Records as JSON by the registry's schemas, rejected lines with reason and place."""
+    """`consume` prints records as JSON by the registry's schemas, `rejected show` the rejected
+    lines with reason and place."""
     number = {"type": "regex", "pattern": r"line (?P<number>[0-9]+) (?P<rest>.*)"}
     process = agent(source(lines, parser=number, **{"max.line.bytes": 100}))
     path = lines.write("a.log", 3)
@@ -369,8 +373,8 @@ def test_people_read_what_an_agent_wrote(
 def test_a_disk_that_moved_to_another_machine(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """The agent refuses until it is told to adopt the state; then it goes on, in a new epoch, where
-    it was: every line once."""
+    """The agent refuses to start until it is told to adopt the state; then it goes on where it was,
+    in a new epoch, and every line arrives once."""
     process = agent(source(lines))
     lines.write("a.log", 1000)
     process.start()
@@ -396,8 +400,8 @@ def test_a_disk_that_moved_to_another_machine(
 def test_an_older_copy_that_is_adopted_takes_no_line_for_another(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """A snapshot of the host brought back its state and its log, which then got other lines: they
-    are lines of their own and no repeats, also those that lie where the lost ones lay."""
+    """A restored snapshot of the host brings back an older state and log; lines written then count
+    as new lines and not as repeats, even at the positions of the lost ones."""
     process = agent(source(lines))
     path = lines.write("a.log", 500)
     process.start()

@@ -1,7 +1,7 @@
-"""An agent killed with batches on their way, and begun again as another version of the program.
+"""An agent is killed with batches on their way, and another version of the program is started.
 
-Both versions are real trees: this one, and a copy whose PRESS_VERSION is another. A proxy before
-the broker decides which batches the broker has without the agent's knowledge, and which not.
+Both versions are real trees: this one, and a copy with another PRESS_VERSION. A proxy before the
+broker decides which batches reach the broker without the agent learning of it, and which do not.
 """
 
 import collections
@@ -28,7 +28,7 @@ Make = Callable[..., AgentProcess]
 
 @pytest.fixture
 def proxy(own_broker: SkidwayBroker) -> Iterator[Proxy]:
-    """Between agents and the broker, which is told of it before it starts."""
+    """The only way to the broker, which advertises the proxy's address."""
     made = Proxy(free_port(), own_broker.port)
     own_broker.settings["advertised.listeners"] = f"PLAINTEXT://127.0.0.1:{made.port}"
     made.start()
@@ -38,7 +38,7 @@ def proxy(own_broker: SkidwayBroker) -> Iterator[Proxy]:
 
 @pytest.fixture
 def upgraded(tmp_path: Path) -> Path:
-    """The tree of a version that makes other records of the same lines, as it says."""
+    """The tree of another version, which declares that it makes other records of the same lines."""
     return with_another_press(tmp_path / "upgraded")
 
 
@@ -70,9 +70,10 @@ def logs(tmp_path: Path) -> Logs:
 def killed_on_the_way(
     agent: Make, logs: Logs, proxy: Proxy, broker: SkidwayBroker, *, holds: bool = True
 ) -> tuple[AgentProcess, Intervention]:
-    """(an agent killed while the broker has batches of which it does not know, what holds others).
+    """(an agent killed while the broker has batches that it does not know of, the fault that holds
+    others).
 
-    holds False: the broker has everything.
+    With `holds` False the broker has everything.
     """
     process = agent({"topic": "logs", "paths": [str(logs.folder / "*")]})
     process.settings |= {"topic.partitions": 3, "read.back.wait.ms": WAIT_MS}
@@ -118,8 +119,8 @@ def apart(process: AgentProcess, fate: str) -> int:
 def test_an_upgrade_leaves_nothing_uncertain_that_the_broker_has(
     proxy: Proxy, agent: Make, logs: Logs, own_broker: SkidwayBroker, upgraded: Path, fate: str
 ) -> None:
-    """What the broker has is acknowledged as found, the rest is sent: every line once, none twice,
-    no byte set apart, whether batches that were on their way arrive late, or never."""
+    """The agent acknowledges what it finds on the broker and sends the rest: every line arrives
+    once, and no byte is set apart, whether batches on their way arrived, arrive late, or never."""
     holds = fate != "arrived"
     process, on_its_way = killed_on_the_way(agent, logs, proxy, own_broker, holds=holds)
     process.tree = upgraded
@@ -142,7 +143,8 @@ def test_an_upgrade_leaves_nothing_uncertain_that_the_broker_has(
 def test_what_the_host_has_no_more_is_lost_and_what_the_broker_has_is_not(
     proxy: Proxy, agent: Make, logs: Logs, own_broker: SkidwayBroker, upgraded: Path
 ) -> None:
-    """A file that is deleted between kill and upgrade: its found bytes count, the rest is lost."""
+    """A file is deleted between kill and upgrade: bytes found on the broker count, the rest is
+    lost."""
     process, on_its_way = killed_on_the_way(agent, logs, proxy, own_broker)
     on_its_way.drop()
     sizes = logs.sizes()
@@ -164,7 +166,7 @@ def test_what_the_host_has_no_more_is_lost_and_what_the_broker_has_is_not(
 def test_without_brokers_nothing_is_decided(
     proxy: Proxy, agent: Make, logs: Logs, own_broker: SkidwayBroker, upgraded: Path
 ) -> None:
-    """/health is 503 and says which partitions are to be read back; then all lines arrive, once."""
+    """/health is 503 and names the partitions to be read back; then all lines arrive, once."""
     process, on_its_way = killed_on_the_way(agent, logs, proxy, own_broker)
     on_its_way.drop()
     process.settings["read.back.wait.ms"] = 20_000

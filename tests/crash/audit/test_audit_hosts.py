@@ -82,7 +82,7 @@ class Fleet:
         )
 
     def write_roster(self, *hosts: dict[str, Any], text: str = "") -> None:
-        """As Ansible does: beside it, then into its place."""
+        """Writes it as Ansible does: a new file beside the roster, renamed into its place."""
         fresh = self.folder / "roster.new"
         fresh.write_text(text or yaml.safe_dump({"hosts": list(hosts)}))
         os.replace(fresh, self.folder / "roster.yml")
@@ -92,7 +92,7 @@ class Fleet:
             out.writelines(f"line {index}\n" for index in range(count))
 
     def publish(self, value: bytes) -> None:
-        """Writes to the audit topic, as any program may."""
+        """Writes to the audit topic, as any program can."""
         with Client(self.address) as client:
             producer = Producer(client)
             batch = columns.encode(pa.array([value], pa.binary()), np.array([0], np.int64))
@@ -108,7 +108,7 @@ class Fleet:
         self.collector.wait_until(lambda: answers(f"http://127.0.0.1:{self.port}/"))
 
     def ask(self, *arguments: str) -> tuple[int, str]:
-        """Exit status, and all that was printed."""
+        """The exit status, and all output."""
         done = run_skidway("audit", *arguments, within_s=2 * WITHIN_S)
         return done.returncode, done.stdout + done.stderr
 
@@ -134,7 +134,7 @@ class Fleet:
         return next(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))
 
     def reasons(self) -> str:
-        """All that the dashboard has against any bucket."""
+        """All reasons that the dashboard gives, for any bucket."""
         url = f"http://127.0.0.1:{self.port}/buckets.json"
         with urllib.request.urlopen(url, timeout=60) as answer:
             return " ".join(x for bucket in json.load(answer)["buckets"] for x in bucket["reasons"])
@@ -171,8 +171,8 @@ def fleet(zookeeper: str, tmp_path: Path) -> Iterator[Fleet]:
 
 @promise("6 gate")
 def test_waiting_ends_when_the_agent_has_sealed_and_not_without_it(fleet: Fleet) -> None:
-    """0 with lines and without, on the cluster and on the store; 1 with the agent stopped, and with
-    a counter that does not count."""
+    """`wait` ends with 0 once the host has sealed, with and without new lines, asking the cluster
+    or the store; with 1 when the agent is stopped or the counter does not count."""
     fleet.start_counter()
     fleet.agent.start()
     assert fleet.wait("--bootstrap-server", fleet.address)[0] == 0, "it has written nothing"
@@ -207,12 +207,13 @@ def test_waiting_ends_when_the_agent_has_sealed_and_not_without_it(fleet: Fleet)
 
 
 def this_second() -> str:
-    """As an operator writes a moment down."""
+    """The current second, as an operator writes it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def test_hosts_that_nobody_heard_and_clusters_that_nobody_reaches(fleet: Fleet) -> None:
-    """Late if a roster names it, a mistake if none does; and 3 where nobody answers."""
+    """A host in the roster that was never heard is late (1), a host in no roster is a mistake (2),
+    and a cluster that does not answer is unreachable (3)."""
     fleet.write_roster(APP1, APP2)
     status, said = fleet.wait(host="app2", timeout_s=1)
     assert (status, "app2 (main): no agent of it was ever heard." in said) == (1, True), said
@@ -226,8 +227,8 @@ def test_hosts_that_nobody_heard_and_clusters_that_nobody_reaches(fleet: Fleet) 
 def test_a_message_of_a_newer_version_is_told_by_name_and_nothing_is_complete(
     fleet: Fleet,
 ) -> None:
-    """By the log, /health, a metric, every bucket's verdict and the gate, until a collector that
-    has the schema reads it."""
+    """The log, /health, a metric, every bucket's verdict and the gate name the schema, until a
+    collector that has it reads the message."""
     fleet.start_counter()
     fleet.agent.start()
     fleet.write(100)
@@ -251,8 +252,9 @@ def test_a_message_of_a_newer_version_is_told_by_name_and_nothing_is_complete(
 
 @promise("6 expected hosts")
 def test_the_collector_takes_a_roster_that_changes(fleet: Fleet) -> None:
-    """Without a restart; a bad one changes nothing, is said once and by /health, until it is good.
-    A host that goes is retired, one that comes back is expected again."""
+    """The collector takes a new roster without a restart. A bad roster changes nothing; it is
+    logged once, and /health shows it until the roster is good. A removed host is retired, and one
+    that returns is expected again."""
     fleet.start_counter()
     fleet.agent.start()
     fleet.write(100)
@@ -283,7 +285,8 @@ def test_the_collector_takes_a_roster_that_changes(fleet: Fleet) -> None:
 
 
 def test_hosts_are_listed_with_their_state(fleet: Fleet) -> None:
-    """1 while an expected one is missed: never heard, or silent; 0 when all report."""
+    """`hosts` ends with 1 while an expected host is silent or was never heard, and otherwise with
+    0."""
     fleet.agent.start()
     hosts = ["hosts", "--json", "--config", str(fleet.config)]
 
@@ -308,8 +311,8 @@ def test_hosts_are_listed_with_their_state(fleet: Fleet) -> None:
 @promise("6 last word")
 @pytest.mark.quick
 def test_a_host_that_left_for_good_is_complete(fleet: Fleet) -> None:
-    """Retired alone, its last buckets stay unknown; drained, they are complete: no seal will come.
-    Started again it is waited for as before, and its new lines count."""
+    """The last buckets of a host that is only retired stay unknown; once it is drained they are
+    complete. Started again, it is waited for as before, and its new lines count."""
     fleet.agent.settings["seal.interval.ms"] = 600_000
     # However slow the drain: its last word must not be late enough to be a seal of its bucket.
     fleet.settings["lateness.ms"] = 10_000

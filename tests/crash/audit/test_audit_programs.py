@@ -39,7 +39,7 @@ Limit = Callable[[list[str], int], list[str]]
 
 
 class Site:
-    """A broker, and an agent that lives in the test: it sends records and says what it sent."""
+    """A broker, and an agent that lives in the test: it sends records and publishes its counts."""
 
     def __init__(self, folder: Path, broker: SkidwayBroker) -> None:
         self.folder, self.address = folder, broker.address
@@ -73,7 +73,7 @@ class Site:
         assert self.producer.flush(300_000)
 
     def seal(self) -> None:
-        """The agent's delta and its seal."""
+        """Publishes the agent's deltas and its seal."""
         source = self._source()
         assert source is not None
         sender = Sender(Tier.AGENT, "main", str(AGENT), "testhost", 1)
@@ -159,7 +159,8 @@ def test_a_counter_killed_at_any_moment_counts_every_record_once(site: Site) -> 
 @promise("1 restored state")
 @pytest.mark.quick
 def test_a_lost_state_stops_the_counter_until_it_is_told(site: Site) -> None:
-    """Its numbers are on the topic already; a new epoch counts again and replaces them."""
+    """A counter without its state stops, because its numbers are on the topic already; told to take
+    a new epoch, it counts again and replaces them."""
     counter = site.counter().start().wait_until(site.ready)
     site.send(3)
     site.seal()
@@ -178,7 +179,8 @@ def test_a_lost_state_stops_the_counter_until_it_is_told(site: Site) -> None:
 
 @pytest.mark.quick
 def test_a_collector_killed_and_rebuilt_says_the_same(site: Site) -> None:
-    """Its store can be lost: the topic has everything."""
+    """The dashboard shows the same after kill -9 of the collector, and after its store is lost and
+    rebuilt from the topic."""
     counter = site.counter().start().wait_until(site.ready)
     collector = site.collector().start()
     site.send(4)
@@ -211,7 +213,7 @@ def test_a_collector_killed_and_rebuilt_says_the_same(site: Site) -> None:
 
 
 def test_what_a_person_accepted_is_known_to_whoever_reads_the_topic(site: Site) -> None:
-    """It is said on the audit topic of a real broker; a store that is made anew has it."""
+    """An acceptance is published on the audit topic of a real broker, and a new store has it."""
     site.send()
     site.seal()
     at = [
@@ -235,7 +237,7 @@ def test_what_a_person_accepted_is_known_to_whoever_reads_the_topic(site: Site) 
 
 
 def test_an_occupied_port_is_one_sentence(site: Site) -> None:
-    """Who has it, and what to set."""
+    """A collector whose port is taken ends with one sentence: who holds it, and what to set."""
     collector = site.collector().start()
     eventually(lambda: answers(f"http://127.0.0.1:{site.port}/"))
     second = Program(
@@ -249,15 +251,15 @@ def test_an_occupied_port_is_one_sentence(site: Site) -> None:
 
 
 def _limited(program: list[str], kilobytes: int) -> list[str]:
-    """The program with files of at most this size: what a full disk does to a database."""
+    """The program with a limit on its files' size, which acts on a database like a full disk."""
     return ["bash", "-c", f'ulimit -f {kilobytes} && exec "$@"', "-", *program]
 
 
 @promise("6 full disk")
 @pytest.mark.quick
 def test_a_counter_without_room_ends_with_a_sentence_and_goes_on_with_room(site: Site) -> None:
-    """Nothing is lost: what was not committed is counted at the next start, and the audit is
-    complete in the end."""
+    """A counter with a full disk ends with a sentence and loses nothing: at the next start it
+    counts what was not committed, and the audit is complete in the end."""
     site.send(20)
     counter = site.counter(limit=_limited).start()
     deadline = time.monotonic() + 300
@@ -278,7 +280,8 @@ def test_a_counter_without_room_ends_with_a_sentence_and_goes_on_with_room(site:
 
 @promise("6 full disk")
 def test_a_collector_without_room_ends_with_a_sentence_and_goes_on_with_room(site: Site) -> None:
-    """Messages stay in their topic until the store has them."""
+    """A collector with a full disk ends with a sentence; messages stay in their topic until the
+    store has them."""
     site.send(2)
     counter, collector = site.counter().start(), site.collector(limit=_limited).start()
     deadline = time.monotonic() + 300
@@ -300,7 +303,8 @@ def test_a_collector_without_room_ends_with_a_sentence_and_goes_on_with_room(sit
 
 @promise("6 bucket size")
 def test_another_bucket_size_is_refused_until_it_is_told(site: Site) -> None:
-    """Status 78 and a sentence; a new epoch counts in the new buckets from the beginning."""
+    """A counter with another `bucket.ms` is refused with status 78 and a sentence; in a new epoch
+    it counts from the beginning, in the new buckets."""
     site.send()
     counter = site.counter().start()
     eventually(site.ready, what="the counter runs")

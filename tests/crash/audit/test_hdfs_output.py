@@ -38,7 +38,7 @@ def _write(store: Store, path: str, content: bytes) -> None:
 
 
 def _parquet() -> tuple[bytes, int]:
-    """Rows as the loader writes them, and their checksum."""
+    """A Parquet file of rows as the loader writes them, and the rows' checksum."""
     first = pa.array(range(0, 10 * ROWS, 10), pa.int64())
     columns = {
         "_agent": pa.array([7] * ROWS, pa.int64()),
@@ -74,7 +74,7 @@ def _recount(output: Output) -> recount.Recounted:
 @pytest.mark.java
 @pytest.mark.parametrize("moved", [True, False])
 def test_rows_on_hdfs_are_counted(url: str, moved: bool) -> None:
-    """Where the file is in place, and where the loader ended before it moved it."""
+    """Rows are counted in a file in place, and in a committed one that was not moved yet."""
     store = open_store(url)
     content, checksum = _parquet()
     path, staged = f"{TOPIC}/dt=1970-01-01/a.parquet", f"_skidway/{TOPIC}/staging/1-x/a.parquet"
@@ -88,7 +88,7 @@ def test_rows_on_hdfs_are_counted(url: str, moved: bool) -> None:
 @pytest.mark.crash
 @pytest.mark.java
 def test_a_file_that_is_gone_is_named(url: str) -> None:
-    """The recount goes on and says which; an empty output has no topics."""
+    """The recount names the missing file and goes on; an empty output has no topics."""
     store = open_store(url)
     _commit(store, "gone.parquet", "staged.parquet", 0)
     found = _recount(open_output(url))
@@ -103,7 +103,8 @@ def test_a_file_that_is_gone_is_named(url: str) -> None:
 @pytest.mark.crash
 @pytest.mark.java
 def test_a_copy_and_a_changed_byte_are_named(url: str) -> None:
-    """As on a local directory: what no manifest names, and what is not what was committed."""
+    """As on a local directory, a file that no manifest names and a file that differs from what was
+    committed are named."""
     store = open_store(url)
     content, checksum = _parquet()
     path = f"{TOPIC}/dt=1970-01-01/hour=00/part-1-0-0.parquet"
@@ -118,7 +119,7 @@ def test_a_copy_and_a_changed_byte_are_named(url: str) -> None:
 
 @pytest.mark.crash
 def test_a_name_node_that_is_not_there_is_one_sentence() -> None:
-    """With the exit status of what is unreachable."""
+    """The recount ends with one sentence and the exit status of unreachable."""
     output = open_output(f"hdfs://127.0.0.1:{free_port()}/logs")
     with pytest.raises(Unreachable, match="cannot list") as caught:
         recount.topics(output)

@@ -145,7 +145,7 @@ def test_a_duplicate_is_known_after_a_kill(own_broker: SkidwayBroker) -> None:
 
 
 def test_a_torn_tail_is_cut_and_the_epoch_rises(own_broker: SkidwayBroker) -> None:
-    """After a crash with a torn write what was whole is served, under a new leader epoch."""
+    """After a crash with a torn write, all whole batches are served, under a new leader epoch."""
     broker = own_broker.start()
     create(broker, "logs")
     with RawClient(broker.port) as client:
@@ -207,7 +207,7 @@ def test_a_missing_directory_is_not_begun_again(own_broker: SkidwayBroker) -> No
 
 
 def test_a_full_disk_refuses_and_goes_on(own_broker: SkidwayBroker) -> None:
-    """Where a file may not grow the answer is KAFKA_STORAGE_ERROR; with room again it goes on."""
+    """When a file may not grow, the answer is KAFKA_STORAGE_ERROR; with room, batches are taken."""
     broker = own_broker.start()
     create(broker, "logs")
     log = broker.logs / "logs-0" / names.segment_file(0, names.LOG)
@@ -227,7 +227,7 @@ def test_a_full_disk_refuses_and_goes_on(own_broker: SkidwayBroker) -> None:
 
 
 def test_no_descriptors_left_is_survived(own_broker: SkidwayBroker) -> None:
-    """When no descriptor is left, connections are turned away, those that exist go on."""
+    """When no descriptor is left, new connections are turned away, and existing ones go on."""
     broker = own_broker.start()
     create(broker, "logs")
     with RawClient(broker.port) as client, contextlib.ExitStack() as crowd:
@@ -270,7 +270,8 @@ def with_own_zookeeper(own_zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Ski
 def test_produce_and_fetch_go_on_without_zookeeper(
     own_zookeeper: ZooKeeper, with_own_zookeeper: SkidwayBroker
 ) -> None:
-    """ZooKeeper stopped: data flows, topics get an error to retry; back again: all is as before."""
+    """While ZooKeeper is stopped, data flows and requests for topics get a retriable error; once it
+    is back, everything works as before."""
     broker = with_own_zookeeper
     create(broker, "logs")
     own_zookeeper.program.stop()
@@ -291,7 +292,7 @@ def test_produce_and_fetch_go_on_without_zookeeper(
 def test_a_broker_whose_session_ended_registers_again(
     own_zookeeper: ZooKeeper, with_own_zookeeper: SkidwayBroker
 ) -> None:
-    """Stopped for longer than its session lasts, it comes back, registers, and does its work."""
+    """A broker that was stopped for longer than its session lasts registers again and works."""
     broker = with_own_zookeeper
     create(broker, "logs")
     watcher = KazooClient(f"{own_zookeeper.address}/dc1")
@@ -312,7 +313,7 @@ def test_a_broker_whose_session_ended_registers_again(
 
 
 def test_a_broker_id_is_one_broker(own_broker: SkidwayBroker, tmp_path: Path) -> None:
-    """A second broker of the same id is refused by name, the first goes on."""
+    """A second broker with the same id is refused by name; the first goes on."""
     broker = own_broker.start()
     zookeeper = str(broker.settings["zookeeper.connect"])
     other = SkidwayBroker(tmp_path / "other", zookeeper, zookeeper_session_timeout_ms=1000)
@@ -388,7 +389,8 @@ def test_a_clean_stop_is_quick_to_start_from(own_broker: SkidwayBroker) -> None:
 
 
 def test_a_topic_deleted_while_it_is_written(own_broker: SkidwayBroker) -> None:
-    """Deleting answers whoever waits, removes the files, and leaves nothing after a restart."""
+    """Deleting a topic answers waiting requests and removes the files; after a restart it is
+    gone."""
     broker = own_broker.start()
     create(broker, "logs", 3)
     with RawClient(broker.port) as client, RawClient(broker.port) as waiting:

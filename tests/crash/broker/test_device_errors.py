@@ -1,8 +1,7 @@
-"""A device that answers EIO, under one of two log directories: writing, fsync, reading.
+"""A device under one of two log directories fails with EIO: on a write, an fsync, a read.
 
-Whatever fails, the same is promised: the request is refused with KAFKA_STORAGE_ERROR, the directory
-goes offline and is named, the other one goes on, and with a good device and a start all that was
-acknowledged is there again.
+Each time the request is refused with KAFKA_STORAGE_ERROR, the directory goes offline and is named,
+and the other one goes on; after a start on a good device every acknowledged record is there again.
 """
 
 from __future__ import annotations
@@ -57,7 +56,8 @@ def broker(own_broker: SkidwayBroker, disk: FailingDisk) -> Iterator[SkidwayBrok
 
 
 def refused_alone(broker: SkidwayBroker, disk: FailingDisk) -> None:
-    """The directory is offline and named, and its partition refused; the other one is served."""
+    """The directory is offline and named, its partition refuses requests, the other one is
+    served."""
     eventually(lambda: str(disk.path) in broker.health()["offline_log_dirs"])
     assert set(broker.health()["stopped_partitions"]) == {"logs-0"}
     assert broker.metric("skidway_broker_log_directories_offline") == 1
@@ -71,7 +71,7 @@ def refused_alone(broker: SkidwayBroker, disk: FailingDisk) -> None:
 
 
 def back_again(broker: SkidwayBroker, disk: FailingDisk) -> int:
-    """After a start on a good device: the log end, with all that was acknowledged below it."""
+    """Starts the broker on a good device; the log end, with every acknowledged record below it."""
     disk.heal()
     broker.program.kill()
     broker.start()
@@ -87,7 +87,7 @@ def back_again(broker: SkidwayBroker, disk: FailingDisk) -> int:
 
 @pytest.mark.parametrize("acks", [1, -1])
 def test_a_write_error(broker: SkidwayBroker, disk: FailingDisk, acks: int) -> None:
-    """What could not be written is refused and is not there; its directory is used no more."""
+    """A batch that could not be written is refused and not stored; its directory goes offline."""
     disk.fail("write", ".log")
     with RawClient(broker.port) as client:
         refused = client.produce("logs", sized(1000), acks=acks)
@@ -98,7 +98,8 @@ def test_a_write_error(broker: SkidwayBroker, disk: FailingDisk, acks: int) -> N
 
 @promise("4 failed fsync")
 def test_a_failed_fsync_is_not_tried_again(broker: SkidwayBroker, disk: FailingDisk) -> None:
-    """acks=all is refused; the kernel may have dropped the pages, so nobody asks it again."""
+    """acks=all is refused; the fsync is never repeated, as the kernel may have dropped the
+    pages."""
     disk.fail("fsync", ".log")
     with RawClient(broker.port) as client:
         refused = client.produce("logs", sized(1000))
@@ -106,7 +107,7 @@ def test_a_failed_fsync_is_not_tried_again(broker: SkidwayBroker, disk: FailingD
     refused_alone(broker, disk)
     disk.heal()
     disk.fail("fsync", "nothing")
-    refused_alone(broker, disk)  # it stays so, though an fsync would say that all is well now
+    refused_alone(broker, disk)  # still refused, though an fsync would now succeed
     of_log = [each.failed for each in disk.operations() if each.what == "fsync"
               and each.file.startswith("/logs-0/") and each.file.endswith(".log")]  # fmt: skip
     assert of_log.count(True) == 1
@@ -116,7 +117,8 @@ def test_a_failed_fsync_is_not_tried_again(broker: SkidwayBroker, disk: FailingD
 
 
 def test_a_read_error_while_an_answer_is_sent(broker: SkidwayBroker, disk: FailingDisk) -> None:
-    """sendfile fails behind the answer's head: that connection ends, the next is told why."""
+    """When sendfile fails after the answer's head was sent, that connection ends, and the next
+    request gets the error."""
     broker.restart()  # so that no page of the log is in memory
     disk.fail("read", ".log", above=LARGE_BYTES * 2)
     with RawClient(broker.port) as client:
@@ -127,7 +129,7 @@ def test_a_read_error_while_an_answer_is_sent(broker: SkidwayBroker, disk: Faili
 
 
 def test_a_read_error_before_an_answer(broker: SkidwayBroker, disk: FailingDisk) -> None:
-    """The batch cannot even be found: KAFKA_STORAGE_ERROR at once."""
+    """When even the batch's position cannot be read, the answer is KAFKA_STORAGE_ERROR at once."""
     broker.restart()
     disk.fail("read", ".log")
     with RawClient(broker.port) as client:
@@ -137,7 +139,7 @@ def test_a_read_error_before_an_answer(broker: SkidwayBroker, disk: FailingDisk)
 
 
 def test_a_read_error_in_recovery(broker: SkidwayBroker, disk: FailingDisk) -> None:
-    """A log that cannot be read is not cut: its directory is offline until it can."""
+    """A log that cannot be read is not cut: its directory is offline until it can be read."""
     broker.program.kill()
     disk.fail("read", ".log")
     broker.program = type(broker.program)(broker.command(), broker.folder / "again.out")

@@ -43,7 +43,7 @@ TOPIC = "logs"
 PARTITIONS = 4
 GROUPS = 300
 SESSION_S = 10.0
-"""The broker's session with ZooKeeper: no request for it waits longer."""
+"""The broker's session with ZooKeeper, in seconds; no request for it waits longer."""
 STOPS_WITHIN_S = 15.0
 RETRIABLE = {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
 
@@ -119,8 +119,8 @@ def become_member(client: RawClient) -> tuple[str, int]:
 
 
 def test_every_answered_commit_survives(own_broker: SkidwayBroker) -> None:
-    """Hundreds of groups commit, the broker is killed: what was answered is there, or newer, and
-    they cost few transactions."""
+    """Hundreds of groups commit in few transactions, and the broker is killed: each answered commit
+    is there, or a newer one."""
     own_broker.start()
     with RawClient(own_broker.port) as client:
         create(client)
@@ -146,7 +146,8 @@ def test_every_answered_commit_survives(own_broker: SkidwayBroker) -> None:
 
 
 def test_a_zombie_of_before_the_crash_is_refused(own_broker: SkidwayBroker) -> None:
-    """The member goes on in its generation; older and other ones cannot commit."""
+    """After the crash the member goes on in its generation; other generations and members are
+    refused."""
     own_broker.settings["group.initial.rebalance.delay.ms"] = 0
     own_broker.start()
     with RawClient(own_broker.port) as client:
@@ -166,7 +167,8 @@ def test_a_zombie_of_before_the_crash_is_refused(own_broker: SkidwayBroker) -> N
 
 
 def test_groups_live_on_while_zookeeper_is_away(tmp_path: Path) -> None:
-    """Heartbeats are answered, commits are refused so that clients try again; then all is well."""
+    """While ZooKeeper is away, heartbeats are answered and commits get a retriable error; once it
+    is back, all works again."""
     zookeeper = ZooKeeper(tmp_path)
     with running(zookeeper.program, zookeeper.ready):
         broker = SkidwayBroker(tmp_path, f"{zookeeper.address}/c")
@@ -196,9 +198,9 @@ def test_groups_live_on_while_zookeeper_is_away(tmp_path: Path) -> None:
 def test_a_silent_zookeeper_stops_neither_heartbeats_nor_a_stop(
     tmp_path: Path, within_s: float
 ) -> None:
-    """It holds its connections and answers nothing, as a hung machine: while requests for it wait,
-    members are answered, commits are refused in time, and SIGTERM ends the broker in order,
-    right after the silence began as well as when the session is thought lost."""
+    """ZooKeeper keeps its connections open and answers nothing, like a hung machine. Members are
+    answered all the same, commits are refused in time, and SIGTERM ends the broker in order, both
+    right after the silence begins and once the session counts as lost."""
     zookeeper = ZooKeeper(tmp_path)
     with running(zookeeper.program, zookeeper.ready):
         broker = SkidwayBroker(tmp_path, f"{zookeeper.address}/c")

@@ -62,7 +62,7 @@ class Pair:
 
 @pytest.fixture
 def pair(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:
-    """With ten batches in logs-0, of which the first three were deleted; both stopped cleanly."""
+    """logs-0 has ten batches, the first three of them deleted; both brokers stopped cleanly."""
     brokers = []
     for number in (1, 2):
         folder = tmp_path / f"broker{number}"
@@ -109,7 +109,7 @@ def fill(pair: Pair) -> None:
 
 
 def options(broker: SkidwayBroker) -> list[str]:
-    """What `skidway broker hand-over|take-over` is told of a broker: what `run` is told."""
+    """The broker's options for `skidway broker hand-over|take-over`: those of `run`."""
     words = broker.command()
     return words[words.index("--set") :]
 
@@ -136,11 +136,11 @@ def refused(broker: SkidwayBroker, *words: str, status: int = 65) -> str:
 
 
 def test_a_partition_goes_to_another_broker(pair: Pair) -> None:
-    """With its records, offsets, deletions and epochs; nobody serves it meanwhile, and the old
-    copy is refused from then on."""
+    """The partition moves with its records, offsets, deletions and epochs; nobody serves it
+    meanwhile, and the old copy is refused from then on."""
     before = stored(pair.old.logs / "logs-0")
     hand_over(pair.old)
-    hand_over(pair.old)  # said again
+    hand_over(pair.old)  # repeating the command is harmless
     pair.old.program = Program(pair.old.command(), pair.old.folder / "again.out")
     pair.old.program.start().wait_until(pair.old.up)
     said = pair.old.health()["stopped_partitions"]["logs-0"]
@@ -165,7 +165,7 @@ def test_a_partition_goes_to_another_broker(pair: Pair) -> None:
 
 
 def test_the_old_broker_takes_its_own_back(pair: Pair) -> None:
-    """After a change of mind; the copy that was made for the other broker is refused then."""
+    """The old broker can take the partition back; then the copy for the other broker is refused."""
     hand_over(pair.old)
     shutil.copytree(moved(pair.old), moved(pair.new))
     take_over(pair.old)
@@ -177,7 +177,7 @@ def test_the_old_broker_takes_its_own_back(pair: Pair) -> None:
 
 
 def test_a_partition_goes_to_another_disk(pair: Pair) -> None:
-    """Of the same broker: `mv` between hand-over and take-over."""
+    """A partition moves to the broker's other disk with `mv` between hand-over and take-over."""
     other = pair.old.folder / "other"
     other.mkdir()
     before = stored(pair.old.logs / "logs-0")
@@ -194,7 +194,8 @@ def test_a_partition_goes_to_another_disk(pair: Pair) -> None:
 
 
 def test_what_may_not_be_moved_is_refused(pair: Pair) -> None:
-    """A broker that runs, another one's partition, a copy that is not whole or not in log.dirs."""
+    """Refused are a running broker, another broker's partition, and a copy that is incomplete or
+    outside log.dirs."""
     pair.old.start()
     assert "in use by process" in refused(pair.old, "hand-over", "logs-0")
     assert pair.old.program.stop() == 0
@@ -228,7 +229,7 @@ def test_a_damaged_log_is_not_handed_over(pair: Pair) -> None:
 
 
 class Moving:
-    """What a killed command left: looked at, and brought to its end within this process."""
+    """What a killed command left; the test looks at it and finishes the move in this process."""
 
     def __init__(self, pair: Pair, coordinator: Coordinator) -> None:
         self._homes = {1: pair.old.logs, 2: pair.new.logs}
@@ -237,7 +238,7 @@ class Moving:
         self._kept: dict[Path, Path] = {}
 
     def keep(self, folder: Path) -> None:
-        """Both brokers' directories and the nodes, as they are now, for `reset`."""
+        """Keeps both brokers' directories, as they are now, for `reset`."""
         self._kept = {
             home: shutil.copytree(home, folder / str(number))
             for number, home in self._homes.items()
@@ -286,12 +287,12 @@ class Moving:
 
 
 def _quiet(_sentence: str) -> None:
-    """Progress that nobody reads."""
+    """Takes progress and shows none."""
 
 
 def test_a_hand_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
-    """kill -9 before each change of a file: served by the old broker or by none, nothing lost, and
-    the same command again brings it to its end."""
+    """kill -9 before each change of a file: the old broker or none serves the partition, nothing is
+    lost, and repeating the command finishes the move."""
     before = stored(pair.old.logs / "logs-0")
     command = ("broker", "hand-over", "logs-0", *options(pair.old))
     with Coordinator(zookeeper_of(pair), session_timeout_s=20) as coordinator:
@@ -308,8 +309,8 @@ def test_a_hand_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
 
 
 def test_a_take_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
-    """kill -9 before each change of a file: served by the new broker or by none, nothing lost, and
-    the same command again brings it to its end."""
+    """kill -9 before each change of a file: the new broker or none serves the partition, nothing is
+    lost, and repeating the command finishes the move."""
     hand_over(pair.old)
     shutil.copytree(moved(pair.old), moved(pair.new))
     before = stored(moved(pair.old))

@@ -35,7 +35,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def mount(kind: bytes, path: Path, options: bytes, flags: int = 0) -> None:
-    """mount(2), which wants root."""
+    """mount(2), which needs root."""
     if LIBC.mount(kind, bytes(path), kind, flags, options) != 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code), str(path))
@@ -75,7 +75,7 @@ def create(broker: SkidwayBroker, topic: str, partitions: int) -> int:
 
 
 def fill(client: RawClient) -> int:
-    """Batches for the small directory until it is full; how many were taken."""
+    """Produces batches to the small directory until it is full; how many it took."""
     for number in range(100):
         answer = client.produce("logs", sized(100_000))
         if answer.error_code:
@@ -86,7 +86,8 @@ def fill(client: RawClient) -> int:
 
 
 def test_a_full_directory_refuses_alone_and_goes_on(two: SkidwayBroker, small: Path) -> None:
-    """KAFKA_STORAGE_ERROR for what lies there, nothing for the others; with space all is well."""
+    """Writes to the full directory get KAFKA_STORAGE_ERROR, the other directory goes on; with space
+    again, both take batches."""
     ballast = small / "ballast"
     ballast.write_bytes(b"x" * 300_000)
     with RawClient(two.port) as client:
@@ -118,7 +119,7 @@ def test_a_full_directory_refuses_alone_and_goes_on(two: SkidwayBroker, small: P
 
 
 def test_topics_are_deleted_from_a_full_directory(two: SkidwayBroker, small: Path) -> None:
-    """That is how an operator gets space; a topic of the same name begins at 0 again."""
+    """Deleting a topic frees space in a full directory; a new topic of that name begins at 0."""
     with RawClient(two.port) as client:
         fill(client)
         answer = client.ask(DeleteTopicsRequest(topic_names=("logs",)), 5, DeleteTopicsResponse)
@@ -131,10 +132,11 @@ def test_topics_are_deleted_from_a_full_directory(two: SkidwayBroker, small: Pat
 
 
 def test_a_directory_that_is_gone_fails_alone(two: SkidwayBroker, small: Path) -> None:
-    """Its partitions are answered with an error and named; the others, and new topics, go on."""
+    """Partitions of the lost directory get an error and are named; others, and new topics, go
+    on."""
     with RawClient(two.port) as client:
         assert client.produce("logs", sized(1000)).error_code == 0
-        assert LIBC.umount2(bytes(small), 2) == 0  # as if somebody had pulled the disk
+        assert LIBC.umount2(bytes(small), 2) == 0  # as if the disk had been pulled
         refused = client.produce("logs", sized(1000))
         assert refused.error_code == ErrorCode.KAFKA_STORAGE_ERROR
         assert client.produce("logs", sized(1000), partition=1).error_code == 0
@@ -157,7 +159,7 @@ def test_a_directory_that_is_gone_fails_alone(two: SkidwayBroker, small: Path) -
 
 
 def test_a_start_without_one_directory(two: SkidwayBroker, small: Path) -> None:
-    """What lies there is stopped by name, and as it was when the directory is back."""
+    """Partitions in the missing directory are stopped by name, and served when it is back."""
     with RawClient(two.port) as client:
         client.produce("logs", sized(1000))
     assert two.program.stop() == 0
@@ -176,7 +178,7 @@ def test_a_start_without_one_directory(two: SkidwayBroker, small: Path) -> None:
 
 
 def test_each_directory_is_marked_and_locked(two: SkidwayBroker, small: Path) -> None:
-    """meta.properties with an id of its own, and a lock that keeps another broker out."""
+    """Each directory has a meta.properties with its own id, and a lock against other brokers."""
     ids = [checkpoints.read_meta(path) for path in (small, two.logs)]
     assert ids[0] is not None
     assert ids[1] is not None

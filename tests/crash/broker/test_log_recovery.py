@@ -58,7 +58,8 @@ def ends(path: Path) -> list[int]:
 
 
 def test_a_tail_cut_anywhere_in_the_last_batch_is_repaired(tmp_path: Path) -> None:
-    """Whatever part of the last write is there, the batches before it stay, and it goes on."""
+    """Wherever the last write was cut, the batches before it stay, and the log goes on behind
+    them."""
     source = tmp_path / "source"
     source.mkdir()
     write_log(source)
@@ -131,7 +132,7 @@ def test_every_damaged_byte_of_a_batch_in_front_stops_the_partition(tmp_path: Pa
 
 
 def test_damage_below_the_recovery_point_is_never_cut(tmp_path: Path) -> None:
-    """What was on disk for certain is not taken for a torn tail, even if it is the last batch."""
+    """Flushed data is never taken for a torn tail, even if it is the last batch."""
     write_log(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())
@@ -166,7 +167,8 @@ def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
 
 
 def test_a_torn_segment_in_front_of_an_empty_one_is_repaired(tmp_path: Path) -> None:
-    """A crash right after a roll may tear the old segment; the new, empty one goes."""
+    """A crash right after a roll may tear the old segment: it is cut, and the empty new one
+    goes."""
     log = write_log(tmp_path, 3)
     log.roll(0)
     data = (tmp_path / FIRST).read_bytes()
@@ -179,7 +181,7 @@ def test_a_torn_segment_in_front_of_an_empty_one_is_repaired(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("lost", [1, 2, 3])
 def test_whole_batches_lost_in_front_of_an_empty_segment(tmp_path: Path, lost: int) -> None:
-    """Nothing of them was flushed: the log ends where it ends, and the new, empty segment goes."""
+    """Lost batches that were never flushed shorten the log, and the new, empty segment goes."""
     log = write_log(tmp_path, 3)
     log.roll(0)
     os.truncate(tmp_path / FIRST, [0, *ends(tmp_path / FIRST)][3 - lost])
@@ -192,7 +194,7 @@ def test_whole_batches_lost_in_front_of_an_empty_segment(tmp_path: Path, lost: i
 
 
 def test_an_empty_segment_behind_lost_flushed_batches_hides_nothing(tmp_path: Path) -> None:
-    """Below the recovery point something else happened: it is named, and nothing is changed."""
+    """Batches lost below the recovery point are damage, which is named; nothing is changed."""
     log = write_log(tmp_path, 3)
     log.roll(0)
     os.truncate(tmp_path / FIRST, ends(tmp_path / FIRST)[1])
@@ -202,7 +204,7 @@ def test_an_empty_segment_behind_lost_flushed_batches_hides_nothing(tmp_path: Pa
 
 
 def test_what_a_roll_that_failed_left_behind_goes(tmp_path: Path) -> None:
-    """An empty file in the middle of what the old segment went on to hold."""
+    """An empty segment goes if its base offset lies within what the old segment went on to hold."""
     write_log(tmp_path, 3)
     (tmp_path / "00000000000000000004.log").touch()
     assert contents(open_in(tmp_path)) == [(0, 1), (1, 2), (3, 3)]
@@ -224,8 +226,8 @@ def write_pages(directory: Path) -> list[int]:
 def test_pages_that_a_power_failure_left_out_cost_what_is_behind_them(
     tmp_path: Path, first: int, end: int
 ) -> None:
-    """Pages reach a disk in any order. What was flushed lies in front of the first that is missing,
-    so the log ends there, goes on, and what was cut off is kept."""
+    """Pages reach a disk in any order. Only what lies before the first missing page was flushed, so
+    the log ends there and goes on; the part cut off is kept."""
     starts = write_pages(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())
@@ -244,7 +246,7 @@ def test_pages_that_a_power_failure_left_out_cost_what_is_behind_them(
 def test_a_page_that_is_missing_below_the_recovery_point_is_damage(
     tmp_path: Path, first: int, end: int
 ) -> None:
-    """It was on disk: something else happened, and nothing is changed."""
+    """A missing page that was flushed is damage and not a power failure: nothing is changed."""
     write_pages(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())
@@ -256,7 +258,7 @@ def test_a_page_that_is_missing_below_the_recovery_point_is_damage(
 
 
 def test_zeros_that_are_no_page_are_damage(tmp_path: Path) -> None:
-    """A file system leaves out pages, and not a hundred bytes within one."""
+    """A file system leaves out whole pages; a hundred zero bytes within one are damage."""
     write_pages(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())
@@ -268,8 +270,8 @@ def test_zeros_that_are_no_page_are_damage(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lost", [5, 500, 1500])
 def test_a_segment_whose_end_is_missing_in_front_of_data(tmp_path: Path, lost: int) -> None:
-    """A flush of the new segment has the old one's end with it: so nothing in the new one was
-    flushed. It is set aside, whole."""
+    """A flush of the new segment includes the old one's end, so nothing in the new one was flushed:
+    the whole segment is set aside."""
     write_pages(tmp_path)
     log = open_in(tmp_path)
     log.roll(0)
@@ -292,7 +294,7 @@ def test_a_segment_whose_end_is_missing_in_front_of_data(tmp_path: Path, lost: i
 def test_a_segment_that_ends_between_two_batches_in_front_of_data(
     tmp_path: Path, lost: int
 ) -> None:
-    """It looks like one behind which a segment was deleted, which may have been flushed: damage."""
+    """The file looks like a segment before a deleted one, which may have been flushed: damage."""
     write_pages(tmp_path)
     log = open_in(tmp_path)
     log.roll(0)
@@ -303,7 +305,7 @@ def test_a_segment_that_ends_between_two_batches_in_front_of_data(
 
 
 def test_a_torn_segment_in_front_of_several_stops_the_partition(tmp_path: Path) -> None:
-    """So much is not written between two flushes: this is no power failure."""
+    """That much is not written between two flushes, so no power failure is the cause: damage."""
     log = write_log(tmp_path, 3)
     for _ in range(2):
         log.roll(0)
@@ -315,7 +317,7 @@ def test_a_torn_segment_in_front_of_several_stops_the_partition(tmp_path: Path) 
 
 
 def test_a_changed_length_at_the_end_of_a_segment_is_no_missing_end(tmp_path: Path) -> None:
-    """All of the batch is there: it was written, and may have been flushed."""
+    """The whole batch is there, so it was written and may have been flushed: damage."""
     log = write_log(tmp_path, 3)
     log.roll(0)
     append(log, batch(b"x"))
@@ -358,7 +360,7 @@ def damage_stale(path: Path) -> None:
 def test_damaged_indexes_are_made_again(
     tmp_path: Path, damage: object, suffix: str, clean: bool
 ) -> None:
-    """Whatever became of the indexes, every batch is found and the log is untouched."""
+    """However the indexes are damaged, every batch is found and the log is untouched."""
     config = LogConfig(index_interval_bytes=100, segment_bytes=3000)
     log = open_in(tmp_path, config)
     for number in range(40):
@@ -384,7 +386,7 @@ def test_damaged_indexes_are_made_again(
 
 
 def test_a_clean_stop_is_not_believed_about_a_torn_file(tmp_path: Path) -> None:
-    """The marker of a clean stop beside a file that does not end at a batch changes nothing."""
+    """The marker of a clean stop does not hide that a file ends within a batch."""
     log = write_log(tmp_path)
     log.close_cleanly()
     before = stored(tmp_path)
@@ -396,7 +398,7 @@ def test_a_clean_stop_is_not_believed_about_a_torn_file(tmp_path: Path) -> None:
 
 
 def test_a_clean_stop_saves_reading(tmp_path: Path) -> None:
-    """After a clean stop no batch is read again."""
+    """After a clean stop, recovery reads no batch."""
     log = write_log(tmp_path)
     log.close_cleanly()
     recovered = recover_in(tmp_path, clean=True, recovery_point=15)
@@ -407,7 +409,7 @@ def test_a_clean_stop_saves_reading(tmp_path: Path) -> None:
 @pytest.mark.parametrize("keep", ["snapshots", "none", "damaged"])
 @pytest.mark.parametrize("clean", [True, False])
 def test_producers_come_back_from_the_log(tmp_path: Path, keep: str, clean: bool) -> None:
-    """After any stop a duplicate of the last five is known again, and a gap refused."""
+    """After any stop a duplicate of the last five batches is recognized, and a gap refused."""
     config = LogConfig(segment_bytes=400)
     log = open_in(tmp_path, config)
     sent = [batch(b"%d" % n * 20, producer_id=9, epoch=2, sequence=n) for n in range(12)]
@@ -435,7 +437,8 @@ def test_producers_come_back_from_the_log(tmp_path: Path, keep: str, clean: bool
 @promise("4 append time")
 @pytest.mark.parametrize("clean", [True, False])
 def test_producers_that_are_read_again_count_as_appended_now(tmp_path: Path, clean: bool) -> None:
-    """Of records with old event times, too: better remembered too long than forgotten too early."""
+    """Even with old event times: a producer is rather remembered too long than forgotten too
+    early."""
     log = open_in(tmp_path)
     append(log, batch(b"x", producer_id=9, epoch=2, sequence=0, timestamps=[1000]))
     flush(log)
@@ -452,7 +455,7 @@ def test_producers_that_are_read_again_count_as_appended_now(tmp_path: Path, cle
 def test_recovery_reads_each_segment_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: str
 ) -> None:
-    """Indexes, epochs and producers are made in one reading, and are those of the log that ran."""
+    """Recovery makes indexes, epochs and producers in one reading, as the running log had them."""
     config = LogConfig(segment_bytes=400)
     log = open_in(tmp_path, config)
     for number in range(12):
@@ -483,7 +486,7 @@ def test_recovery_reads_each_segment_once(
 
 
 def test_deleted_and_temporary_files_go_at_the_start(tmp_path: Path) -> None:
-    """What retention had renamed and not removed, and indexes without a log, are removed."""
+    """Files that retention had renamed but not removed, and indexes without a log, are removed."""
     write_log(tmp_path)
     left = [f"{FIRST}.deleted", "00000000000000000099.index", "00000000000000000000.producers.tmp"]
     for name in left:
@@ -493,14 +496,15 @@ def test_deleted_and_temporary_files_go_at_the_start(tmp_path: Path) -> None:
 
 
 def test_records_below_the_log_start_are_not_served_again(tmp_path: Path) -> None:
-    """The log start offset of the checkpoint holds, also within a segment."""
+    """The log start offset of the checkpoint holds, even within a segment."""
     write_log(tmp_path)
     log = open_in(tmp_path, log_start_offset=4)
     assert log.log_start_offset == 4
 
 
 def test_a_mirror_keeps_its_gaps(tmp_path: Path) -> None:
-    """Offsets that are missing by name in a mirror are no damage to it, and damage to others."""
+    """Offsets that a mirror's configs name as a gap are no damage to it, but damage to other
+    logs."""
     log = write_log(tmp_path, 2)
     view = memoryview(sized(100, 4))
     stamp(view, 0, 10, 0)
@@ -524,7 +528,7 @@ UNCOVERED = [*range(8), 16]
 @pytest.mark.parametrize("at", UNCOVERED)
 @pytest.mark.parametrize("bit", [0, 3, 7])
 def test_a_whole_batch_at_the_end_is_never_cut(tmp_path: Path, at: int, bit: int) -> None:
-    """A changed bit where no CRC looks: a batch that was flushed, and acknowledged, is named."""
+    """A bit that no CRC covers changes in a flushed, acknowledged batch: it is named, not cut."""
     write_log(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())
@@ -539,7 +543,7 @@ def test_a_whole_batch_at_the_end_is_never_cut(tmp_path: Path, at: int, bit: int
 
 @pytest.mark.parametrize("at", range(12, 16))
 def test_a_raised_epoch_does_not_cost_the_batch_behind_it(tmp_path: Path, at: int) -> None:
-    """The batch in front is what is wrong: the last one stays, and the partition is named."""
+    """The damaged batch is the one before: the last batch stays, and the partition is named."""
     write_log(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())
@@ -551,7 +555,7 @@ def test_a_raised_epoch_does_not_cost_the_batch_behind_it(tmp_path: Path, at: in
 
 
 def synced_names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the files that are synced from now on."""
+    """The names of the files that are synced from this call on."""
     found: list[str] = []
 
     def record(sync: Callable[[int], None]) -> Callable[[int], None]:
@@ -571,7 +575,7 @@ def synced_names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_all_that_recovery_believes_is_on_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever was read again counts as flushed afterwards: so every file of it is synced."""
+    """What recovery has read counts as flushed, so recovery syncs every file of the log."""
     config = LogConfig(segment_bytes=200)
     log = open_in(tmp_path, config)
     for number in range(6):
@@ -586,7 +590,8 @@ def test_all_that_recovery_believes_is_on_disk(
 def test_indexes_of_a_flushed_segment_are_flushed_before_they_are_believed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A roll when all is flushed: the next flush has the old indexes; till then they are not."""
+    """After a roll with everything flushed, recovery distrusts the old indexes until the next flush
+    has synced them."""
     config = LogConfig(index_interval_bytes=0)
     log = write_log(tmp_path, 5, config)
     log.roll(0)
@@ -599,7 +604,7 @@ def test_indexes_of_a_flushed_segment_are_flushed_before_they_are_believed(
 
 
 def test_segments_expire_while_their_indexes_wait_for_a_flush(tmp_path: Path) -> None:
-    """A segment that is gone is not looked for by the next flush."""
+    """The next flush does not look for a segment that is gone."""
     log = write_log(tmp_path)
     log.roll(0)
     for each in log.take_out(1):
@@ -610,7 +615,7 @@ def test_segments_expire_while_their_indexes_wait_for_a_flush(tmp_path: Path) ->
 
 
 def test_every_changed_byte_of_an_index_costs_nothing_but_time(tmp_path: Path) -> None:
-    """An index is only a hint: each offset is found, whole, whatever an entry says."""
+    """An index is only a hint: each offset and its whole batch are found, whatever an entry has."""
     config = LogConfig(index_interval_bytes=100)
     log = open_in(tmp_path, config)
     for number in range(12):

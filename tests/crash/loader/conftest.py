@@ -48,7 +48,7 @@ LENGTH = 20
 
 
 class Cluster:
-    """The addresses, and what tests do with them."""
+    """The addresses of broker and registry, and what tests do with them."""
 
     def __init__(self, broker: str, registry: str) -> None:
         self.broker, self.registry = broker, registry
@@ -65,7 +65,7 @@ class Cluster:
         return name
 
     def announce(self, topic: str, file: int, path: str = "/var/log/app.log") -> None:
-        """The announcement of a file of AGENT."""
+        """Publishes the announcement of a file of AGENT."""
         with Client(self.broker) as client:
             source = sources_of(client, [topic], "main")[topic]
             message = Announcement(START_MS, AGENT, file, "host", path, 1, file, b"", 0, source)
@@ -74,7 +74,8 @@ class Cluster:
     def send(
         self, topic: str, partition: int, first_line: int, count: int, *, file: int | None = None
     ) -> None:
-        """Lines number first_line.. of a file, one partition's file unless another is named."""
+        """Sends lines of a file from `first_line` on; without `file`, of the partition's own
+        file."""
         lines = np.arange(first_line, first_line + count, dtype=np.int64)
         codec, schema_id = Codec(SCHEMA), RegistryClient(self.registry).latest(f"{topic}-value").id
         batch = pa.record_batch({"line": [f"line {number}" for number in lines.tolist()]})
@@ -112,7 +113,7 @@ class Cluster:
                 client.pause(0.05)
 
     def deltas(self, producer: str) -> list[Delta]:
-        """What an output published, in order."""
+        """The deltas that an output published, in order."""
         with Client(self.broker) as client:
             ranges = audit_topic.bounds(client, [AUDIT])
             found = audit_topic.read(client, Fetcher(client), ranges, SystemClock())
@@ -121,15 +122,15 @@ class Cluster:
 
 
 class SharedSpark:
-    """`skidway load` in this process, on one Spark that stays: a start of Spark takes far longer
-    than a small load. Nothing else is shared: driver, client, store and state begin anew."""
+    """`skidway load` in this process, on one Spark that stays, because starting Spark takes far
+    longer than a small load. Nothing else is shared: driver, client, store and state start anew."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._session: Any = None
 
     def run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        """What the command would print and its exit status."""
+        """The output of the command and its exit status."""
         out, err = io.StringIO(), io.StringIO()
         handlers = {number: signal.getsignal(number) for number in (SIGTERM, SIGINT)}
         try:
@@ -190,19 +191,19 @@ class Loading:
         return self.spark.run(self.arguments(*more))
 
     def loaded(self, *more: str) -> dict[str, Any]:
-        """The summary of a run that has to be good."""
+        """The summary of a run, which must succeed."""
         done = self.run(*more)
         assert done.returncode == 0, done.stderr[-4000:]
         return dict(json.loads(done.stdout))
 
     def start(self, *more: str) -> Program:
-        """A run beside the test: a process and a Spark of its own."""
+        """Starts a run beside the test, in a process with a Spark of its own."""
         self._started += 1
         log = self._folder / f"load-{self._started}.out"
         return Program(skidway(*self.arguments(*more)), log).start()
 
     def rows(self) -> list[dict[str, Any]]:
-        """Every row, as who lists directories sees them; local outputs only."""
+        """Every row, as a reader that lists directories sees it; local outputs only."""
         folder = Path(self.output) / self.topic
         if not folder.exists():
             return []
@@ -249,7 +250,7 @@ def cluster(
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedSpark]:
-    """The Spark of all loads that need none of their own; started by the first of them."""
+    """The Spark shared by all loads that need none of their own; the first of them starts it."""
     with patch.dict(os.environ):
         shared = SharedSpark(tmp_path_factory.mktemp("spark"))
         yield shared
@@ -271,5 +272,5 @@ def identities(rows: Sequence[dict[str, Any]]) -> list[tuple[int, int]]:
 
 
 def lines(count: int, files: Sequence[int] = (1, 2)) -> list[tuple[int, int]]:
-    """The same of what was sent."""
+    """(file, line number) of the lines that were sent, sorted."""
     return sorted((file, number) for file in files for number in range(count))

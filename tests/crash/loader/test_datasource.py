@@ -47,8 +47,8 @@ spark.stop()
 
 
 def test_queries(loading: Loading, tmp_path: Path) -> None:
-    """Decoded and raw columns, ranges of event time, and bad options in one sentence; beside files
-    that are named like parts of ours."""
+    """Decoded and raw columns, ranges of event time, and bad options in one sentence, in a folder
+    that has files named like parts of ours."""
     for name in ("agent", "audit", "broker", "loader", "schemas"):
         (tmp_path / f"{name}.py").touch()
     for partition in (0, 1):
@@ -67,7 +67,7 @@ def test_queries(loading: Loading, tmp_path: Path) -> None:
 
 
 def queries(loading: Loading, late_ms: int, folder: Path) -> dict[str, Any]:
-    """All queries in one Spark session of its own, as a user's program in that folder has one."""
+    """All queries in one Spark session of its own, as of a user's program in that folder."""
     addresses = [loading.cluster.broker, loading.cluster.registry]
     settings = json.dumps({"spark.ui.enabled": "false", **jvm.SPARK})
     environment = {"PYSPARK_PYTHON": sys.executable, "PATH": "/usr/bin:/bin"}

@@ -31,7 +31,8 @@ class TestHdfsStore(StoreContract):
 
 
 def test_in_safe_mode_nothing_is_written(hdfs: Hdfs) -> None:
-    """One sentence that quotes the NameNode, with the status of unreachable; then it goes on."""
+    """In safe mode a write ends with one sentence that quotes the NameNode, and the status of
+    unreachable; afterwards writing works."""
     store = open_store(f"{hdfs.url}/safe-{uuid4().hex}")
     with hdfs.safe_mode():
         for write in (
@@ -55,7 +56,7 @@ def test_a_name_node_that_is_not_there(nobody: Future[int | None]) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def nobody() -> Iterator[Future[int | None]]:
-    """An operation that looks for a NameNode for 20 s, while other tests run."""
+    """An operation that looks for a NameNode for 20 s, in the background of other tests."""
     store = open_store(f"hdfs://127.0.0.1:{free_port()}/logs")
     with ThreadPoolExecutor(1) as thread:
         yield thread.submit(store.length, "file")

@@ -34,8 +34,8 @@ def fill(loading: Loading, first: int, count: int) -> None:
 
 
 def test_load_by_load(loading: Loading) -> None:
-    """Each load takes what the one before did not; what is sent again becomes no row; counts are
-    published; a run without anything new is good and writes nothing."""
+    """Each load takes what the one before did not; repeats become no rows; counts are published; a
+    run without anything new succeeds and writes nothing."""
     assert loading.loaded()["rows"] == 0
     fill(loading, 0, 3000)
     assert loading.loaded()["rows"] == 6000
@@ -80,7 +80,7 @@ def test_killed_and_begun_again(loading: Loading, moment: str) -> None:
 
 
 def expired(client: Client, topic: str, count: int) -> bool:
-    """Whether as many records of each partition are gone."""
+    """Whether the first `count` records of each partition are gone."""
     ends = {TopicPartition(topic, number): EARLIEST for number in (0, 1)}
     return {each.offset for each in client.list_offsets(ends).values()} == {count}
 
@@ -99,7 +99,7 @@ def test_what_is_not_loaded_is_held(loading: Loading) -> None:
             for topic in (loading.topic, other):
                 for partition in (0, 1):
                     cluster.send(topic, partition, first, count)
-            # What nobody holds tells that retention has been looked at.
+            # The topic that nobody holds shows that retention has run.
             eventually(lambda end=first + count: expired(client, other, end))  # type: ignore[misc]
             assert expired(client, loading.topic, first)
             loading.loaded()
@@ -112,8 +112,8 @@ LIMIT = "max.offsets.per.load=700"
 
 @promise("5 several loads")
 def test_a_first_load_is_made_in_several(loading: Loading) -> None:
-    """One run reaches the watermarks of its start by as many loads as it takes, each a manifest of
-    its own; rows, repeats and counts are those of one."""
+    """One run reaches the watermarks of its start in as many loads as needed, each with its own
+    manifest; rows, repeats and counts equal those of a single load."""
     fill(loading, 0, 1000)
     fill(loading, 900, 600)
     summary = loading.loaded(LIMIT)
@@ -131,7 +131,7 @@ def test_a_first_load_is_made_in_several(loading: Loading) -> None:
 @promise("5 several loads")
 @pytest.mark.quick
 def test_killed_between_the_loads_of_a_run(loading: Loading) -> None:
-    """Each load is committed for itself: the next run goes on behind the last one."""
+    """Each load is committed by itself: the next run goes on behind the last committed one."""
     fill(loading, 0, 2500)
     program = loading.start(LIMIT)
     eventually(lambda: len(loading.state("*.json")) >= 2 or not program.running)
@@ -144,7 +144,7 @@ def test_killed_between_the_loads_of_a_run(loading: Loading) -> None:
 
 @promise("5 race", "5 real loader")
 def test_two_at_once(loading: Loading) -> None:
-    """Of two loaders at once one wins each load; both end well, every row is there once."""
+    """Of two loaders at once, one wins each load; both succeed, and every row is there once."""
     fill(loading, 0, 3000)
     programs = [loading.start(), loading.start()]
     assert [program.wait(300) for program in programs] == [0, 0]
@@ -168,7 +168,7 @@ def test_an_interrupted_run_commits_nothing(loading: Loading) -> None:
 
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that ends soon although announcements are missing."""
+    """A run that does not wait long for missing announcements."""
     monkeypatch.setattr("skidway.loader.runs.topic_run.PATIENCE_S", 0.5)
 
 
@@ -176,8 +176,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.quick
 @pytest.mark.usefixtures("_impatient")
 def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> None:
-    """A file that is not announced holds its records back; they come with the announcement, and
-    nothing of them is lost or doubled."""
+    """Records of a file that is not announced wait for it; none is lost or doubled."""
     fill(loading, 0, 10)
     loading.cluster.send(loading.topic, 0, 0, 10, file=3)
     loading.cluster.send(loading.topic, 0, 10, 10)
@@ -193,7 +192,7 @@ def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> No
 @promise("5 host and path", "clocks wait")
 @pytest.mark.usefixtures("_impatient")
 def test_records_that_waited_too_long_are_rejected(loading: Loading) -> None:
-    """After announce.wait the records go to the rejects, bytes and origin kept, and count."""
+    """After announce.wait the records are rejected, with bytes and origin kept, and counted."""
     loading.cluster.send(loading.topic, 0, 0, 5, file=3)
     loading.cluster.send(loading.topic, 0, 0, 5)
     loading.loaded("announce.wait.ms=1")
@@ -229,8 +228,8 @@ def with_the_same_name(loading: Loading) -> None:
 @promise("1 restored state")
 @pytest.mark.quick
 def test_an_older_copy_of_the_output_is_refused(loading: Loading) -> None:
-    """An output whose manifests are behind what was published is an older copy: it is not
-    continued, because its numbers would be used twice."""
+    """An output whose manifests are behind what it published is an older copy: it is refused,
+    because its numbers would be used twice."""
     fill(loading, 0, 10)
     loading.loaded()
     copy = Path(loading.output).with_name("copy")
@@ -252,7 +251,7 @@ class HourBack(SystemClock):
 
 
 def counted(loading: Loading) -> int:
-    """The records that the audit takes to be rows of the output."""
+    """The number of records that the audit counts as rows of the output."""
     deltas = loading.cluster.deltas(f"{loading.output}/{loading.topic}")
     found = judge(deltas, Policy(tiers=(Tier.HDFS,)), SystemClock().time_ms())
     return sum(bucket.count(Tier.HDFS) or 0 for bucket in found)
@@ -262,8 +261,9 @@ def counted(loading: Loading) -> int:
 def test_an_output_that_was_removed_is_counted_anew(
     loading: Loading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """900 rows, the output removed, 300 records deleted at the broker, and all loaded again by a
-    clock that is an hour back: what is there counts and no more, and later loads are counted."""
+    """900 rows are loaded, the output is removed, 300 records are deleted at the broker, and the
+    rest is loaded again with a clock an hour back: exactly the rows that are there count, and so do
+    later loads."""
     fill(loading, 0, 450)
     assert loading.loaded()["rows"] == counted(loading) == 900
     shutil.rmtree(loading.output)
@@ -283,8 +283,8 @@ def test_an_output_that_was_removed_is_counted_anew(
 @promise("4 readers compare")
 @pytest.mark.quick
 def test_a_manifest_that_says_another_batch_is_a_divergence(loading: Loading) -> None:
-    """When the batch below is not the one that was loaded the partition stops by name, and the
-    other one goes on."""
+    """When the batch below is not the one that was loaded, the partition stops by name; the other
+    partition goes on."""
     fill(loading, 0, 10)
     loading.loaded()
     (manifest,) = loading.state("*.json")
@@ -322,7 +322,8 @@ def test_plan_and_status(loading: Loading) -> None:
 def test_what_is_missing_is_one_sentence(
     loading: Loading, setting: str, code: int, sentence: str
 ) -> None:
-    """One clear sentence and the right exit status, no traceback."""
+    """A run that lacks something ends with one clear sentence and the right status, no
+    traceback."""
     loading.cluster.send(loading.topic, 0, 0, 3)
     done = loading.run(setting.format(port=free_port()))
     assert done.returncode == code, done.stderr
@@ -331,7 +332,7 @@ def test_what_is_missing_is_one_sentence(
 
 
 def test_the_last_run_is_left_for_prometheus(loading: Loading, tmp_path: Path) -> None:
-    """What a good run did, and that the next one failed; the last success stays."""
+    """The metrics file has a good run, then a failed one beside the last success."""
     loading.cluster.send(loading.topic, 0, 0, 3)
     file = tmp_path / "skidway_load.prom"
     loading.loaded(f"metrics.textfile={file}")
@@ -349,7 +350,7 @@ def test_the_last_run_is_left_for_prometheus(loading: Loading, tmp_path: Path) -
 def without_a_broker(
     cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Program]:
-    """A run that finds no broker: it looks for one for half a minute, while other tests run."""
+    """A run that finds no broker, and looks for one for half a minute while other tests run."""
     folder = tmp_path_factory.mktemp("alone")
     alone = Cluster(f"127.0.0.1:{free_port()}", cluster.registry)
     program = Loading(alone, SharedSpark(folder), "logs", str(folder / "out"), folder).start()

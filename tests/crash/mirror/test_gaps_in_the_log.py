@@ -1,4 +1,4 @@
-"""A mirror's log with gaps comes back whole after a crash, and with other holes not at all."""
+"""A mirror's log comes back whole after a crash if its holes are named gaps, else not at all."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def mirrored(*gaps: Gap, segment_bytes: int = 1 << 20) -> LogConfig:
 
 
 def put(log: PartitionLog, base: int, count: int = 1, size: int = 200, epoch: int = 0) -> None:
-    """One batch of the source at its offsets, written."""
+    """Writes one batch of the source at its offsets."""
     view = memoryview(sized(size, count))
     stamp(view, 0, base, epoch)
     log.append_mirrored(view, read_header(view), NOW_MS)
@@ -37,7 +37,7 @@ def segments(directory: Path) -> list[int]:
 
 
 def test_a_gap_inside_a_segment_survives(tmp_path: Path) -> None:
-    """Killed behind the gap, the log goes on behind its last batch."""
+    """After a kill behind the gap, the log goes on behind its last batch."""
     config = mirrored(Gap(0, 5, 20, "expired"))
     log = open_in(tmp_path, config)
     put(log, 0, 5)
@@ -52,7 +52,7 @@ def test_a_gap_inside_a_segment_survives(tmp_path: Path) -> None:
 
 
 def test_gaps_between_segments_survive(tmp_path: Path) -> None:
-    """A segment that begins behind a gap joins the one before, if the gap is named."""
+    """A segment that begins behind a named gap continues the one before."""
     gaps = [Gap(0, 0, 7, "expired"), Gap(0, 12, 40, "expired"), Gap(1, 0, 99, "expired")]
     config = mirrored(*gaps, segment_bytes=SMALL)
     log = open_in(tmp_path, config)
@@ -94,7 +94,7 @@ def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
 
 
 def test_a_torn_batch_behind_a_gap_is_cut_and_fetched_again(tmp_path: Path) -> None:
-    """What a crash left of the last write goes; the end stands where the last whole batch does."""
+    """Recovery cuts what a crash left of the last write; the log ends with the last whole batch."""
     config = mirrored(Gap(0, 5, 20, "expired"))
     log = open_in(tmp_path, config)
     put(log, 0, 5)
@@ -112,7 +112,7 @@ def test_a_torn_batch_behind_a_gap_is_cut_and_fetched_again(tmp_path: Path) -> N
 
 
 def test_a_gap_may_be_larger_than_an_index_can_span(tmp_path: Path) -> None:
-    """Behind three thousand million missing offsets a new segment begins, also in an empty log."""
+    """A new segment begins behind three thousand million missing offsets, even in an empty log."""
     end = 3_000_000_000
     config = mirrored(Gap(0, 0, end, "expired"), Gap(0, end + 9, 2 * end, "expired"))
     log = open_in(tmp_path, config)
@@ -134,7 +134,7 @@ def test_a_gap_may_be_larger_than_an_index_can_span(tmp_path: Path) -> None:
 
 
 def test_a_topic_says_which_offsets_its_logs_may_miss() -> None:
-    """The config `mirror.gaps` is what recovery goes by; one that cannot be read allows nothing."""
+    """Recovery goes by the config `mirror.gaps`; a value that cannot be read allows no gap."""
     mirror = {"mirror.source.topic": "logs", "mirror.gaps": "0:5-20:expired"}
     config = log_config(LogConfig(), mirror)
     assert config.may_miss(0, 5, 20)

@@ -1,4 +1,4 @@
-"""Either side killed, starved of disk or paused: the mirror is its source all the same."""
+"""Mirror or source is killed, starved of disk or paused: the mirror still equals its source."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def clusters(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:
 
 @pytest.mark.parametrize("victims", [("here",), ("source",), ("here", "source")])
 def test_killed_while_records_flow(clusters: Pair, victims: tuple[str, ...]) -> None:
-    """kill -9 of either side, again and again: nothing is lost, doubled or moved."""
+    """kill -9 of mirror, source or both, again and again: no record is lost, doubled or moved."""
     clusters.source.create("logs", 2, segment_bytes="4096")
     for _ in range(4):
         clusters.source.produce("logs", 15)
@@ -37,7 +37,7 @@ def test_killed_while_records_flow(clusters: Pair, victims: tuple[str, ...]) -> 
 
 
 def test_a_disk_that_takes_no_more_for_a_while(clusters: Pair) -> None:
-    """Refused writes are named, taken back whole, and fetched again when there is room."""
+    """Refused writes are named and undone as a whole; the batches are fetched again with room."""
     clusters.source.create("logs")
     clusters.source.produce("logs", 6, size=900_000)
     clusters.mirrored("logs")
@@ -63,7 +63,8 @@ def test_a_disk_that_takes_no_more_for_a_while(clusters: Pair) -> None:
 
 
 def test_a_topic_made_again_while_the_mirror_was_paused(clusters: Pair) -> None:
-    """What lies in its sockets is of the old topic, what comes next of the new one: not mixed."""
+    """What the mirror's sockets still hold is the old topic's, what comes later is the new one's;
+    they are not mixed."""
     clusters.source.create("logs")
     clusters.source.produce("logs", 10)
     clusters.mirrored("logs")
@@ -78,7 +79,8 @@ def test_a_topic_made_again_while_the_mirror_was_paused(clusters: Pair) -> None:
 
 
 def test_killed_as_a_gap_is_found(tmp_path: Path, zookeeper: str) -> None:
-    """Again and again, at whatever moment: every gap is named once, and nothing else is missing."""
+    """The mirror is killed again and again as it starts, makes a topic or finds a gap: every gap is
+    named once, and nothing else is missing."""
     forgetful = {"log_retention_check_interval_ms": 50, "log_segment_delete_delay_ms": 0}
     for clusters in pair(tmp_path, zookeeper, source=forgetful):
         clusters.source.create("logs", segment_bytes="1024", retention_bytes="2048")
@@ -97,7 +99,7 @@ def test_killed_as_a_gap_is_found(tmp_path: Path, zookeeper: str) -> None:
 
 
 def kill_after(cluster: Cluster, event: str) -> None:
-    """Starts it and kills it as soon as it has logged that, or is done without."""
+    """Starts the cluster and kills it once it has logged the event, or has nothing left to do."""
     if cluster.program.running:
         cluster.program.kill()
     words = f'"{event}"'

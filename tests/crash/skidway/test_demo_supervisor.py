@@ -46,7 +46,8 @@ def begin(supervisor: Supervisor, tmp_path: Path, *names: str) -> None:
 def test_programs_stop_in_the_reverse_of_their_first_start(
     supervisor: Supervisor, tmp_path: Path
 ) -> None:
-    """One that was killed and started again keeps its place: the agent stops before its broker."""
+    """A program that was killed and started again keeps its place: the agent stops before the
+    broker."""
     begin(supervisor, tmp_path, "broker", "agent")
     supervisor.kill("broker")
     begin(supervisor, tmp_path, "broker")
@@ -58,7 +59,8 @@ def test_programs_stop_in_the_reverse_of_their_first_start(
 def test_what_a_program_has_started_goes_with_it(
     supervisor: Supervisor, tmp_path: Path, how: str
 ) -> None:
-    """In process groups of its own, too, as Spark's Python workers are."""
+    """Child processes die with their program, even in process groups of their own, like Spark's
+    Python workers."""
     begin(supervisor, tmp_path, "loader")
     session = supervisor.pid("loader")
     assert len(session_members(session)) == 2
@@ -69,7 +71,7 @@ def test_what_a_program_has_started_goes_with_it(
 def test_a_program_that_ends_before_its_time_is_told(
     supervisor: Supervisor, tmp_path: Path
 ) -> None:
-    """Whoever waits for anything learns it, with the name and the status."""
+    """A wait for anything else fails with the name and the status of the program that ended."""
     begin(supervisor, tmp_path, "broker")
     os.kill(supervisor.pid("broker"), signal.SIGKILL)
     with pytest.raises(ProgramFailed, match="broker ended with status -9"):
@@ -77,7 +79,7 @@ def test_a_program_that_ends_before_its_time_is_told(
 
 
 def test_a_signal_ends_every_wait(supervisor: Supervisor, tmp_path: Path) -> None:
-    """It is noted and raised where somebody waits, so that no start or stop is left half done."""
+    """The signal is noted, and raised at the next wait, so no start or stop is left half done."""
     begin(supervisor, tmp_path, "broker")
     os.kill(os.getpid(), signal.SIGTERM)
     with pytest.raises(Stopped) as stopped:

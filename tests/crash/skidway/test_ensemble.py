@@ -1,4 +1,4 @@
-"""ZooKeeper as three servers, one of which is lost; and as one that was set back to a copy."""
+"""ZooKeeper as three servers, one of which is lost; and as one server set back to a copy."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def three(folder: Path) -> Iterator[dict[int, Member]]:
     members = {number: Member(number, servers, folder) for number in servers}
     with contextlib.ExitStack() as stack:
         for member in members.values():
-            # The first one is not ready before there is a second: await them all together.
+            # The first server is not ready before there is a second: await them all together.
             stack.enter_context(running(member.program, lambda: True))
         eventually(lambda: all(each.ready() for each in members.values()))
         yield members
@@ -81,7 +81,7 @@ def addresses(members: dict[int, Member]) -> str:
 
 
 def test_ensemble_serves_on_when_its_leader_is_killed(tmp_path: Path) -> None:
-    """Three servers elect a leader; killed it is replaced, and nothing written is lost."""
+    """Three servers elect a leader; when it is killed another takes over, and no write is lost."""
     with three(tmp_path) as members:
         modes = {member.mode(): member for member in members.values()}
         assert set(modes) == {"leader", "follower"}
@@ -96,8 +96,8 @@ def test_ensemble_serves_on_when_its_leader_is_killed(tmp_path: Path) -> None:
 
 
 def create(broker: SkidwayBroker, topic: str) -> None:
-    """Asked for again while a leader is elected: then the broker says that it is to be tried again,
-    and an attempt that timed out may have made it."""
+    """Creates a topic, and asks again while the broker says to try again because a leader is being
+    elected; an attempt that timed out may have created it."""
     said = ""
 
     def there() -> bool:
@@ -113,8 +113,8 @@ def create(broker: SkidwayBroker, topic: str) -> None:
 
 
 def test_brokers_and_registry_go_on_without_a_member(tmp_path: Path) -> None:
-    """The leader dies with its disk: topics and schemas are made meanwhile; an empty server in its
-    place takes everything from the others, who can then be done without."""
+    """The leader is lost with its disk, and topics and schemas are made meanwhile; an empty server
+    in its place gets everything from the others, one of which can then fail."""
     with three(tmp_path) as members:
         broker = SkidwayBroker(tmp_path, f"{addresses(members)}/dc1")
         registry = Registry(addresses(members), tmp_path)
@@ -142,8 +142,8 @@ def test_brokers_and_registry_go_on_without_a_member(tmp_path: Path) -> None:
 
 
 def test_an_older_copy_of_zookeeper(tmp_path: Path) -> None:
-    """What was made since the copy is not served and not deleted: topics are set aside by name, and
-    a newer dump of the registry brings its ids back before any is given out twice."""
+    """Topics made since the copy are set aside by name, neither served nor deleted, and a newer
+    dump of the registry brings its ids back before any is given out twice."""
     server = ZooKeeper(tmp_path)
     data, copy, dump = tmp_path / "data", tmp_path / "copy", tmp_path / "registry.jsonl"
     broker = SkidwayBroker(tmp_path, f"{server.address}/dc1")

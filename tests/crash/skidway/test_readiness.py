@@ -1,4 +1,4 @@
-"""Real programs under a service manager: they say "ready" when they are, and that they stop."""
+"""Real programs under a service manager: they report when they are ready, and when they stop."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def manager(tmp_path: Path) -> Iterator[ServiceManager]:
 
 
 def started(program: Program, manager: ServiceManager) -> Program:
-    """The same command, told of the manager; it was started and has said that it is ready."""
+    """Starts the same command under the manager and waits until it says that it is ready."""
     made = Program(program.command, program.log, env=manager.environment).start()
     try:
         assert manager.next()["READY"] == "1"
@@ -37,13 +37,13 @@ def started(program: Program, manager: ServiceManager) -> Program:
 
 
 def stopped(program: Program, manager: ServiceManager) -> None:
-    """SIGTERM; it says so before it ends well."""
+    """SIGTERM: the program says that it stops, and ends with status 0."""
     assert program.stop() == 0
     assert [message.get("STOPPING") for message in manager.waiting()] == ["1"]
 
 
 def test_zookeeper_is_ready_when_it_answers(tmp_path: Path, manager: ServiceManager) -> None:
-    """The JVM is there long before its port is, and its port before it serves."""
+    """ZooKeeper is ready when it serves: long after the JVM runs, and after the port is open."""
     server = ZooKeeper(tmp_path)
     program = started(server.program, manager)
     assert server.ready()
@@ -51,7 +51,7 @@ def test_zookeeper_is_ready_when_it_answers(tmp_path: Path, manager: ServiceMana
 
 
 def test_a_member_is_ready_before_its_ensemble_is(tmp_path: Path, manager: ServiceManager) -> None:
-    """Members that are started one after the other would wait for each other otherwise."""
+    """A member is ready before it serves, or members started in turn would wait for each other."""
     server = ZooKeeper(tmp_path)
     servers = {n: f"127.0.0.1:{free_port()}:{free_port()}" for n in (1, 2, 3)}
     members = [f"server.{n}={address}" for n, address in servers.items()]
@@ -65,7 +65,7 @@ def test_a_member_is_ready_before_its_ensemble_is(tmp_path: Path, manager: Servi
 def test_a_broker_is_ready_when_it_serves(
     own_broker: SkidwayBroker, manager: ServiceManager
 ) -> None:
-    """At that moment it is registered, healthy, and answers a client."""
+    """When a broker says "ready" it is registered, healthy, and answers a client."""
     program = started(own_broker.program, manager)
     assert own_broker.ready()
     with Client(own_broker.address) as client:
@@ -74,7 +74,7 @@ def test_a_broker_is_ready_when_it_serves(
 
 
 def test_a_broker_without_zookeeper_is_never_ready(tmp_path: Path, manager: ServiceManager) -> None:
-    """It ends with status 3, which the unit tries again; nothing was started behind it."""
+    """The broker ends with status 3, on which the unit tries again, and never says "ready"."""
     away = f"127.0.0.1:{free_port()}"
     broker = SkidwayBroker(tmp_path, away, zookeeper_connection_timeout_ms=1000)
     program = Program(broker.command(), tmp_path / "broker.out", env=manager.environment).start()
@@ -85,7 +85,7 @@ def test_a_broker_without_zookeeper_is_never_ready(tmp_path: Path, manager: Serv
 def test_a_registry_is_ready_when_it_answers(
     zookeeper: str, tmp_path: Path, manager: ServiceManager
 ) -> None:
-    """Its first request needs no second try."""
+    """A registry that says "ready" answers its first request."""
     registry = Registry(zookeeper, tmp_path)
     program = started(registry.program, manager)
     assert answers(f"{registry.url}/subjects")
@@ -95,7 +95,7 @@ def test_a_registry_is_ready_when_it_answers(
 def test_the_collector_is_ready_without_its_cluster(
     tmp_path: Path, manager: ServiceManager
 ) -> None:
-    """The dashboard listens; a cluster that is away is its health's affair."""
+    """The collector is ready when its dashboard listens; only /health shows its cluster away."""
     port = free_port()
     settings = [
         f"bootstrap.servers=127.0.0.1:{free_port()}",
@@ -113,7 +113,7 @@ def test_the_collector_is_ready_without_its_cluster(
 def test_a_counter_is_ready_when_it_counts(
     own_broker: SkidwayBroker, tmp_path: Path, manager: ServiceManager
 ) -> None:
-    """It has its cluster and its state, and says which tier it is."""
+    """A counter that says "ready" has its cluster and its state, and names its tier."""
     own_broker.start()
     settings = [
         f"bootstrap.servers={own_broker.address}",

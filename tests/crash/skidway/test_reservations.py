@@ -29,7 +29,7 @@ with Reservation() as kept:
 
 
 def test_processes_that_reserve_at_once_share_no_port() -> None:
-    """Whether a port is asked for by number or left to the kernel, it is one process's."""
+    """No port is reserved by two processes, whether asked for by number or left to the kernel."""
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", RESERVE],
@@ -53,7 +53,7 @@ def test_processes_that_reserve_at_once_share_no_port() -> None:
 
 
 def test_a_killed_program_finds_its_port_again(tmp_path: Path) -> None:
-    """Nobody else gets it while the program is away, with connections of before still open."""
+    """Nobody else gets the port while the program is away, even with old connections open."""
     with Reservation() as kept, Reservation() as others:
         port = kept.take()
         command = [sys.executable, "-m", "http.server", str(port), "--bind", LOOPBACK]
@@ -68,7 +68,7 @@ def test_a_killed_program_finds_its_port_again(tmp_path: Path) -> None:
 
 
 def test_a_port_goes_with_its_reservation(tmp_path: Path) -> None:
-    """A child that outlives it keeps nothing: the socket is closed on exec."""
+    """A child that outlives the reservation does not keep the port: its socket closes on exec."""
     kept = Reservation()
     port = kept.take()
     child = Program(["sleep", "600"], tmp_path / "child.log").start()
@@ -81,7 +81,8 @@ def test_a_port_goes_with_its_reservation(tmp_path: Path) -> None:
 
 
 def test_no_outgoing_connection_gets_a_kept_port() -> None:
-    """Nor does a bind to port 0, with SO_REUSEADDR or without, when no other port is left."""
+    """Neither an outgoing connection nor a bind to port 0, with SO_REUSEADDR or without, gets the
+    port, even when no other port is left."""
     with Reservation() as kept, socket.create_server((LOOPBACK, 0)) as server:
         port = kept.take()
         for reuse in (0, 1):

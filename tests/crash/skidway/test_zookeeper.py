@@ -30,7 +30,7 @@ def jvm_of(server: ZooKeeper) -> int:
 
 
 def ended(pid: int) -> bool:
-    """Whether a process is gone, or only waits for somebody to read its status."""
+    """Whether a process is gone, or is a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
     except FileNotFoundError:
@@ -89,14 +89,15 @@ def test_second_server_is_refused_by_directory_and_by_port(
 
 
 def test_refused_configuration_is_status_78(tmp_path: Path) -> None:
-    """A mistyped key starts nothing."""
+    """A mistyped key is refused with status 78, and nothing is started."""
     refused = run_skidway("zookeeper", "run", "--set", f"dataDirr={tmp_path}")
     assert refused.returncode == 78
     assert "the nearest known one is 'dataDir'" in refused.stderr
 
 
 def test_validate_says_what_would_run(tmp_path: Path) -> None:
-    """A good configuration is called good, with the Java that it would use, and nothing is made."""
+    """`validate` calls a good configuration good, names the Java it would use, and makes
+    nothing."""
     good = run_skidway("zookeeper", "validate", "--set", f"dataDir={tmp_path / 'x'}")
     assert good.returncode == 0, good.stderr
     assert good.stdout.startswith("good: ")
