@@ -60,7 +60,8 @@ def test_what_the_older_version_wrote_is_loaded_by_it(fleet: Fleet) -> None:
 
 
 def test_it_comes_to_this_version(fleet: Fleet) -> None:
-    """This tree's upgrade.yml upgrades a fleet that an older tree's playbooks installed."""
+    """This tree's upgrade.yml upgrades a fleet that an older tree's playbooks installed; the audit
+    confirms each wave."""
     change_version(fleet, NEXT)
     fleet.control.succeed("upgrade")
     assert all_have(fleet, NEXT)
