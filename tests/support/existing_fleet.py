@@ -104,7 +104,7 @@ class ExistingFleet:
         return self._on_control_node(sys.executable, "-c", _CHILDREN, address, path).split()
 
     def theirs(self) -> dict[str, Any]:
-        """Everything of Skidway's that lies in the operator's services."""
+        """What lies in the operator's services: topics, subjects, files and znodes."""
         hdfs, registry = self.services.hdfs, self.services.registry
         kafka = ("--bootstrap-server", self.services.kafka.address)
         return {

@@ -1,4 +1,4 @@
-"""The broker around its logs: network, produce and fetch, who waits, retention.hold, ids."""
+"""The broker around its logs: network, produce and fetch, parked requests, retention.hold, ids."""
 
 from mutants.mutant import Mutant
 

@@ -1,4 +1,4 @@
-"""The client: order of what is produced, what is fetched, who leads, and records as bytes."""
+"""The client: the order of produced batches, fetching, partition leaders, and records as bytes."""
 
 from mutants.mutant import Mutant
 

@@ -1,4 +1,4 @@
-"""The mirror: continuity with its source, gaps, what it follows and what it tells."""
+"""The mirror: continuity with its source, gaps, what it follows, and what it tells the source."""
 
 from mutants.mutant import Mutant
 
