@@ -196,7 +196,7 @@ def test_a_version_that_cannot_run_is_rolled_back(fleet: Fleet) -> None:
 
 
 def test_a_rolling_restart_restarts_every_program(fleet: Fleet) -> None:
-    """rolling_restart.yml restarts every program, and waits until each is healthy."""
+    """rolling_restart.yml restarts every program once, and waits until each is healthy."""
     where = [(fleet.server, unit) for unit in SERVICES]
     where += [(host, "skidway-agent") for host in fleet.applications]
     before = [show(host, unit, "MainPID")["MainPID"] for host, unit in where]

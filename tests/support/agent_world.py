@@ -96,7 +96,7 @@ class Files:
         self._inode = self._tick = 0
         self._directories: dict[str, int] = {}
 
-    # what programs and operators do
+    # what programs and operators do to files
 
     def append(self, path: str, data: bytes) -> MemoryFile:
         file = self.by_path.get(path)
@@ -168,7 +168,7 @@ class Files:
         self._tick += 1
         return self._clock.time_ms() * 1_000_000 + self._tick
 
-    # what the agent asks
+    # the interface of agent.files.host.Host
 
     def open(self, path: str) -> MemoryHandle:
         file = self.by_path.get(self.links.get(path, path))

@@ -508,7 +508,7 @@ class LocalBroker:
         self.unreadable_logs.append(str(error))
         self.replicas.pop(replica.partition, None)
 
-    # what the world does with it
+    # what a test does with this broker
 
     def add(self, name: str, partitions: int = 1, **configs: str) -> Topic:
         """Adds a topic that somebody else made."""

@@ -33,7 +33,7 @@ class MemoryLog:
         self.reached = threading.Event()
         """Set once somebody begins to create an entry."""
         self.missing = 0
-        """How many more entries lie behind a gap."""
+        """How many more entries `count` reports that cannot be read: they lie behind a gap."""
 
     def create(self, number: int, content: bytes) -> bool:
         """See `Log`."""

@@ -180,7 +180,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "",
         (f"{_RUN}::test_with_acks_all_a_run_waits_for_the_flush",),
     ),
-    # requests that wait
+    # parked requests
     Mutant(
         "what waits is bounded by operations, not by the partitions that they wait for",
         "broker/purgatory.py",
