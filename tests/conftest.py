@@ -1,9 +1,9 @@
 """What every suite may use: fixtures, and how random schedules and examples are chosen.
 
-ZooKeeper, Apache Kafka and HDFS are the real ones, started only when asked for.
+ZooKeeper, Apache Kafka and HDFS are the real ones, started only when a test asks for them.
 
-Suites start programs by the hundred. Where Python is told to write no bytecode each of them would
-compile our modules anew, so what tests start is not told so.
+Suites start programs by the hundred. Without bytecode files each program would compile our modules
+anew, so the programs that tests start may write them, even where PYTHONDONTWRITEBYTECODE is set.
 """
 
 import os
@@ -13,7 +13,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 os.environ["SKIDWAY_PROFILE"] = ""
-"""Commands of tests ask whom they are told to, not whom a developer's own profile names."""
+"""Commands ask the servers that a test names, not those of a developer's own profile."""
 
 pytest_plugins = [
     "support.randomness",

@@ -16,7 +16,7 @@ from support.fleet_inventory import HOSTS
 def fleet() -> Iterator[Fleet]:
     """Three hosts with nothing of ours on them, and wheels on the control node.
 
-    Hosts that were kept have wheels of before, which are not made again.
+    For hosts that an earlier run has kept, the wheels are there and are not made again.
     """
     if "SKIDWAY_HOSTS" not in os.environ:
         make_versions()

@@ -44,7 +44,7 @@ def host(run: Run) -> Host:
 
 
 def carry(run: Run, host: Host, files: list[Path], folder: str = "/tmp") -> None:
-    """Onto the host, as an operator does."""
+    """Copies files onto the host with scp, as an operator does."""
     command = ["scp", "-q", "-F", str(run.ssh_config), *map(str, files), f"{host.name}:{folder}"]
     subprocess.run(run.inside(command), check=True, stdin=subprocess.DEVNULL)
 
@@ -62,8 +62,9 @@ def install(host: Host, package: Path) -> str:
 
 
 def test_the_package_from_installation_to_purge(run: Run, host: Host) -> None:
-    """Not started before it is configured, state kept by upgrade and removal, nothing left behind
-    by purge; a refused configuration is a failed unit, not a loop of restarts."""
+    """The Debian package starts the agent only once it is configured, keeps its state through
+    upgrade and removal, and leaves nothing behind after a purge; a refused configuration is a
+    failed unit, not a loop of restarts."""
     old, new = (deb.build(version, wheels_of(version)) for version in (OLD, NEW))
     carry(run, host, [old, new])
 
@@ -114,7 +115,8 @@ def test_the_package_from_installation_to_purge(run: Run, host: Host) -> None:
 
 
 def test_the_snippet_installs_by_hand(run: Run, host: Host) -> None:
-    """Its three commands, as they are printed, with an edited configuration before the last."""
+    """The three commands of the snippet install the agent as they are printed, once the
+    configuration is edited before the third."""
     wheels = wheels_of(NEW)
     manifest = json.loads((wheels / "wheels.json").read_text())
     host.run("mkdir -m 777 /srv/wheels")
@@ -138,7 +140,7 @@ def test_the_snippet_installs_by_hand(run: Run, host: Host) -> None:
 
 
 def commands(printed: str) -> list[str]:
-    """What stands below the three numbered lines."""
+    """The commands below the snippet's three numbered lines."""
     blocks = printed.split("\n\n")
     found = [block for block in blocks if block.startswith(("# 1.", "# 2.", "# 3."))]
     assert len(found) == 3

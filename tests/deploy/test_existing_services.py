@@ -1,7 +1,7 @@
 """The operator has ZooKeeper, Apache Kafka, a registry, HDFS and Spark already: one ordered story.
 
 The inventory names them, and the playbooks install what is missing on Debian 12 hosts: an agent,
-the audit, a loader, and for another cluster a broker. Each test stands on those before it.
+the audit, a loader, and for another cluster a broker. Each test builds on those before it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExistingFleet]:
 
 
 def test_one_playbook_installs_what_is_missing_and_uses_what_is_there(fleet: ExistingFleet) -> None:
-    """site.yml goes to its end, and again without a change; no host gets a ZooKeeper, a registry,
+    """site.yml succeeds, and a second run changes nothing; no host gets a ZooKeeper, a registry,
     or a broker for the cluster that is an Apache Kafka."""
     fleet.write("before")
     fleet.control.succeed("site")
@@ -55,9 +55,9 @@ def test_one_playbook_installs_what_is_missing_and_uses_what_is_there(fleet: Exi
 
 
 def test_lines_become_rows_and_are_complete(fleet: ExistingFleet) -> None:
-    """What the application writes goes through the operator's Apache Kafka and Spark into the
-    operator's HDFS: every line once, in order, in files of the loader's user; the audit says
-    complete for the host in the tiers agent, broker and hdfs."""
+    """The application's lines go through the operator's Apache Kafka and Spark into the operator's
+    HDFS: every line once, in order, in files that belong to the loader's user; the audit calls the
+    host complete in the tiers agent, broker and hdfs."""
     fleet.services.await_hadoop()
     fleet.write("first")
     loaded_to_the_end(fleet)
@@ -80,7 +80,7 @@ def loaded_to_the_end(fleet: ExistingFleet) -> None:
 def test_a_broker_of_ours_keeps_to_its_part_of_the_operators_zookeeper(
     fleet: ExistingFleet,
 ) -> None:
-    """Everything of the cluster lies under the chroot that the inventory names."""
+    """Our broker's cluster keeps all its nodes under the chroot that the inventory names."""
     assert fleet.in_zookeeper("/") == ["company", "registry", "zookeeper"]
     assert fleet.in_zookeeper("/company") == ["edge"]
     assert fleet.in_zookeeper("/company/edge/brokers/ids") == ["1"]
@@ -91,7 +91,8 @@ def test_a_broker_of_ours_keeps_to_its_part_of_the_operators_zookeeper(
 
 
 def test_a_rolling_restart_waits_for_none_of_them(fleet: ExistingFleet) -> None:
-    """While HDFS and Spark answer nobody, each program of ours is restarted, and healthy."""
+    """While HDFS and Spark answer nobody, rolling_restart.yml still restarts each program of ours,
+    and finds it healthy."""
     where = [(fleet.run.hosts[name], unit) for name, units in UNITS.items() for unit in units]
     before = [host.read(f"systemctl show -P MainPID {unit}") for host, unit in where]
     with fleet.services.without_hadoop():
@@ -101,8 +102,8 @@ def test_a_rolling_restart_waits_for_none_of_them(fleet: ExistingFleet) -> None:
 
 
 def test_an_upgrade_is_judged_by_what_apache_kafka_has(fleet: ExistingFleet) -> None:
-    """upgrade.yml brings every program of ours to the next version; the agents' wave has the
-    audit's word for it, and no line is lost or doubled on the way."""
+    """upgrade.yml brings every program of ours to the next version; the audit confirms that the
+    agents' wave delivers to Apache Kafka, and no line is lost or doubled on the way."""
     fleet.write("on the way")
     fleet.install(NEXT)
     with fleet.services.without_hadoop():
@@ -116,7 +117,8 @@ def test_an_upgrade_is_judged_by_what_apache_kafka_has(fleet: ExistingFleet) -> 
 
 
 def test_uninstalling_takes_nothing_of_theirs(fleet: ExistingFleet) -> None:
-    """Also with the data of ours: rows, topics, subjects and znodes stay, and their keepers run."""
+    """uninstall.yml, told to remove our data too, leaves the rows, topics, subjects and znodes in
+    the operator's services, and those services keep running."""
     before = fleet.theirs()
     assert TOPIC in before["topics"]
     fleet.control.succeed("uninstall", "-e", "skidway_remove_data=true")

@@ -1,9 +1,8 @@
 """From three bare hosts to a running fleet, through an upgrade and failures: one ordered story.
 
-The hosts are Debian 12 under systemd, reached by ssh; what happens to them happens through the
-playbooks of the collection, as an operator runs them. The lines are those of sshd and sudo
-(auth.log), of the journal that rsyslog writes to a file (syslog), and of nginx (access.log).
-Each test stands on those before it.
+The hosts are Debian 12 under systemd, reached by ssh. The collection's playbooks change them, run
+as an operator runs them. The lines are those of sshd and sudo (auth.log), of the journal that
+rsyslog writes to a file (syslog), and of nginx (access.log). Each test builds on those before it.
 """
 
 from __future__ import annotations
@@ -38,7 +37,8 @@ def show(host: Host, unit: str, *names: str) -> dict[str, str]:
 
 
 def test_before_anything_is_installed_a_check_says_what_would_change(fleet: Fleet) -> None:
-    """`site.yml --check --diff` goes to its end on bare hosts and changes nothing there."""
+    """On bare hosts, `site.yml --check --diff` succeeds, shows what it would change, and changes
+    nothing."""
     played = fleet.control.succeed("site", "--check", "--diff")
     assert all(counts["changed"] for counts in played.recap.values())
     assert "+" in played.output
@@ -47,8 +47,8 @@ def test_before_anything_is_installed_a_check_says_what_would_change(fleet: Flee
 
 
 def test_one_playbook_brings_everything_up(fleet: Fleet) -> None:
-    """site.yml installs, configures and starts every program on hosts without internet; all run,
-    also after a boot, and the timers of load and recount wait for the night."""
+    """site.yml installs, configures and starts every program on hosts without internet, and enables
+    each for the next boot; the timers of load and recount wait for the night."""
     fleet.control.succeed("site")
     for host in fleet.applications:
         assert fleet.versions(host) == {"agent": OLD}
@@ -63,8 +63,8 @@ def test_one_playbook_brings_everything_up(fleet: Fleet) -> None:
 
 
 def test_an_agent_is_held_by_its_limits(fleet: Fleet) -> None:
-    """The limits of the inventory are systemd's, and the agent's process is shut in: no privileges,
-    its own user, the host read-only but for its state."""
+    """systemd enforces the inventory's limits on the agent, and confines its process: no
+    privileges, its own user, and a host that it can only read, except for its state."""
     host = fleet.applications[0]
     assert show(
         host, "skidway-agent", "CPUQuotaPerSecUSec", "MemoryHigh", "MemoryMax", "TasksMax"
@@ -86,19 +86,19 @@ def test_an_agent_is_held_by_its_limits(fleet: Fleet) -> None:
 
 
 def test_a_second_run_changes_nothing(fleet: Fleet) -> None:
-    """site.yml changes nothing on hosts that are as it left them, as `--check --diff` says."""
+    """A second run of site.yml changes nothing, and `--check --diff` predicts no change."""
     again = fleet.control.succeed("site")
     assert {name: counts["changed"] for name, counts in again.recap.items()} == dict.fromkeys(
         again.recap, 0
     ), again.changed
-    # the server's part of it was the same run but for the options: agents alone are enough
+    # the run above covered the server; with these options the agents alone are enough
     checked = fleet.control.succeed("site", "--check", "--diff", "--limit", "agents")
     assert not checked.changed
 
 
 def test_lines_of_real_services_become_rows_and_are_complete(fleet: Fleet) -> None:
-    """What sshd, the journal and nginx wrote is loaded by the timer's unit: every line once, in
-    order; and the audit says complete for both hosts, in every topic and every tier."""
+    """The timer's unit loads the lines of sshd, the journal and nginx, every line once and in
+    order; the audit calls both hosts complete, in every topic and every tier."""
     fleet.start_press("first")
     for host in fleet.applications:
         fleet.pressed(host, more_than=100)
@@ -109,9 +109,9 @@ def test_lines_of_real_services_become_rows_and_are_complete(fleet: Fleet) -> No
 
 @promise("6 two ways")
 def test_the_night_s_recount_is_told_to_the_audit(fleet: Fleet) -> None:
-    """The unit of the recount's timer finds the rows as they were counted, though lines are written
-    all the while, and the audit knows it. A file that is gone is a failed unit with its name, and
-    status 1 of the report, until it is back and was recounted."""
+    """The nightly recount tells the audit that the rows agree with what was counted, though lines
+    are written all the while. When a file is gone, the unit fails and names the file, and the
+    report exits with 1; both are good again once the file is back and recounted."""
     again = "systemctl start skidway-recount.service"
     fleet.server.run(again, within_s=300)
     eventually(lambda: recounted(fleet) == {(OUTPUT, "agrees")}, within_s=30, what="told")
@@ -129,7 +129,8 @@ def test_the_night_s_recount_is_told_to_the_audit(fleet: Fleet) -> None:
 
 
 def test_a_site_without_a_nightly_recount_says_so_in_its_inventory(fleet: Fleet) -> None:
-    """The timer is stopped, also after a boot, and runs again once the inventory wants it."""
+    """With `loader_recount: false`, site.yml stops and disables the recount's timer, and starts it
+    again once the inventory wants it."""
     played = ["--limit", "loaders", "--tags", "loader_run"]
     look = "systemctl is-active skidway-recount.timer; systemctl is-enabled skidway-recount.timer"
     fleet.control.succeed("site", *played, "-e", '{"loader_recount": false}')
@@ -139,14 +140,14 @@ def test_a_site_without_a_nightly_recount_says_so_in_its_inventory(fleet: Fleet)
 
 
 def recounted(fleet: Fleet) -> set[tuple[str, str]]:
-    """What the audit knows of recounts: output and verdict, of every topic with rows."""
+    """(output, verdict) of each recount that the audit knows of, in all topics."""
     topics = fleet.report("report")["topics"]
     return {(x["output"], x["verdict"]) for topic in topics for x in topic["recounts"]}
 
 
 def test_a_refused_configuration_leaves_the_running_one_alone(fleet: Fleet) -> None:
-    """A configuration that the agent's own validate refuses stops the play with its sentence; the
-    file and the process stay what they were."""
+    """A configuration that `skidway agent validate` refuses stops the play, which shows its error;
+    the old file stays in place and the process keeps running."""
     host = fleet.applications[0]
     look = "sha256sum /etc/skidway/agent.yml; systemctl show --property=MainPID skidway-agent"
     before = host.read(look)
@@ -160,8 +161,8 @@ def test_a_refused_configuration_leaves_the_running_one_alone(fleet: Fleet) -> N
 
 
 def test_an_upgrade_goes_through_the_whole_fleet(fleet: Fleet) -> None:
-    """upgrade.yml brings servers, then agents in waves to the next version, each wave with the
-    audit's word for it, while lines are written and nginx's log is rotated."""
+    """upgrade.yml brings the servers to the next version, then the agents in waves that the audit
+    confirms one by one, while lines are written and nginx's log is rotated."""
     fleet.start_press("second-on-the-way")
     fleet.inventory["all"]["vars"]["skidway_version"] = NEXT
     fleet.control.write(fleet.inventory)
@@ -181,8 +182,8 @@ def test_an_upgrade_goes_through_the_whole_fleet(fleet: Fleet) -> None:
 
 
 def test_a_version_that_cannot_run_is_rolled_back(fleet: Fleet) -> None:
-    """An upgrade to a version whose agent does not come up ends with the first wave: that host is
-    back at the version before, the others were never touched, and the play says so."""
+    """An upgrade to a version whose agent does not come up ends with the first wave: that wave's
+    host returns to the version before, the others are never touched, and the play says so."""
     before = fleet.inventory["all"]["vars"]["skidway_version"]
     played = fleet.control.play("upgrade", "--limit", "agents", "-e", f"skidway_version={BROKEN}")
     assert played.returncode != 0
@@ -195,7 +196,7 @@ def test_a_version_that_cannot_run_is_rolled_back(fleet: Fleet) -> None:
 
 
 def test_a_rolling_restart_restarts_every_program(fleet: Fleet) -> None:
-    """rolling_restart.yml restarts each program once, and all are healthy behind it."""
+    """rolling_restart.yml restarts every program once, and waits until each is healthy."""
     where = [(fleet.server, unit) for unit in SERVICES]
     where += [(host, "skidway-agent") for host in fleet.applications]
     before = [show(host, unit, "MainPID")["MainPID"] for host, unit in where]
@@ -205,15 +206,15 @@ def test_a_rolling_restart_restarts_every_program(fleet: Fleet) -> None:
 
 
 def test_no_line_was_lost_and_none_doubled_on_the_way(fleet: Fleet) -> None:
-    """Each line written through upgrade, roll-back, restarts and a rotation is a row, once."""
+    """Each line that was written during upgrade, roll-back, restarts and a rotation is one row."""
     last = fleet.stop_press()
     loaded_to_the_end(fleet)
     pressed_once(fleet, "second-on-the-way", last)
 
 
 def test_a_failed_load_is_seen(fleet: Fleet) -> None:
-    """A load that fails is a failed unit and a failed run in the metrics; the next one clears both,
-    and the time of the last success moves only with it."""
+    """A failed load shows as a failed unit and as a failed run in the metrics; the next good load
+    clears both, and only that moves the time of the last success."""
     good = metrics(fleet)
     assert good["skidway_loader_last_run_exit_status"] == 0
     fleet.server.run("systemctl stop skidway-registry skidway-broker")
@@ -235,14 +236,14 @@ def test_a_failed_load_is_seen(fleet: Fleet) -> None:
 
 
 def metrics(fleet: Fleet) -> dict[str, float]:
-    """The loader's textfile."""
+    """The metrics in the loader's textfile."""
     lines = fleet.server.read(f"cat {TEXTFILE}").splitlines()
     return {name: float(value) for name, value in (x.split() for x in lines if x[0] != "#")}
 
 
 def test_a_host_that_is_off_is_named_and_one_that_was_taken_away_is_retired(fleet: Fleet) -> None:
-    """`audit hosts` names the host that was shut down; taken out of the inventory it is retired in
-    the roster, not forgotten, and nobody waits for it; back in the inventory it is expected."""
+    """`audit hosts` names a host that was shut down. A host that leaves the inventory is retired in
+    the roster, not forgotten, and no verdict waits for it; once back, it is expected again."""
     gone, stays = fleet.applications[1], fleet.applications[0]
     gone.power_off()
     eventually(lambda: fleet.audit("hosts")[0] == 1, within_s=180, what="audit sees it")
@@ -268,8 +269,8 @@ def test_a_host_that_is_off_is_named_and_one_that_was_taken_away_is_retired(flee
 
 
 def test_uninstalling_leaves_the_data_and_nothing_else(fleet: Fleet) -> None:
-    """uninstall.yml takes programs, units, configuration and limits away and leaves the data; each
-    agent has said its last word before."""
+    """uninstall.yml drains each agent, then removes programs, units, configuration and limits, and
+    leaves the data."""
     data = {
         fleet.server: f"ls {OUTPUT}/_skidway/*/*.json /var/lib/skidway/broker/nginx-0/*.log",
         **dict.fromkeys(fleet.applications, "ls /var/lib/skidway/agent/*.db"),

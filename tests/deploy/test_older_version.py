@@ -1,7 +1,7 @@
-"""A fleet of an older Skidway comes to this one and goes back: two codes, and messages that differ.
+"""A fleet is upgraded from an older Skidway to this one and back; code and messages of both differ.
 
-What is older was installed by its own playbooks (support.older). Lines are written all the while.
-Each test stands on those before it.
+The older version's own playbooks installed it (support.older). Lines are written all the while.
+Each test builds on those before it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ AUDIT_LOG = "journalctl --namespace=skidway -u skidway-audit --no-pager"
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    """Three hosts with the older version, and lines."""
+    """Three hosts with the older version, and lines that are written all the while."""
     collection = older.make(tmp_path_factory.mktemp("versions"))
     wheels.collect(NEXT)
     with hosts.running(HOSTS) as run:
@@ -40,26 +40,28 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
 
 
 def change_version(fleet: Fleet, version: str) -> None:
-    """In the inventory, as an operator does before an upgrade."""
+    """Changes the version in the inventory, as an operator does before an upgrade."""
     fleet.inventory["all"]["vars"]["skidway_version"] = version
     fleet.control.write(fleet.inventory)
 
 
 def all_have(fleet: Fleet, version: str) -> bool:
-    """Every program of every host is of it, and lines are still written."""
+    """Whether every program of every host has this version, and lines are still written."""
     found = {each for host in fleet.run.hosts.values() for each in fleet.versions(host).values()}
     pressing = [host.read(f"systemctl is-active {PRESS}") for host in fleet.applications]
     return found == {version} and pressing == ["active"] * len(pressing)
 
 
 def test_what_the_older_version_wrote_is_loaded_by_it(fleet: Fleet) -> None:
-    """The older fleet is whole before it is upgraded: rows, and the audit's word for them."""
+    """Before the upgrade the older fleet works: it loads its lines, and the audit calls them
+    complete."""
     assert all_have(fleet, older.VERSION)
     loaded_to_the_end(fleet)
 
 
 def test_it_comes_to_this_version(fleet: Fleet) -> None:
-    """upgrade.yml of this tree takes over what another one has installed, behind the gate."""
+    """This tree's upgrade.yml upgrades a fleet that an older tree's playbooks installed; the audit
+    confirms each wave."""
     change_version(fleet, NEXT)
     fleet.control.succeed("upgrade")
     assert all_have(fleet, NEXT)
@@ -67,8 +69,8 @@ def test_it_comes_to_this_version(fleet: Fleet) -> None:
 
 
 def test_what_the_older_version_does_not_know_is_refused_by_name(fleet: Fleet) -> None:
-    """Settings that the roles derive are of their own time: the older audit does not start with
-    one, and is back at the version before. All others have gone back already."""
+    """The older audit does not start with a setting that only this tree's roles derive, and names
+    it. upgrade.yml returns the audit to the newer version; all others are at the older one then."""
     change_version(fleet, older.VERSION)
     played = fleet.control.play("upgrade")
     assert played.returncode != 0
@@ -79,8 +81,8 @@ def test_what_the_older_version_does_not_know_is_refused_by_name(fleet: Fleet) -
 
 
 def test_it_goes_back_and_the_audit_goes_last(fleet: Fleet) -> None:
-    """Without that setting the older version reads what this one left; no message came to an audit
-    that is too old for it, so nothing became unknown."""
+    """Without that setting the older version reads the state that this one left. The audit goes
+    back after the agents, so it never gets a message that is too new for it."""
     fleet.control.succeed("upgrade", "-e", '{"audit_exempt": {}}')
     assert all_have(fleet, older.VERSION)
     agents = [started_at(host, "skidway-agent") for host in fleet.applications]
@@ -90,12 +92,12 @@ def test_it_goes_back_and_the_audit_goes_last(fleet: Fleet) -> None:
 
 
 def started_at(host: Host, unit: str) -> int:
-    """Microseconds of the clock that all hosts of this machine share."""
+    """When a unit was started: microseconds of the clock that all hosts of this machine share."""
     return int(host.read(f"systemctl show -P ExecMainStartTimestampMonotonic {unit}"))
 
 
 def test_it_comes_again_and_no_line_was_lost_or_doubled(fleet: Fleet) -> None:
-    """Through three changes of version each line is a row, once."""
+    """Each line that was written during three changes of version is one row."""
     change_version(fleet, NEXT)
     fleet.control.succeed("upgrade")
     assert all_have(fleet, NEXT)

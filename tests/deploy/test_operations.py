@@ -1,7 +1,7 @@
-"""The second day: what docs/operations.md says is done, on hosts as Ansible left them.
+"""The second day: the tasks of docs/operations.md, done on hosts as Ansible left them.
 
 The commands are the guide's own (support.recipes). Lines are written to one log all the while, and
-at the end each of them has arrived once. Each test stands on those before it.
+at the end each of them has arrived once. Each test builds on those before it.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def site() -> Iterator[SecondDay]:
 
 
 def test_one_server_becomes_three_and_one_broker_two(site: SecondDay) -> None:
-    """site.yml makes an ensemble of the one server, which keeps its data, and a cluster of the one
-    broker; of new partitions the new broker gets its share."""
+    """site.yml grows one ZooKeeper server into an ensemble, which keeps the server's data, and one
+    broker into a cluster, whose new broker leads its share of the new partitions."""
     site.write(zookeeper=HOSTS, brokers=(FIRST, SECOND))
     site.control.succeed("site", within_s=SITE_WITHIN_S)
     assert site.modes() == THREE_SERVE
@@ -54,7 +54,8 @@ def test_one_server_becomes_three_and_one_broker_two(site: SecondDay) -> None:
 
 
 def test_a_partition_moves_while_lines_are_written(site: SecondDay) -> None:
-    """The old broker says what waits; the new one leads it in the next epoch; both are healthy."""
+    """A partition moves by the guide's commands while lines are written: the old broker names it as
+    handed over, the new one leads it in the next leader epoch, and both end up healthy."""
     give(site.first, "broker", recipe(MOVE, 1, MOVED))
     assert "was handed over" in str(site.health(site.first, "broker")["stopped_partitions"])
     site.pipe(recipe(MOVE, 2, {"OLD": FIRST, "NEW": SECOND, **MOVED}))
@@ -66,13 +67,14 @@ def test_a_partition_moves_while_lines_are_written(site: SecondDay) -> None:
 
 
 def test_a_member_without_data_takes_it_from_the_others(site: SecondDay) -> None:
-    """A server of ZooKeeper that lost its data is healthy again, and the ensemble whole."""
+    """A ZooKeeper server that lost its data takes it from the others, and all three serve again."""
     give(site.second, "zookeeper", recipe("Replace a member"))
     eventually(lambda: site.modes() == THREE_SERVE, within_s=90, every_s=1, what="three serve")
 
 
 def test_zookeeper_is_restored_from_a_copy(site: SecondDay) -> None:
-    """All members are lost: a copy of one and the registry's dump bring back what was there."""
+    """After all ZooKeeper servers lost their data, a copy of one server's data and the registry's
+    dump bring it back."""
     give(site.audit, "registry", recipe(BACK_UP, 0))
     follower = next(
         host for host in site.hosts if site.health(host, "zookeeper")["mode"] == "follower"
@@ -106,7 +108,8 @@ def test_zookeeper_is_restored_from_a_copy(site: SecondDay) -> None:
 
 
 def test_no_broker_is_stopped_while_another_is_sick(site: SecondDay) -> None:
-    """rolling_restart refuses, and stops none; when all are healthy it goes through."""
+    """rolling_restart.yml stops no broker while another one is not healthy, and says so; once all
+    are healthy it restarts them."""
     started = "systemctl show -P ExecMainStartTimestamp skidway-broker"
     before = site.first.read(started)
     site.second.run("systemctl stop skidway-broker")
@@ -123,7 +126,7 @@ def test_no_broker_is_stopped_while_another_is_sick(site: SecondDay) -> None:
 
 
 def test_every_line_arrived_once(site: SecondDay) -> None:
-    """Through all of it: as many records as lines, and the audit says complete."""
+    """After all these tasks there are as many records as lines, and the audit says complete."""
     written = site.stop_writing()
     wait = recipe("Add a host", 1, {"app1": AUDIT, "5m": "60m"})
     assert "complete since then" in give(site.audit, "audit", wait, within_s=320)
@@ -131,7 +134,8 @@ def test_every_line_arrived_once(site: SecondDay) -> None:
 
 
 def test_a_host_is_taken_away(site: SecondDay) -> None:
-    """uninstall.yml with a limit: its programs go and its data stay; the others serve on."""
+    """uninstall.yml, limited to one host, removes its programs and leaves its data; the other
+    hosts' programs go on."""
     site.control.succeed("uninstall", "--limit", SECOND)
     assert not site.second.read("ls -d /opt/skidway /etc/skidway 2>/dev/null || :")
     assert TOPIC in site.second.read("ls /var/lib/skidway/broker")

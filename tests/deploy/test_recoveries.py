@@ -1,7 +1,7 @@
 """What breaks, and what is changed later: docs/operations.md on hosts as Ansible left them.
 
 A datacenter and its mirror, two agents that are written to all the while, and a registry with TLS.
-The commands are the guide's own (support.recipes). Each test stands on those before it, and leaves
+The commands are the guide's own (support.recipes). Each test builds on those before it, and leaves
 a fleet whose lines arrive.
 """
 
@@ -33,7 +33,7 @@ CLIENTS = ",".join([*APPLICATIONS, OFFLINE])
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recoveries]:
-    """The fleet, by one run of site.yml on bare hosts, and lines that are written."""
+    """The fleet that one run of site.yml makes of bare hosts, and lines that are written."""
     if "SKIDWAY_HOSTS" not in os.environ:
         for version in (OLD, NEXT):
             wheels.collect(version)
@@ -57,8 +57,8 @@ def started(site: Recoveries, program: str) -> str:
 
 
 def test_tls_is_set_from_the_inventory(site: Recoveries) -> None:
-    """Agents and loader reach a registry that speaks https and asks for a password; all that is
-    written is proven to have arrived, and it is in the rows once."""
+    """With TLS from the inventory, agents and loader reach a registry that speaks https and asks
+    for a password; the audit says that all lines have arrived, and each is one row."""
     site.proven()
     give(site.offline, "loader", recipe("The loader failed"), within_s=300)
     rows = site.rows()
@@ -67,9 +67,9 @@ def test_tls_is_set_from_the_inventory(site: Recoveries) -> None:
 
 
 def test_certificates_authority_and_password_are_changed(site: Recoveries, tmp_path: Path) -> None:
-    """Another authority and another password, step by step: the registry takes files that lie there
-    without a restart, clients that start between the steps are let in, and at the end the old
-    password and the old authority are good for nothing."""
+    """Certificate authority and password are changed step by step: the registry reads its new files
+    without a restart, clients that start between the steps are let in, and at the end neither the
+    old password nor the old authority is accepted."""
     old_trust, old_user = site.authorities, site.user
     new = Authority(tmp_path, "new")
     site.authorities += new.certificate.read_text()
@@ -125,7 +125,8 @@ def ask_for_subjects(site: Recoveries, trust: str, user: str) -> tuple[int, str]
 
 
 def test_a_source_that_is_away_is_waited_for(site: Recoveries) -> None:
-    """Named while it lasts, and nothing is stopped; behind it the mirror goes on by itself."""
+    """While a mirror's source is away, its status names it and nothing is stopped; once the source
+    is back, the mirror goes on by itself."""
     site.source.run("systemctl stop skidway-broker")
     status = recipe("A mirror's source is away")
     eventually(lambda: not site.mirror()["reachable"], within_s=60, every_s=1, what="away")
@@ -137,8 +138,8 @@ def test_a_source_that_is_away_is_waited_for(site: Recoveries) -> None:
 
 
 def test_a_mirror_names_what_its_source_let_go(site: Recoveries) -> None:
-    """Records that expired while the mirror was away are a gap by name, and it goes on behind them;
-    with the guide's hold at the source the same absence leaves none."""
+    """A mirror names records that expired while it was away as a gap, and goes on behind them; with
+    the guide's retention.hold at the source, the same absence leaves no gap."""
     site.offline.run("systemctl stop skidway-broker")
     alter(site, TOPIC, "dc1", "retention.bytes=4096", "segment.bytes=1024")
     mirrored = site.end("dc1-broker", TOPIC)
@@ -161,8 +162,9 @@ def test_a_mirror_names_what_its_source_let_go(site: Recoveries) -> None:
 
 
 def test_a_mirror_whose_source_went_back_follows_the_right_one_again(site: Recoveries) -> None:
-    """An older copy in the source's place is refused by name, and nothing of the mirror is touched;
-    with the right disk the mirror's broker and the source's counter go on once restarted."""
+    """A mirror stops, unchanged, when its source comes back with an older copy of its disk, and
+    says why; with the right disk, the mirror's broker and the source's counter go on after a
+    restart."""
     keep_a_copy(site)
     ends = site.end("offline-broker", "dc1.nginx")
     eventually(lambda: site.end("offline-broker", "dc1.nginx") > ends + 100, within_s=90, every_s=1)
@@ -184,8 +186,8 @@ def test_a_mirror_whose_source_went_back_follows_the_right_one_again(site: Recov
 
 
 def test_what_expired_before_a_load_is_accepted_by_name(site: Recoveries) -> None:
-    """The hold keeps what is left; the loader says which offsets are gone, loads nothing behind
-    them until it is told so. From then on nothing goes before it is loaded."""
+    """When records expired before a load, the loader names their offsets and loads nothing behind
+    them until the operator accepts the gap. With the guide's hold, nothing expires unloaded."""
     alter(site, MIRROR_TOPIC, "offline", "retention.bytes=4096", "segment.bytes=1024")
     end = site.end("offline-broker", MIRROR_TOPIC)
     eventually(lambda: site.begin("offline-broker", MIRROR_TOPIC) > end, within_s=90, every_s=1)
@@ -207,8 +209,8 @@ def test_what_expired_before_a_load_is_accepted_by_name(site: Recoveries) -> Non
 
 
 def test_a_wave_with_one_agent_that_fails_goes_back_as_a_whole(site: Recoveries) -> None:
-    """upgrade.yml: the agent that was well goes back with the one that was not, both are healthy at
-    the version before, and it says why."""
+    """When one agent of a wave fails, upgrade.yml takes the whole wave back: both agents are
+    healthy at the version before, and the play names the one that failed."""
     drop_in = "/etc/systemd/system/skidway-agent.service.d/90-fails.conf"
     fails = f"[Service]\nExecStartPre=/bin/sh -c 'readlink {LINK} | grep -qw {OLD}'\n"
     site.applications[1].run(f"cat >{drop_in}; systemctl daemon-reload", given=fails)
@@ -224,8 +226,8 @@ def test_a_wave_with_one_agent_that_fails_goes_back_as_a_whole(site: Recoveries)
 
 
 def test_a_host_is_replaced_by_another_of_its_name(site: Recoveries) -> None:
-    """Drained, taken away, and begun anew on another machine: its old lines are complete to the
-    last one, and its new ones arrive."""
+    """A host is drained, uninstalled and replaced by a new machine of the same name: the old
+    machine's lines are complete to the last one, and the new machine's arrive."""
     app2 = site.applications[1]
     written = site.stop_writing(app2)["app2"]
     site.control.succeed("uninstall", "--limit", "app2")
@@ -240,8 +242,8 @@ def test_a_host_is_replaced_by_another_of_its_name(site: Recoveries) -> None:
 
 
 def test_a_mirror_whose_disk_is_empty_is_filled_again(site: Recoveries) -> None:
-    """Nothing begins anew by itself: site.yml stops there and names each partition. Topic by
-    topic the operator lets it; offsets and counts are those of before."""
+    """A mirror whose disk is empty does not begin anew by itself: site.yml stops and names the
+    partition. The operator allows it topic by topic; then offsets and counts are as before."""
     dead = "A broker's disk is dead"
     site.offline.run(
         f"systemctl stop skidway-broker; rm -rf {BROKER_DISK}.gone; "
@@ -275,7 +277,7 @@ SWAP = (
 
 
 def keep_a_copy(site: Recoveries) -> None:
-    """Of the source broker's disk, while it is stopped."""
+    """Copies the source broker's disk while the broker is stopped."""
     site.source.run(
         f"systemctl stop skidway-broker; rm -rf {BROKER_DISK}.copy; "
         f"cp -a {BROKER_DISK} {BROKER_DISK}.copy; systemctl start skidway-broker"
@@ -284,13 +286,13 @@ def keep_a_copy(site: Recoveries) -> None:
 
 
 def agents(site: Recoveries, what: str) -> None:
-    """Stop or start them all."""
+    """Stops or starts all agents."""
     for host in site.applications:
         host.run(f"systemctl {what} skidway-agent")
 
 
 def loaded(site: Recoveries) -> dict[str, int]:
-    """Rows after a load."""
+    """How often each line is in the rows after a load."""
     give(site.offline, "loader", recipe("The loader failed"), within_s=300)
     return site.rows()
 

@@ -1,4 +1,4 @@
-"""All mutants, and a share of them."""
+"""Lists all mutants, or a share of them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def packages() -> list[str]:
 
 
 def mutants_of(package: str) -> tuple[Mutant, ...]:
-    """Those of one module of rules/."""
+    """The mutants of one module of rules/."""
     found: tuple[Mutant, ...] = import_module(f"mutants.rules.{package}").MUTANTS
     return found
 
 
 def drawn(mutants: Sequence[Mutant], parts: int, by: str) -> list[Mutant]:
-    """One of `parts` of them, rounded up: which, the text `by` decides."""
+    """One of `parts` mutants, rounded up; the text `by` decides which."""
 
     def lot(mutant: Mutant) -> bytes:
         return hashlib.sha256(f"{by}\0{mutant.file}\0{mutant.broken}".encode()).digest()

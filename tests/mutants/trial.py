@@ -1,4 +1,4 @@
-"""A copy of the tree, and what becomes of a mutant in it."""
+"""A copy of the tree in which mutants are tried."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from mutants.mutant import Mutant
 
 LIMIT_S = 300.0
-"""Of the tests of one mutant; tests that do not end have noticed it."""
+"""Time limit for the tests of one mutant; tests that do not end have noticed it."""
 NO_SOURCES = (
     ".git",
     ".venv*",
@@ -29,7 +29,7 @@ _GOOD, _FAILED = 0, 1  # pytest's exit statuses
 
 
 class Fate(StrEnum):
-    """What became of a mutant."""
+    """How the trial of a mutant ended."""
 
     NOTICED = "noticed"
     ENDLESS = "noticed (its tests did not end)"
@@ -66,7 +66,7 @@ class Tree:
         return process.returncode, output
 
     def tried(self, mutant: Mutant) -> tuple[Fate, str]:
-        """What becomes of it, and what pytest said; the tree is as before afterwards."""
+        """Tries a mutant; its fate and pytest's output. The tree is the same afterwards."""
         path = self._folder / mutant.file
         text = path.read_text()
         if text.count(mutant.old) != 1:
@@ -83,7 +83,8 @@ class Tree:
         return (Fate.NOTICED if status == _FAILED else Fate.BROKEN), output
 
     def _write(self, path: Path, text: str) -> None:
-        """Each time with another second: compiled modules are known by it and by their length."""
+        """Writes a file with a new modification second each time, because Python recognizes
+        compiled modules by this second and their length."""
         path.write_text(text)
         self._changes += 1
         second = int(path.stat().st_mtime) + self._changes

@@ -1,4 +1,4 @@
-"""Recipes, readings and what is pressed of them, for tests of the agent's delivery."""
+"""Recipes, readings, and the batches pressed from them, for tests of the agent's delivery."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def records(pressed: Pressed, topic: str = "logs") -> list[Record]:
 
 
 def rejected_rows(brokers: Brokers) -> list[dict[str, Any]]:
-    """All that lies in the rejected topic."""
+    """All rows of the rejected topic."""
     values = [record.value[5:] for record in brokers.records("logs.rejected")]
     return Codec(schema_text("Rejected")).decode(pa_binary(values)).batch.to_pylist()
 

@@ -1,4 +1,4 @@
-"""`skidway agent run` as a process, and what arrived of its lines."""
+"""`skidway agent run` as a process, and the records that arrived from it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class AgentProcess:
             "sources": [dict(source) for source in sources],
         }
         self.program = Program(self.command(), folder / "agent.out")
-        self.tree: Path | None = None  # of another version of the program
+        self.tree: Path | None = None  # the tree of another version of the program
 
     def command(self) -> list[str]:
         self.config.write_text(yaml.safe_dump(self.settings))
@@ -66,7 +66,7 @@ class AgentProcess:
         return answers(f"http://127.0.0.1:{self.metrics_port}/health")
 
     def health(self) -> dict[str, Any]:
-        """What /health says, also when it says 503; empty while nothing answers."""
+        """The document of /health, also with status 503; empty while nothing answers."""
         url = f"http://127.0.0.1:{self.metrics_port}/health"
         try:
             with urllib.request.urlopen(url, timeout=60) as answer:
@@ -85,7 +85,7 @@ class AgentProcess:
     def settled(self, sizes: Mapping[Path, int]) -> bool:
         """Whether every byte of these files is acknowledged or set apart.
 
-        Asked again and again, so without the command, which takes a second to start.
+        It reads the state itself: tests ask again and again, and the command takes a second.
         """
         done: collections.Counter[str] = collections.Counter()
         try:
@@ -98,14 +98,14 @@ class AgentProcess:
 
 
 def rows(broker: str, name: str) -> Iterator[tuple[str, int, int]]:
-    """(line, file id, first byte) of a raw topic's records, repeats dropped as a loader does."""
+    """(line, file id, first byte) of a raw topic's records; drops repeats as a loader does."""
     for _, keep, line, file, first in records(broker, name):
         if keep:
             yield line, file, first
 
 
 def records(broker: str, name: str) -> Iterator[tuple[int, bool, str, int, int]]:
-    """(partition, whether it is no repeat, line, file id, first byte) of every record."""
+    """(partition, False for a repeat, line, file id, first byte) of every record."""
     with Client(broker) as client, contextlib.closing(_Reader(client, name)) as reader:
         yield from reader.read()
 
@@ -146,4 +146,4 @@ class _Reader:
             yield partition, keep[index], datum_text(value), files[index], firsts[index]
 
     def close(self) -> None:
-        """Nothing is kept."""
+        """Does nothing: there is nothing to close."""

@@ -1,8 +1,8 @@
-"""Random schedules of the real agent: what every model of it lets happen, and what it remembers.
+"""Random schedules of the real agent: the events and the oracle that all its models share.
 
-A model adds what is written, which events happen how often, and what must hold. Every line has a
-cell, six characters that occur nowhere else: the oracle knows when each was written, which of them
-the host destroyed, and what bytes each file id stood for.
+Each model adds which lines are written, how often each event happens, and what must hold. Every
+line has cells, pieces of six characters that occur nowhere else: the oracle knows when each cell
+was written, which cells the host destroyed, and which bytes each file id stood for.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Sums = dict[tuple[str, int], list[int]]
 
 
 def source(pattern: str, partitioning: str, path: str = f"{PATH}*") -> SourceSettings:
-    """What is written under it; which lines it rejects depends on the pattern."""
+    """A source with a regex parser; its pattern decides which lines are rejected."""
     return SourceSettings(
         topic=TOPIC,
         paths=[path],
@@ -45,7 +45,7 @@ def source(pattern: str, partitioning: str, path: str = f"{PATH}*") -> SourceSet
 
 
 class Schedule(ABC):
-    """One random run. `faults`: which of the rarer events may happen."""
+    """One random run of the agent. `faults`: which of the rarer events may happen."""
 
     steps = 0
 
@@ -64,7 +64,7 @@ class Schedule(ABC):
         self.trace: list[str] = []
 
     def run(self) -> None:
-        """All of it; raises AssertionError."""
+        """Runs all steps and the end; AssertionError if something does not hold."""
         for _ in range(self.steps):
             actions = list(self.actions())
             weights = [weight for _, weight in actions]
@@ -74,29 +74,29 @@ class Schedule(ABC):
 
     @abstractmethod
     def actions(self) -> Iterator[tuple[Any, float]]:
-        """What may happen now, and how often."""
+        """The events that may happen now, each with its weight."""
 
     @abstractmethod
     def finish(self) -> None:
-        """Until nothing is on its way any more, and what must hold then."""
+        """Runs until nothing is on its way any more, and checks what must hold then."""
 
     @abstractmethod
     def read_message(self, message: Any) -> None:
-        """What the audit is told."""
+        """Takes a message that the agent has published to the audit."""
 
     def say(self, what: str) -> None:
-        """For whoever looks into a failure."""
+        """Notes an event for the trace that a failure shows."""
         self.trace.append(what)
 
     # --- the host -----------------------------------------------------------------------------
 
     def new_cell(self) -> str:
-        """Its first character decides which patterns take it."""
+        """A cell that is new; its first character decides which patterns match it."""
         self.cells += 1
         return f"{self.random.choice('abcxy')}{self.cells:05d}"
 
     def append(self, text: str) -> None:
-        """To the log, now."""
+        """Appends text to the log, and notes when its cells were written."""
         self.world.files.append(PATH, text.encode())
         for cell in cells_of(text.encode()):
             self.written[cell] = self.world.clock.time_ms()
@@ -122,14 +122,14 @@ class Schedule(ABC):
         self.world.files.sync()
 
     def lose_power(self) -> None:
-        """The state is durable, the tails of the logs are not."""
+        """Kills the agent and cuts the tails of the logs: only the agent's state is durable."""
         self.kill()
         for file in self.world.files.by_path.values():
             self._lose_tail(file)
         self.say("POWER LOSS")
 
     def _lose_tail(self, file: MemoryFile) -> None:
-        """Cut anywhere behind what is durable, but not inside of a cell."""
+        """Cuts a file anywhere behind its durable bytes, but never inside a cell."""
         kept = self.random.randint(min(file.durable, len(file.data)), len(file.data))
         while kept < len(file.data) and file.data[kept : kept + 1] not in b"abcxy\r\n":
             kept += 1
@@ -165,7 +165,7 @@ class Schedule(ABC):
             self.read_message(message)
 
     def arrive_late(self) -> None:
-        """One of the batches whose connection is lost, or whose agent is dead."""
+        """Lets a batch arrive whose connection is lost, or whose agent is dead."""
         waiting = [tp for tp, sent in self.world.brokers.late.items() if sent]
         self.world.brokers.arrive_late(self.random.choice(waiting))
 
@@ -176,7 +176,7 @@ class Schedule(ABC):
     # --- the agent ----------------------------------------------------------------------------
 
     def crashes(self) -> Iterator[tuple[Any, float]]:
-        """As actions."""
+        """The ways to crash that are left, each with its weight."""
         if self.kills:
             yield self.kill, 2
             if "power" in self.faults:
@@ -204,7 +204,7 @@ class Schedule(ABC):
     # --- what is remembered, and what must hold -----------------------------------------------
 
     def remember(self) -> None:
-        """Which bytes each file id stands for, while its file is there to be looked at."""
+        """Notes which bytes each file id stands for, as long as its file is there to be read."""
         if self.world.loop is None:
             return
         by_inode = {f.inode: f for f in self.world.files.by_path.values()}
@@ -214,11 +214,11 @@ class Schedule(ABC):
                 self.saw(tracked, bytes(file.data))
 
     def saw(self, tracked: TrackedFile, data: bytes) -> None:
-        """A file id stands for these bytes, and more to come."""
+        """Notes the bytes that a file id stands for by now; more may follow."""
         self.content[tracked.file] = data
 
     def cells_between(self, file: int, first: int, end: int | None) -> list[str]:
-        """The cells of a range of a file id."""
+        """The cells in a byte range of what a file id stands for."""
         return cells_of(self.content.get(file, b"")[first:end])
 
     def check_ledger(self) -> None:
@@ -232,15 +232,15 @@ class Schedule(ABC):
             assert begin <= tracked.position <= tracked.read_position <= tracked.promised
 
     def cells_there(self) -> set[str]:
-        """All that lies in any log."""
+        """The cells of all records in the brokers' logs."""
         return {cell for tp, log in self.world.brokers.logs.items() for cell in cells_in(tp, log)}
 
     def written_before(self, wall_ms: int) -> set[str]:
-        """What a seal of that moment vouches for."""
+        """The cells that were written before a moment: a seal of that moment vouches for them."""
         return {cell for cell, wall in self.written.items() if wall < wall_ms}
 
     def load(self) -> tuple[collections.Counter[str], int, Sums]:
-        """What the loader makes of the logs: cells in rows and rejects, straddles, sums."""
+        """What a loader makes of the logs: cells in rows and rejects, count of straddles, sums."""
         rows: collections.Counter[str] = collections.Counter()
         sums: Sums = collections.defaultdict(lambda: [0, 0, 0])
         straddles = 0
@@ -259,7 +259,7 @@ class Schedule(ABC):
         return rows, straddles, dict(sums)
 
     def agent_sums(self) -> Sums:
-        """What the agent says that there is."""
+        """The sums of all deltas that the agent has published."""
         sums: Sums = collections.defaultdict(lambda: [0, 0, 0])
         for delta in self.world.deltas():
             for count in delta.counts:
@@ -275,13 +275,13 @@ def _add(entry: list[int], records: int, size: int, hash_: int) -> None:
 
 
 def cells_of(data: bytes | bytearray) -> list[str]:
-    """The cells of lines, or of pieces of them."""
+    """The cells in lines, or in pieces of lines."""
     joined = bytes(data).decode().replace("\r", "").replace("\n", "")
     return [joined[at : at + CELL] for at in range(0, len(joined), CELL)]
 
 
 def cells_in(tp: TopicPartition, log: list[Record]) -> list[str]:
-    """The cells of records of a partition, also of the rejected topic."""
+    """The cells in the records of a partition, of the topic or of its rejected topic."""
     if tp.topic == TOPIC:
         return [cell for record in log for cell in cells_of(datum_text(record.value).encode())]
     if not log:
@@ -291,7 +291,7 @@ def cells_in(tp: TopicPartition, log: list[Record]) -> list[str]:
 
 
 def run_traced(schedule: Schedule, seed: int) -> None:
-    """A run that tells its seed, and what happened at last, if it fails."""
+    """Runs a schedule; a failure shows the seed and the last events."""
     try:
         schedule.run()
     except AssertionError as error:

@@ -1,9 +1,9 @@
-"""The real agent on a host, a cluster and a clock of its own making, all in memory.
+"""The real agent on a simulated host, cluster and clock, all in memory.
 
 `Files` is a host whose files can be written, renamed, truncated, deleted and cut back as a power
-loss does. `Cluster` keeps logs of records per partition; batches travel in order per connection and
+loss does. `Brokers` keeps logs of records per partition; batches travel in order per connection and
 may arrive late, after the agent that sent them has died. `World` starts and kills agents over one
-SQLite database; nothing survives a kill but what was committed.
+SQLite database; only what was committed survives a kill.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class MemoryFile:
     changed_ns: int = 0
     born_ns: int | None = None
     unreadable: bool = False
-    plain_size: int | None = None  # of a compressed file: -1 until it was opened, -2 if damaged
+    plain_size: int | None = None  # for a compressed file: -1 until it was opened, -2 if damaged
 
 
 class MemoryHandle:
@@ -88,15 +88,15 @@ class Files:
         self.by_path: dict[str, MemoryFile] = {}
         self.links: dict[str, str] = {}
         self.device = 1
-        self.is_mounted = True  # or there is an empty directory in its place, on another device
-        self.may_search = True  # or names can be listed, and files not be looked at
+        self.is_mounted = True  # False: its place is an empty directory on another device
+        self.may_search = True  # False: names can be listed, but files cannot be looked at
         self.knows_births = True
         self.open_count = 0
         self._clock = clock
         self._inode = self._tick = 0
         self._directories: dict[str, int] = {}
 
-    # what programs and operators do
+    # what programs and operators do to files
 
     def append(self, path: str, data: bytes) -> MemoryFile:
         file = self.by_path.get(path)
@@ -124,7 +124,7 @@ class Files:
             self._moved(path)
 
     def compress(self, path: str, ending: str = ".gz", *, keeps_time: bool = True) -> MemoryFile:
-        """As gzip and logrotate do, and log4j2, which does not keep the time of change."""
+        """Compresses a file as gzip and logrotate do; log4j2 does not keep the time of change."""
         plain = self.by_path[path]
         self.delete(path + ending)
         packed = self.append(path + ending, bytes(plain.data))
@@ -135,12 +135,12 @@ class Files:
         return packed
 
     def link(self, path: str, target: str) -> None:
-        """The path is a link to the target from now on."""
+        """Makes the path a link to the target."""
         self.links[path] = target
         self._moved(path)
 
     def reuse_last_inode(self) -> None:
-        """The next new file gets the inode of the last one, which was deleted."""
+        """Gives the next new file the inode of the newest one, which was deleted."""
         self._inode -= 1
 
     def truncate(self, path: str, size: int = 0) -> None:
@@ -164,11 +164,11 @@ class Files:
         self._directories[path.rpartition("/")[0]] = self._now_ns()
 
     def _now_ns(self) -> int:
-        """No two changes at the same time."""
+        """The time of a change; no two changes have the same."""
         self._tick += 1
         return self._clock.time_ms() * 1_000_000 + self._tick
 
-    # what the agent asks
+    # the interface of agent.files.host.Host
 
     def open(self, path: str) -> MemoryHandle:
         file = self.by_path.get(self.links.get(path, path))
@@ -270,7 +270,7 @@ class Record:
 
 @dataclass(eq=False)
 class Sent:
-    """A batch under one producer id. base: where it lies, if an attempt has arrived."""
+    """A batch under one producer id. base: its offset, once an attempt has arrived; else -1."""
 
     tp: TopicPartition
     encoded: EncodedBatch
@@ -280,18 +280,18 @@ class Sent:
 
 
 class Brokers:
-    """Logs per partition, and what is on its way to them."""
+    """Logs per partition, and the late batches on their way to them."""
 
     def __init__(self) -> None:
         self.logs: dict[TopicPartition, list[Record]] = collections.defaultdict(list)
         self.partitions: dict[str, int] = {}
         self.late: dict[TopicPartition, list[Sent]] = collections.defaultdict(list)
         self.starts: dict[TopicPartition, int] = {}
-        self.away = False  # for whoever reads
+        self.away = False  # True: readers get nothing
         self.refuses: Callable[[Record], bool] = lambda record: False
 
     def append(self, sent: Sent) -> int:
-        """A batch that came before, under the same producer id, is a duplicate."""
+        """Appends a batch, unless it came before under the same producer id; its base offset."""
         if sent.base < 0:
             log = self.logs[sent.tp]
             sent.base = len(log)
@@ -299,13 +299,13 @@ class Brokers:
         return sent.base
 
     def refuse(self, sent: Sent) -> bool:
-        """Whether a batch is refused, for the sake of any of its records."""
+        """Whether a batch is refused because of any of its records."""
         return any(self.refuses(record) for record in records_of(sent.encoded))
 
     def arrive_late(self, tp: TopicPartition) -> None:
-        """The next batch of a connection that is lost, or whose agent is dead.
+        """Takes the next batch of a connection that is lost, or whose agent is dead.
 
-        If it is refused, those behind it are out of sequence.
+        If that is refused, the batches behind it are dropped, since they are out of sequence.
         """
         sent = self.late[tp].pop(0)
         if self.refuse(sent):
@@ -353,7 +353,7 @@ class Producer:
     def arrive(self, tp: TopicPartition) -> list[Delivery]:
         """The oldest batch of a partition reaches the broker; its answer waits in `appended`.
 
-        Where it is refused, those before it are answered, and those behind it taken back.
+        If the batch is refused, those before it are answered, and those behind it are taken back.
         """
         sent = self.sent[tp].pop(0)
         sent.attempts += 1
@@ -368,10 +368,10 @@ class Producer:
         return found
 
     def interrupt(self, tp: TopicPartition, survivors: int = 0, *, is_known: bool = True) -> None:
-        """The connection is lost: what is not answered is sent again, in its order.
+        """The connection is lost: batches without an answer are sent again, in their order.
 
-        survivors: so many batches that have not arrived yet are still under way. is_known: under
-        the same producer id, so that what has arrived is a duplicate.
+        survivors: how many batches of the old connection may still arrive late. is_known: whether
+        the batches keep their producer id, so that one that has arrived is a duplicate.
         """
         under_way = self.sent[tp][:survivors]
         for sent in under_way:
@@ -388,13 +388,13 @@ class Producer:
         return found
 
     def answer(self) -> list[Delivery]:
-        """The oldest acknowledgement comes back."""
+        """Hands back the oldest acknowledgement."""
         if not self.appended:
             return []
         return [_acknowledged(*self.appended.pop(0))]
 
     def deliver_all(self) -> list[Delivery]:
-        """Everything arrives and is answered."""
+        """Lets everything arrive and be answered."""
         found: list[Delivery] = []
         while any(self.sent.values()) or self.appended:
             for tp in list(self.sent):
@@ -410,7 +410,7 @@ class Producer:
         return found
 
     def die(self, survivors: int) -> None:
-        """The agent was killed: that many batches of each connection are still under way."""
+        """The agent was killed; up to `survivors` batches of each connection may still arrive."""
         for tp, batches in self.sent.items():
             self._brokers.late[tp] += batches[:survivors]
 
@@ -420,7 +420,7 @@ def _acknowledged(sent: Sent, base: int) -> Delivery:
 
 
 class MemoryLogs:
-    """Implements agent.delivery.search.Logs over Brokers; `away`: nothing comes."""
+    """Implements agent.delivery.search.Logs over Brokers; gives nothing while those are away."""
 
     def __init__(self, brokers: Brokers, at_once: int = 3) -> None:
         self._brokers = brokers
@@ -435,7 +435,7 @@ class MemoryLogs:
         self._positions, self._told = dict(floors), {}
 
     def poll(self) -> list[Rows | Hole]:
-        """A few records of each partition."""
+        """The next few records of each partition."""
         found: list[Rows | Hole] = []
         if self._brokers.away:
             return found
@@ -470,7 +470,7 @@ class MemoryLogs:
 
 
 def settings(*sources: SourceSettings, **others: Any) -> AgentSettings:
-    """Fast ones: every interval is over at once unless a test says otherwise."""
+    """Settings of an agent whose intervals are over at once unless a test says otherwise."""
     fast: dict[str, Any] = {
         "checkpoint_interval_ms": 1,
         "idle_flush_ms": 1_000,
@@ -497,7 +497,7 @@ def raw(topic: str = "logs", *paths: str, **others: Any) -> SourceSettings:
 
 
 class World:
-    """A host, a cluster, a state, and at most one agent."""
+    """A host, a cluster, an agent's state, and at most one running agent."""
 
     def __init__(self, configured: AgentSettings, *, partitions: int = 1) -> None:
         self.settings = configured
@@ -558,7 +558,7 @@ class World:
         return self.loop
 
     def kill(self, survivors: int = 0) -> None:
-        """Nothing is left but the database, the files, and what is on its way."""
+        """Kills the agent: only the database, the files, and batches on their way are left."""
         self.producer.die(survivors)
         self.loop = None
         if self.connection.in_transaction:
@@ -571,9 +571,9 @@ class World:
         arrives: TopicPartition | None = None,
         survivors: int = 0,
     ) -> None:
-        """An agent is killed that has promised and sent each piece by itself, and heard nothing.
+        """Kills an agent after it promised and sent each piece by itself, without an answer.
 
-        arrives: the first batch of this partition reaches its broker before.
+        arrives: before the kill, the first batch of this partition reaches its broker.
         """
         for piece in pieces:
             self.files.append(path, piece)
@@ -586,7 +586,7 @@ class World:
         self.kill(survivors)
 
     def publish(self) -> None:
-        """The cluster takes the agent's audit messages."""
+        """Lets the cluster take the agent's audit messages."""
         mail = self.agent.mail
         for id_, value in mail.pending(-1, 1_000_000):
             self.published.append(messages.decode(value))
@@ -596,27 +596,27 @@ class World:
         self.agent.turn(list(deliveries))
 
     def hold(self, rounds: int = 5, seconds: float = 0.1) -> None:
-        """Time passes, audit messages are taken, and what is sent stays on its way."""
+        """Lets time pass; audit messages are taken, while batches stay on their way."""
         for _ in range(rounds):
             self.clock.advance(seconds)
             self.publish()
             self.turn()
 
     def hold_until_sent(self, rounds: int = 30) -> None:
-        """The same, for as long as nothing was sent."""
+        """Holds like `hold`, but only until something was sent."""
         for _ in range(rounds):
             self.hold(1)
             if self.producer.pending_count:
                 break
 
     def tick(self, seconds: float = 0.1) -> None:
-        """Time passes and everything that is on its way arrives."""
+        """Lets time pass, and everything that is on its way arrive."""
         self.clock.advance(seconds)
         self.publish()
         self.turn(self.producer.deliver_all())
 
     def settle(self, rounds: int = 40, seconds: float = 0.3) -> None:
-        """Until nothing is under way any more, last lines included."""
+        """Ticks until nothing is under way any more, last lines included."""
         for _ in range(rounds):
             self.tick(seconds)
         self.publish()
@@ -631,12 +631,12 @@ class World:
         return [entry(file, promised, self.files) for file in state.files()]
 
     def only(self, path: str | None = None) -> dict[str, Any]:
-        """The ledger's entry of a path, or the one that there is."""
+        """The ledger's entry of a path; without one, its only entry."""
         (found,) = (each for each in self.ledger() if path in (None, each["path"]))
         return found
 
     def deltas(self) -> list[messages.Delta]:
-        """As readers have them: what is published again is the same, and counts once."""
+        """The published deltas, each once: one that is published again must be the same."""
         found: dict[tuple[str, int, int], messages.Delta] = {}
         for delta in self.of(messages.Delta):
             key = delta.sender.producer, delta.sender.epoch, delta.number
@@ -644,16 +644,16 @@ class World:
         return list(found.values())
 
     def losses(self) -> list[messages.Loss]:
-        """All that was set apart, in the order in which it was declared."""
+        """All declared losses, in the order in which they were declared."""
         return [loss for delta in self.deltas() for loss in delta.losses]
 
     def counted(self) -> list[tuple[str, int, int]]:
-        """(topic, records, bytes) of all that was counted."""
+        """(topic, records, bytes) of each count in the deltas."""
         counts = [count for delta in self.deltas() for count in delta.counts]
         return [(count.source.topic, count.count, count.bytes) for count in counts]
 
     def of(self, kind: type[Any]) -> list[Any]:
-        """Published messages of a kind."""
+        """The published messages of a kind."""
         return [message for message in self.published if isinstance(message, kind)]
 
 

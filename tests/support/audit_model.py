@@ -1,4 +1,4 @@
-"""What the models of the audit have in common: numbered senders, small buckets, rules taken out."""
+"""What the models of the audit share: numbered senders, small buckets, rules taken out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOUR = 3_600
 
 @dataclass(eq=False)
 class NumberedSender:
-    """One sender's durable state: last number, and the number that touched each bucket last."""
+    """One sender's durable state: its last number, and the last number that touched each bucket."""
 
     sender: Sender
     last: int = 0
@@ -40,7 +40,7 @@ class NumberedSender:
         losses: Sequence[Loss] = (),
         limit_bytes: int = 900_000,
     ) -> tuple[Delta, ...]:
-        """Its next ones, which say all of this."""
+        """The sender's next deltas, which carry all of these counts, ranges, gaps and losses."""
         counts = Counts(BUCKET_MS)
         for key, sums in counted:
             counts.put(key, sums)
@@ -54,13 +54,13 @@ class NumberedSender:
 
 
 def sums_of_line(agent: int, file: int, index: int) -> Sums:
-    """Of one line; each has ten bytes."""
+    """The sums of one line; every line has ten bytes."""
     columns = (np.array([x], np.int64) for x in (agent, file, index * 10, 10))
     return Sums(1, 10, checksum.total(checksum.record_hash(*columns)))
 
 
 class World(Protocol):
-    """Moved by random steps. wrong: what was called complete and is not."""
+    """A world that moves by random steps. wrong: what was falsely called complete, if anything."""
 
     wrong: str | None
 
@@ -73,7 +73,7 @@ AnyWorld = TypeVar("AnyWorld", bound=World)
 def run(
     world: AnyWorld, seed: int, steps: int, end: Callable[[AnyWorld], set[int]]
 ) -> tuple[AnyWorld, set[int]]:
-    """The world after its steps and its end, and which buckets are complete then."""
+    """Runs the steps and then the end; returns the world and the buckets that are complete then."""
     for _ in range(steps):
         world.step()
         if world.wrong:
@@ -87,14 +87,14 @@ def run(
 
 
 def blind_to_checksums(evidence: Evidence) -> None:
-    """As if counts and bytes were enough."""
+    """Judges as if counts and bytes were enough."""
     for tallies in _all_tallies(evidence):
         for key, tally in tallies.items():
             tallies[key] = replace(tally, sums=replace(tally.sums, checksum=0))
 
 
 def blind_to_holes(evidence: Evidence) -> None:
-    """As if what is gone of the audit topics had said nothing."""
+    """Judges as if no message that is gone from the audit topics had carried anything."""
     for key, numbers in evidence.senders.items():
         evidence.senders[key] = replace(numbers, missing=None, first=1)
     for tallies in _all_tallies(evidence):
@@ -104,7 +104,7 @@ def blind_to_holes(evidence: Evidence) -> None:
 
 
 def blind_to_losses(evidence: Evidence) -> None:
-    """As if nothing had been declared lost."""
+    """Judges as if no loss had been declared."""
     for topic in evidence.topics.values():
         topic.losses.clear()
 

@@ -1,4 +1,4 @@
-"""Topics and senders that most unit tests of the audit speak of."""
+"""Topics and senders that most unit tests of the audit use."""
 
 from skidway.audit.topic.messages import Sender, Tier
 from skidway.kafka.source import Source

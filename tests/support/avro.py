@@ -1,4 +1,4 @@
-"""Hypothesis strategies: Avro record schemas that have columns, with batches that fit them."""
+"""Hypothesis strategies: Avro record schemas that map to columns, with batches that fit them."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def nullable(inner: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
 
 
 def union_of(types: list[Typed], null_at: int | None) -> Typed:
-    """A union of several types, as a struct of members; of each kind or name only the first."""
+    """A union of several types, as a struct of members; only the first of each kind or name."""
     kinds: dict[str, Typed] = {}
     for avro, values in types:
         kind = avro if isinstance(avro, str) else avro.get("name", avro["type"])
@@ -198,9 +198,9 @@ def batches(draw: st.DrawFn, *, flat: bool) -> tuple[dict[str, Any], pa.RecordBa
 
 
 def raw(array: pa.Array) -> pa.Array:
-    """Numbers in place of dates, times and timestamps, all the way down; Python's own are narrower.
+    """Replaces dates, times and timestamps by numbers at every depth, since Python's are narrower.
 
-    No cast: Arrow's cast of a list of nulls loses its items.
+    It does not cast, because Arrow's cast of a list of nulls loses its items.
     """
     array, arrow = array.take(pa.array(range(len(array)), pa.int64())), array.type
     if pa.types.is_timestamp(arrow) or pa.types.is_time64(arrow):
@@ -219,7 +219,7 @@ def raw(array: pa.Array) -> pa.Array:
 
 
 def outgoing(avro: AvroType, value: Any, *, tagged: bool = True) -> Any:
-    """Arrow's Python value as fastavro has it; `tagged`: with unions' members named."""
+    """Arrow's Python value in fastavro's form; `tagged`: with the names of unions' members."""
     if value is None or (isinstance(avro, Primitive | Enum) and decimal_type(avro) is None):
         return value
     if isinstance(avro, Union):
@@ -241,7 +241,7 @@ def outgoing(avro: AvroType, value: Any, *, tagged: bool = True) -> Any:
 
 
 def _unscaled(value: Decimal, avro: AvroType) -> bytes:
-    """Two's complement, big-endian; as short as it goes, or the size of the fixed."""
+    """Two's complement, big-endian; as short as possible, or as long as the fixed type."""
     sign, digits, _ = value.as_tuple()
     number = int("".join(map(str, digits))) * (-1 if sign else 1)
     length = (number + (number < 0)).bit_length() // 8 + 1

@@ -1,4 +1,4 @@
-"""Apache Avro's own Java implementation, from the jars of pyspark: what does it say of a schema?
+"""Asks Apache Avro's own Java implementation, from the jars of pyspark, about schemas.
 
 Janino, a small Java compiler among the same jars, runs the program: a Java runtime is enough.
 """

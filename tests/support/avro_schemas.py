@@ -51,13 +51,13 @@ class Maker:
         self._declared: list[str] = []
 
     def schema(self) -> Any:
-        """As JSON; perhaps invalid, for names may meet."""
+        """A schema as JSON; it may be invalid, since names may collide."""
         if self.random.random() < 0.7:
             return self._record(0)
         return self._type(0)
 
     def type(self) -> Any:
-        """A small one."""
+        """A random type of limited depth."""
         return self._type(2)
 
     def _type(self, depth: int) -> Any:
@@ -157,12 +157,12 @@ def is_valid(schema: Any) -> bool:
 
 
 def schemas() -> st.SearchStrategy[Any]:
-    """For Hypothesis."""
+    """A Hypothesis strategy for valid schemas."""
     return st.integers(0, 2**32).map(lambda seed: made(Random(seed)))
 
 
 def mutated(schema: Any) -> st.SearchStrategy[Any]:
-    """Schemas near one."""
+    """A Hypothesis strategy for valid schemas one or a few changes away from a schema."""
     return st.integers(0, 2**32).map(lambda seed: changed(schema, Random(seed)))
 
 
@@ -173,7 +173,7 @@ def _kind(avro: Any) -> str:
 
 
 Slot = tuple[Any, Any]
-"""What holds a type, and under which key."""
+"""The container that holds a type, and the key under which it does."""
 
 
 def _slots(holder: Any, key: Any) -> Iterator[Slot]:
@@ -284,7 +284,7 @@ KEYS = [
 
 
 def broken(schema: Any, random: Random) -> Any:
-    """A schema with something in it that may be none of a schema's."""
+    """A schema with one or two random changes, which may make it invalid."""
     root = [copy.deepcopy(schema)]
     for _ in range(random.randint(1, 2)):
         holder, key = random.choice([*_nodes(root)])

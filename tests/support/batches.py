@@ -19,7 +19,7 @@ NOW_MS = 1_700_000_000_000
 
 
 def varint(value: int) -> bytes:
-    """Zigzag, as in records."""
+    """A number as a zigzag varint, as records have it."""
     value = (value << 1) ^ (value >> 63)
     out = bytearray()
     while value > 0x7F:
@@ -58,7 +58,7 @@ def batch(
 
 
 def sized(size_bytes: int, count: int = 1) -> bytearray:
-    """A batch of exactly that many bytes (61 are header); its records are nonsense."""
+    """A batch of exactly that many bytes (61 of them header), whose records are nonsense."""
     encoded = EncodedBatch(
         b"x" * (size_bytes - 61), Codec.NONE, count, NOW_MS, NOW_MS, size_bytes - 61
     )
@@ -78,20 +78,20 @@ def recover_in(directory: Path, config: LogConfig | None = None, **changes: obje
 
 
 def append(log: PartitionLog, data: bytearray, now_ms: int = NOW_MS, epoch: int = 0) -> int:
-    """Validates, appends and writes one batch; its base offset."""
+    """Validates, appends and writes one batch; returns its base offset."""
     base = put(log, data, now_ms, epoch)
     log.write()
     return base
 
 
 def put(log: PartitionLog, data: bytearray, now_ms: int = NOW_MS, epoch: int = 0) -> int:
-    """Validates and appends one batch, not written yet; its base offset."""
+    """Validates and appends one batch, but does not write it; returns its base offset."""
     view = memoryview(data)
     return log.append(view, validate(view, message_bytes_max=1 << 30), epoch, now_ms).base_offset
 
 
 def flush(log: PartitionLog) -> Flush:
-    """Flushes at once."""
+    """Flushes the log at once."""
     from skidway.broker.log.flusher import sync
 
     work = log.begin_flush()
@@ -102,7 +102,7 @@ def flush(log: PartitionLog) -> Flush:
 
 
 def contents(log: PartitionLog) -> list[tuple[int, int]]:
-    """(base offset, count) of every batch that reading hands out, from the log start on."""
+    """(base offset, count) of every batch that a reader gets, from the log start on."""
     found: list[tuple[int, int]] = []
     offset = log.log_start_offset
     while True:
@@ -118,7 +118,7 @@ def contents(log: PartitionLog) -> list[tuple[int, int]]:
 
 
 def stored(directory: Path) -> list[tuple[int, int]]:
-    """(base offset, count) of every batch in the files of a directory, as they are."""
+    """(base offset, count) of every batch in the files of a directory, without recovery."""
     found = []
     for path in sorted(directory.glob("*.log")):
         found += [(h.base_offset, h.count) for _, h in headers(path.read_bytes())]

@@ -1,7 +1,7 @@
 """A broker without a process, a network or a ZooKeeper: its loop, its logs, its handlers.
 
-Clients are one end of a pair of sockets, whose other end the loop has accepted. Turns are made by
-the test, time passes when the test says so, the disk works at once, and ZooKeeper is a dictionary.
+Each client is one end of a socket pair, and the loop has accepted the other end. The test makes the
+turns and moves the clock; the disk works at once, and ZooKeeper is a dictionary.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TURNS = 8
 
 
 class MemoryZooKeeper:
-    """The nodes, and what the broker's store asks of a coordinator and of kazoo's client."""
+    """The nodes, with the methods of a coordinator and of kazoo's client that the broker uses."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, tuple[bytes, int]] = {}
@@ -95,7 +95,7 @@ class MemoryZooKeeper:
 
 
 class MemorySession:
-    """Does jobs when the loop next looks for what was posted to it."""
+    """Does each job at once, and posts its outcome to the loop."""
 
     is_connected = True
 
@@ -112,7 +112,7 @@ class MemorySession:
 
 
 class AtOnce:
-    """A disk that has done what it is asked for by the next turn."""
+    """A disk worker that does each job at once; the loop hears of it in its next turn."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
@@ -123,7 +123,7 @@ class AtOnce:
 
 
 class CoreClient:
-    """One end of a connection; nothing here waits."""
+    """The client's end of a connection; no call blocks."""
 
     def __init__(self, core: BrokerCore, sock: socket.socket) -> None:
         self._core = core
@@ -132,7 +132,7 @@ class CoreClient:
         self.is_closed = False
 
     def send(self, data: bytes) -> None:
-        """Bytes as they are, in turns if they are many."""
+        """Sends bytes unchanged; if they are many, the broker takes turns in between."""
         left = memoryview(data)
         while left and not self.is_closed:
             try:
@@ -163,9 +163,9 @@ class CoreClient:
         return found
 
     def ask(self, data: bytes) -> bytes | None:
-        """The one answer to a request, waited for as long as the broker may; None if there is none.
+        """The answer to a request, after as much time as the broker may take; None without one.
 
-        What is left of a request that is not whole is not waited for.
+        It does not wait for the rest of an incomplete request.
         """
         self.send(data)
         for seconds in (0.0, 0.1, 61.0):
@@ -180,7 +180,7 @@ class CoreClient:
 
 
 class BrokerCore:
-    """A broker with topics that it makes itself; see the module."""
+    """A broker with topics that it makes itself; see the module's description."""
 
     def __init__(self, directory: Path, settings: BrokerSettings) -> None:
         self.clock = ManualClock()
@@ -229,12 +229,12 @@ class BrokerCore:
         return self._clients[-1]
 
     def turn(self) -> None:
-        """A turn that does not wait."""
+        """Makes one turn of the loop, which does not wait."""
         self.loop.post(lambda: None)
         self.loop.turn()
 
     def advance(self, seconds: float) -> None:
-        """Lets time pass, and the loop do what is due then and what follows from it."""
+        """Lets time pass, and the loop do what is then due, with all that follows from it."""
         self.clock.advance(seconds)
         for _ in range(TURNS):
             self.turn()

@@ -41,11 +41,11 @@ class SkidwayBroker:
         return answers(f"http://127.0.0.1:{self.metrics_port}/health")
 
     def up(self) -> bool:
-        """Whether it serves at all, healthy or not."""
+        """Whether it serves requests, healthy or not."""
         return '"broker_started"' in self.program.output() and bool(self.health())
 
     def health(self) -> dict[str, Any]:
-        """What /health says, also when it says 503."""
+        """The document of /health, also with status 503."""
         url = f"http://127.0.0.1:{self.metrics_port}/health"
         try:
             with urllib.request.urlopen(url, timeout=60) as answer:
@@ -68,17 +68,17 @@ class SkidwayBroker:
         return self
 
     def restart(self) -> None:
-        """A clean stop, and a start on the same files."""
+        """Stops the broker cleanly and starts it on the same files."""
         assert self.program.stop() == 0, self.program.output()
         self.start()
 
     def end(self) -> None:
-        """Whichever of its processes runs ends now."""
+        """Ends its process, if one runs."""
         if self.program.running:
             self.program.kill()
 
     def crash(self) -> None:
-        """kill -9, and a start on the same files."""
+        """Kills the broker with kill -9 and starts it on the same files."""
         self.program.kill()
         self.start()
 

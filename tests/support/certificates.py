@@ -1,4 +1,4 @@
-"""A certificate authority of a test's own, and what it signs: PEM files."""
+"""A certificate authority of a test's own, and the certificates that it signs, as PEM files."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ class ManualClock:
         return self._monotonic
 
     def advance(self, seconds: float) -> None:
-        """Lets time pass; time that runs backwards is set_time_ms()."""
+        """Lets time pass; set_time_ms() can set the wall clock back."""
         if seconds < 0:
             raise ValueError("a monotonic clock does not go backwards")
         self._monotonic += seconds

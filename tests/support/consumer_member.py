@@ -1,7 +1,7 @@
-"""A member of a group as a program of its own, to be killed and stopped; prints what it is given.
+"""A group member as a program of its own, which tests kill and stop; prints its records.
 
-Its argument is the consumer's, as JSON. Each line: partition, offset, when it was handed out (ns of
-the machine's monotonic clock), value. SIGTERM ends it.
+Its argument has the consumer's settings as JSON. Each line: partition, offset, when the record was
+handed out (ns of the machine's monotonic clock), value. SIGTERM ends it.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def command(**settings: object) -> list[str]:
 
 
 def delivered(output: str) -> list[tuple[int, int, str]]:
-    """What a member printed, log lines left out: partition, offset, value."""
+    """(partition, offset, value) of each record that a member printed; log lines are left out."""
     return [(partition, offset, value) for partition, offset, _, value in _rows(output)]
 
 
 def handed_out(output: str) -> dict[int, list[int]]:
-    """When it was given each record of a partition (monotonic ns)."""
+    """By partition: when the member was given each record (monotonic ns)."""
     found: dict[int, list[int]] = {}
     for partition, _, at, _ in _rows(output):
         found.setdefault(partition, []).append(at)
@@ -48,7 +48,7 @@ def handed_out(output: str) -> dict[int, list[int]]:
 
 
 def turns(output: str) -> dict[int, list[tuple[int, int]]]:
-    """From when to when it read a partition, each time that it had claimed it (monotonic ns)."""
+    """By partition: the times of the first and last record after each claim (monotonic ns)."""
     found: dict[int, list[list[int]]] = {}
     for line in output.splitlines():
         if line.startswith("{") and '"consumer_claimed"' in line:

@@ -1,8 +1,7 @@
 """The control node of the test hosts: Ansible in their network, with an inventory on disk.
 
-The collection is the one of this tree (deploy/ansible), found where ansible-playbook looks for
-collections. Ansible reaches the hosts as their operator does: by ssh, as an account that may use
-sudo.
+It uses this tree's collection (deploy/ansible), where ansible-playbook looks for collections.
+Ansible reaches the hosts as their operator does: by ssh, as an account that may use sudo.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ COLLECTION = ROOT / "deploy" / "ansible"
 WHEELS = ROOT / "dist" / "wheels"
 Inventory = dict[str, Any]
 PLAY_MAX_S = 1500.0
-"""The longest takes five minutes on a quiet machine of two cores."""
+"""The longest playbook takes five minutes on a quiet machine of two cores."""
 
 _RECAP = re.compile(r"^(\S+)\s+: (ok=\d+ .*)$", re.MULTILINE)
 _CONFIG = """\
@@ -73,7 +72,7 @@ class Played:
 
 
 class ControlNode:
-    """Where the operator sits."""
+    """The node from which the operator runs playbooks."""
 
     def __init__(self, run: Run) -> None:
         self._run, self._plays = run, 0
@@ -94,16 +93,16 @@ class ControlNode:
         )
 
     def use(self, collection: Path) -> None:
-        """From here on the playbooks of this tree."""
+        """From now on, runs the playbooks of this collection."""
         self._collection.unlink()
         self._collection.symlink_to(collection)
 
     def write(self, inventory: Mapping[str, Any]) -> None:
-        """Put the inventory in its place."""
+        """Write the inventory file."""
         self.inventory.write_text(yaml.safe_dump(inventory, sort_keys=False))
 
     def play(self, playbook: str, *arguments: str) -> Played:
-        """Run a playbook of the collection to its end, whatever that is."""
+        """Run a playbook of the collection to its end, good or bad."""
         ansible = Path(sys.executable).with_name("ansible-playbook")
         self._plays += 1
         log = self._run.folder / f"{self._plays:02}-{playbook}.log"
@@ -122,7 +121,7 @@ class ControlNode:
         return Played(returncode, program.output(), time.monotonic() - started)
 
     def succeed(self, playbook: str, *arguments: str) -> Played:
-        """The same; AssertionError with the failed tasks when it does not succeed."""
+        """Run a playbook; AssertionError with the failed tasks if it does not succeed."""
         played = self.play(playbook, *arguments)
         assert played.returncode == 0, f"{playbook}: {played.output[-6000:]}"
         return played

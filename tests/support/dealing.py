@@ -1,8 +1,8 @@
-"""How tests are dealt out to the processes of a run (`--dist loadgroup`): by file, and files that
-share what is dear to start together.
+"""How tests are dealt out to the processes of a run (`--dist loadgroup`): file by file; files that
+share something slow to start go to the same process.
 
-xdist's own way, a mark's name behind a test's id, is without effect with pytest 9.2: every process
-told all stories. Here the controller goes by the file alone, which every id names.
+xdist's own way, which appends a mark's name to a test's id, has no effect with pytest 9.2: every
+process ran all stories. Here the controller looks only at the file, which every id names.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ TOGETHER: Mapping[str, tuple[str, ...]] = {
         "tests/crash/loader/test_load.py",
     ),
 }
-"""The stories of one pipeline, which share its loads; and what needs an HDFS."""
+"""Files that stay together: stories that share one pipeline and its loads, and users of an HDFS."""
 _GROUPS = {file: group for group, files in TOGETHER.items() for file in files}
 
 
 def group_of(test_id: str) -> str:
-    """What one process has as a whole."""
+    """The name of the group of a test; one process runs a group as a whole."""
     file = test_id.partition("::")[0]
     return _GROUPS.get(file, file)
 
 
 class Dealing(LoadScopeScheduling):
-    """Groups one by one, those with most tests first."""
+    """Deals out whole groups, those with most tests first."""
 
     def _split_scope(self, nodeid: str) -> str:
         return group_of(nodeid)
@@ -46,5 +46,5 @@ class Dealing(LoadScopeScheduling):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Dealing | None:
-    """None: xdist's own, for what only computes."""
+    """Our scheduler for `--dist loadgroup`; None means xdist's own, for tests that only compute."""
     return Dealing(config, log) if config.getvalue("dist") == "loadgroup" else None

@@ -1,9 +1,9 @@
 """The root of the test hosts: Debian 12, minimal, made once by debootstrap into .cache/peers.
 
-`python -m support.debian` (what `make test-deploy` runs first) makes what is missing; fixtures only
-look. debootstrap, systemd-nspawn and the ssh client are installed with apt-get where that may be
-done, and asked for in one sentence where not. The packages come from the mirror that the machine's
-own apt names for this release, else from debootstrap's usual one.
+`python -m support.debian` (which `make test-deploy` runs first) makes what is missing; fixtures
+only look. It installs debootstrap, systemd-nspawn and the ssh client with apt-get where it may do
+that; elsewhere one sentence asks for them. The packages come from the mirror that the machine's own
+apt names for this release, else from debootstrap's usual one.
 
 The root holds what a server has before anybody installs Skidway: systemd, sshd, Python, rsyslog,
 nginx, logrotate, and an account `admin` that may use sudo. It has neither pip nor a way to the
@@ -37,20 +37,20 @@ TRIES = 2
 
 
 def root() -> Path:
-    """The folder with the root; PeerMissing says how to get it."""
+    """The folder with the root. Raises PeerMissing, which says how to get it."""
     if not _complete():
         raise PeerMissing("the root of the test hosts is not there: run `make test-deploy`")
     return ROOT
 
 
 def host_key() -> str:
-    """The public key that sshd of every host made from this root shows."""
+    """The public key that sshd shows on every host made from this root."""
     kind, key = (root() / "etc/ssh/ssh_host_ed25519_key.pub").read_text().split()[:2]
     return f"{kind} {key}"
 
 
 def make() -> None:
-    """Make the root beside its place, and put it there whole. Raises SkidwayError without it."""
+    """Make the root elsewhere and rename it into place. Raises SkidwayError if that fails."""
     provide("systemd-nspawn", ["systemd-container"], "systemd-nspawn runs the hosts")
     provide("ssh", ["openssh-client"], "ssh reaches the hosts")
     provide("ip", ["iproute2"], "iproute2 makes the network of the hosts")
@@ -102,7 +102,7 @@ def _run(command: Sequence[str], made: Path) -> None:
 
 
 def _prepare(made: Path) -> None:
-    """What is the same on every host: the account, quiet timers, no packages kept, no identity."""
+    """Set up what all hosts share: the account, quiet timers, no packages kept, no identity."""
     for package in (made / "var/cache/apt/archives").glob("*.deb"):
         package.unlink()
     for unit in NEEDS_THE_NET:
@@ -124,7 +124,7 @@ def _link(path: Path, target: str) -> None:
 
 
 def _mirror() -> list[str]:
-    """Where the machine's own apt gets this release from."""
+    """The mirror from which the machine's own apt gets this release, if it names one."""
     apt = shutil.which("apt-get") or str(DEBIAN / "apt-get")
     if not Path(apt).exists():
         return []
@@ -146,7 +146,7 @@ def _marker() -> Path:
 
 
 def _recipe() -> str:
-    """This module: when it changes, the root is made again."""
+    """This module's text: when it changes, the root is made again."""
     return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""The hosts of an operator who has the big services already, and what is seen of them."""
+"""The hosts of an operator who has the big services already, and what tests ask of them."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class ExistingFleet:
         self.install(version)
 
     def install(self, version: str) -> None:
-        """The inventory, with this version of ours."""
+        """Writes the inventory with this version of Skidway."""
         address = self.server.address
         self.control.write(inventory(version, WHEELS, self.services, server_address=address))
 
     def write(self, name: str) -> None:
-        """What the application logs: so many lines of this name."""
+        """The application logs lines of this name."""
         more = [f"{name} {number}" for number in range(LINES_AT_ONCE)]
         self.application.run(f"cat >>{LINES}", given="".join(f"{line}\n" for line in more))
         self.lines += more
@@ -54,13 +54,13 @@ class ExistingFleet:
     # What an operator asks of the audit
 
     def report(self, words: str) -> dict[str, Any]:
-        """What `skidway audit ... --json` prints, whatever its verdict."""
+        """The output of `skidway audit ... --json`, whatever its verdict."""
         said = self.server.run(f"{SKIDWAY} audit {words} --json", check=False).stdout
         found: dict[str, Any] = json.loads(said)
         return found
 
     def wait_for_verdict(self) -> None:
-        """Until the host is proven past now, as far as Apache Kafka."""
+        """Waits until all lines of the host up to now are proven to be in Apache Kafka."""
         since = "--since $(date -u +%Y-%m-%dT%H:%M:%SZ)"
         asked = f"wait --host {APPLICATION} {since} --tiers agent,broker --timeout-s 300"
         self.server.run(f"{SKIDWAY} audit {asked}", within_s=330)
@@ -74,7 +74,7 @@ class ExistingFleet:
         ]
 
     def counted(self) -> dict[tuple[str, str, str], int]:
-        """By topic, host and tier: how many records the audit knows of."""
+        """How many records the audit knows of, by topic, host and tier."""
         sums: Counter[tuple[str, str, str]] = Counter()
         for each in self.report("report")["buckets"]:
             for agent in each["agents"]:
@@ -85,11 +85,11 @@ class ExistingFleet:
     # What lies where
 
     def load(self) -> None:
-        """What the timer does at night."""
+        """Loads, as the timer does at night."""
         self.server.run("systemctl start skidway-loader.service", within_s=300)
 
     def rows(self) -> dict[str, list[str]]:
-        """By host: the lines on HDFS."""
+        """The lines on HDFS, by host."""
         found: dict[str, list[str]] = json.loads(
             self.server.run(
                 f"/opt/skidway/current/loader/bin/python - {self.services.output} {TOPIC}",
@@ -104,7 +104,7 @@ class ExistingFleet:
         return self._on_control_node(sys.executable, "-c", _CHILDREN, address, path).split()
 
     def theirs(self) -> dict[str, Any]:
-        """What the operator's services hold of ours."""
+        """What lies in the operator's services: topics, subjects, files and znodes."""
         hdfs, registry = self.services.hdfs, self.services.registry
         kafka = ("--bootstrap-server", self.services.kafka.address)
         return {

@@ -23,7 +23,7 @@ LINES = "/var/log/lines.log"
 def inventory(
     version: str, wheels: Path, services: ExistingServices, *, server_address: str
 ) -> dict[str, Any]:
-    """What the operator has written."""
+    """The inventory that the operator has written."""
     return {
         "all": {
             "vars": {
@@ -59,8 +59,8 @@ def inventory(
 
 
 def _spark(driver: str) -> dict[str, str]:
-    """Spark's workers have the loader's packages in a Python of their own, and no names for the
-    hosts."""
+    """Settings for Spark's workers, which have the loader's packages in a Python of their own, and
+    do not know the hosts' names."""
     return {
         "spark.pyspark.python": sys.executable,
         "spark.driver.host": driver,

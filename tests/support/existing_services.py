@@ -1,6 +1,6 @@
-"""What an operator has already: ZooKeeper, Apache Kafka, a registry, HDFS and Spark.
+"""The services that an operator has already: ZooKeeper, Apache Kafka, a registry, HDFS and Spark.
 
-All of it runs on the control node's address in the network of the hosts, and ends with the test.
+All of them run on the control node's address in the network of the hosts, and end with the test.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from support.spark_cluster import SparkCluster
 from support.zookeeper import ZooKeeper
 
 CHROOT = "/company"
-"""The part of the operator's ensemble that is for us."""
+"""The chroot of the operator's ensemble that is for Skidway."""
 LOADER = "skidway-loader"
 WITHIN_S = 180.0
 
 
 class ExistingServices:
-    """The services, and how they are asked what has become of them."""
+    """The services, and ways to see what Skidway has left in them."""
 
     def __init__(self, run: Run, folder: Path) -> None:
         self.place = Place(f"{NETWORK}.1", tuple(run.inside([])))
@@ -45,7 +45,8 @@ class ExistingServices:
 
     @contextlib.contextmanager
     def running(self) -> Iterator[ExistingServices]:
-        """ZooKeeper, Apache Kafka and the registry up, and the others on their way."""
+        """While the block runs, ZooKeeper, Apache Kafka and the registry are up; HDFS and Spark are
+        started."""
         self.kafka.format()
         self.hdfs.format()
         try:
@@ -62,7 +63,8 @@ class ExistingServices:
                 program.kill()
 
     def await_hadoop(self) -> None:
-        """HDFS and Spark up, and a folder of HDFS that belongs to the loader's user."""
+        """Waits for HDFS and Spark, and makes the folder on HDFS that belongs to the loader's
+        user."""
         self._await(self.hdfs.data_node, self.hdfs.ready)
         self.hdfs.give(urlsplit(self.output).path, LOADER)
         self._await(self.spark.worker, self.spark.ready)
@@ -72,7 +74,7 @@ class ExistingServices:
 
     @property
     def programs(self) -> list[Program]:
-        """Each of their processes."""
+        """The processes of all services."""
         return [
             self.zookeeper.program, self.registry.program, self.kafka.program,
             self.hdfs.name_node, self.hdfs.data_node, self.spark.master, self.spark.worker,

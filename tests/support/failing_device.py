@@ -1,8 +1,8 @@
-"""The process behind a disk that fails: FUSE's operations on a folder, by libfuse.
+"""The process behind a failing disk: it serves a folder's file operations by FUSE (libfuse).
 
     python -m support.failing_device FOLDER MOUNT CONTROL
 
-`CONTROL/fault`, while it is there, says what fails: kind, ending of the file's name, position.
+While `CONTROL/fault` exists, it says what fails: kind, ending of the file's name, position.
 `CONTROL/operations` gets a line for each operation: kind, file, whether it failed.
 """
 
@@ -27,7 +27,7 @@ SPACE = (
 
 
 class Device(Operations):
-    """Each operation as the folder below does it, unless it shall fail."""
+    """Passes each operation on to the folder below, unless it is to fail."""
 
     use_ns = True
 

@@ -1,10 +1,9 @@
-"""A file system in user space over a folder, which fails when it is told to: EIO from the kernel.
+"""A file system in user space over a folder, which fails when told to: the kernel gives EIO.
 
-A test mounts it (which wants root and /dev/fuse) and puts a log directory on it. What a program
-there gets is what a device with an error gives: from the system call, through the page cache, at
-the moment that the kernel chooses. Every operation that reached the "device" is noted, so that a
-test sees what was tried again.
-The process that serves it is support.failing_device.
+A test mounts it (which needs root and /dev/fuse) and puts a log directory on it. A program there
+gets its errors as from a faulty device: from the system call, through the page cache, at the moment
+that the kernel chooses. Every operation that reached the "device" is noted, so a test sees what was
+tried again. The process that serves it is support.failing_device.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Operation(NamedTuple):
-    """What was asked of the device: `read`, `write` or `fsync`, of which file, and whether it
+    """An operation on the device: its kind (`read`, `write` or `fsync`), its file, and whether it
     failed."""
 
     what: str
@@ -33,7 +32,7 @@ class Operation(NamedTuple):
 
 
 class FailingDisk:
-    """Mounted at `path` while `mounted` lasts."""
+    """A disk that is mounted at `path` while `mounted` lasts."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "disk"
@@ -49,18 +48,18 @@ class FailingDisk:
         )
 
     def fail(self, what: str, suffix: str, *, above: int = 0) -> None:
-        """From now on operations of a kind on files with that ending fail; reads and writes only
-        those that reach behind position `above`."""
+        """Makes operations of a kind fail on files with that ending; of reads and writes, only
+        those that reach beyond position `above`."""
         temporary = self._control / "fault.tmp"
         temporary.write_text(f"{what} {suffix} {above}")
         temporary.rename(self._control / "fault")
 
     def heal(self) -> None:
-        """Nothing fails any more."""
+        """Ends the fault."""
         (self._control / "fault").unlink()
 
     def operations(self) -> list[Operation]:
-        """All that reached the device, in order."""
+        """All operations that reached the device, in order."""
         lines = (self._control / "operations").read_text().splitlines()
         return [
             Operation(what, file, failed == "1") for what, file, failed in map(str.split, lines)
@@ -68,7 +67,7 @@ class FailingDisk:
 
     @contextmanager
     def mounted(self) -> Iterator[FailingDisk]:
-        """Serves it as long as this lasts."""
+        """Mounts and serves the disk while the block runs."""
         self._program.start().wait_until(self.path.is_mount)
         try:
             yield self

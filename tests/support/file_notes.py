@@ -1,8 +1,8 @@
-"""What the announcements of one source topic say of files, in memory. Pure.
+"""What the announcements of one source topic say about files, in memory. Pure.
 
-Every announcement of a file id repeats what the id stands for, in whatever order they come: what
-counts is when it was announced first, and the birth that any of them tells (an agent of the version
-before does not say it, until it is upgraded). The ledger keeps it in its tables.
+Every announcement of a file id repeats what the id stands for, and they may come in any order. What
+counts is the earliest announcement, and the birth if any announcement carries it (an agent of an
+older version does not, until it is upgraded). The ledger keeps the same in its tables.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Key(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """Of a file id. replaced: the id whose content it took the place of."""
+    """What is known of a file id. replaced: the id whose content was there before."""
 
     time_ms: int
     path: str
@@ -38,7 +38,7 @@ class _Known(NamedTuple):
     replaced: int | None
 
     def and_said(self, other: _Known) -> _Known:
-        """Both together; where they differ, the more cautious."""
+        """What both say together; where they differ, the more cautious of the two."""
         first = min((self.time_ms, self.path), (other.time_ms, other.path))
         births = [x for x in (self.born_ns, other.born_ns) if x is not None]
         replaced = self.replaced if self.replaced == other.replaced else None
@@ -46,7 +46,7 @@ class _Known(NamedTuple):
 
 
 class FileNotes:
-    """Of one topic."""
+    """The notes of all files of one topic."""
 
     def __init__(self) -> None:
         self._ids: dict[_Key, _Known] = {}
@@ -66,8 +66,8 @@ class FileNotes:
             known[key] = min(known.get(key, first), first)
 
     def files(self) -> Iterator[list[FileNote]]:
-        """The notes of each file: by its birth, and by its first bytes where births are not told
-        of all that have them."""
+        """The notes of each file: grouped by birth, and also by first bytes where not every file id
+        with those first bytes has told its birth."""
         by_birth: dict[tuple[str, int, int], list[FileNote]] = {}
         for key, known in self._ids.items():
             if known.born_ns is not None:
@@ -80,7 +80,8 @@ class FileNotes:
                 yield notes
 
     def paths(self, files: Collection[tuple[int, int]]) -> dict[tuple[int, int], str]:
-        """Where files were found first, by agent and file id; without those nobody announced."""
+        """The path at which each file was first announced, by agent and file id; files that nobody
+        announced are left out."""
         known: dict[tuple[int, int], tuple[int, str]] = {}
         for key, said in self._ids.items():
             if (file := (key.agent, key.file)) in files:

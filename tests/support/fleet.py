@@ -38,19 +38,19 @@ class Fleet:
         self.control.write(self.inventory)
 
     def _version(self) -> str:
-        """What hosts that were kept from a run before have already."""
+        """The version to begin with; hosts that an earlier run has kept have one already."""
         look = "readlink /opt/skidway/current/agent || :"
         return self.applications[0].read(look).rpartition("/")[2]
 
     def change(self, **variables: Any) -> dict[str, Any]:
-        """The inventory with other variables of the agents, as an operator would change it."""
+        """Changes variables of the agents in the inventory, as an operator would."""
         changed = copy.deepcopy(self.inventory)
         changed["all"]["children"]["agents"]["vars"].update(variables)
         self.control.write(changed)
         return changed
 
     def versions(self, host: Host) -> dict[str, str]:
-        """By program of a host: the version that its link names."""
+        """The version to which the link of each program on a host leads."""
         listed = host.read("cd /opt/skidway/current && for each in *; do readlink $each; done; ls")
         words = listed.split()
         half = len(words) // 2
@@ -64,7 +64,7 @@ class Fleet:
         return done.returncode, done.stdout + done.stderr
 
     def report(self, words: str) -> dict[str, Any]:
-        """What `skidway audit ... --json` prints, whatever its verdict."""
+        """The output of `skidway audit ... --json`, whatever its verdict."""
         said = self.server.run(f"{SKIDWAY} audit {words} --json", check=False).stdout
         found: dict[str, Any] = json.loads(said)
         return found
@@ -78,7 +78,7 @@ class Fleet:
         return int(datetime.fromisoformat(moment).timestamp() * 1000)
 
     def wait_for_verdict(self) -> str:
-        """Until both hosts are proven past now; returns this moment."""
+        """Waits until all lines of both hosts up to now are proven; returns that moment."""
         moment = self.now()
         named = " ".join(f"--host {host.name}" for host in self.applications)
         status, said = self.audit(
@@ -88,11 +88,11 @@ class Fleet:
         return moment
 
     def load(self) -> None:
-        """What the timer does at night."""
+        """Loads, as the timer does at night."""
         self.server.run("systemctl start skidway-loader.service", within_s=900)
 
     def rows(self) -> dict[str, dict[str, list[str]]]:
-        """The rows of the output: topic, host, values in the order of their files."""
+        """The output's rows: values by topic and host, in the order of the log files."""
         python = "/opt/skidway/current/loader/bin/python"
         script = (SCRIPTS / "rows.py").read_text()
         found: dict[str, dict[str, list[str]]] = json.loads(
@@ -103,7 +103,7 @@ class Fleet:
     # Lines of a real service
 
     def start_press(self, name: str) -> None:
-        """Numbered requests of this name to nginx on every application host."""
+        """Starts numbered requests of this name to nginx on every application host."""
         for host in self.applications:
             host.run("cat >/var/tmp/press.py", given=(SCRIPTS / "press.py").read_text())
             host.run(
@@ -111,26 +111,26 @@ class Fleet:
             )
 
     def stop_press(self) -> dict[str, int]:
-        """By host: the last number."""
+        """Stops the requests; returns the last number by host."""
         for host in self.applications:
             host.run(f"systemctl stop {PRESS}")
         return {h.name: int(h.read("cat /var/tmp/press.last")) for h in self.applications}
 
     def pressed(self, host: Host, more_than: int = 0) -> None:
-        """Until nginx has written more lines than so many."""
+        """Waits until nginx has written more than `more_than` lines."""
         count = "cat /var/log/nginx/access.log* | wc -l"
         eventually(lambda: int(host.read(count)) > more_than, within_s=120, what="nginx writes")
 
 
 def make_versions() -> None:
-    """The wheels of two versions, and of one whose agent cannot run."""
+    """Make the wheels of two versions, and of a third whose agent cannot run."""
     for version in (OLD, NEXT, BROKEN):
         wheels.collect(version)
     break_agent(BROKEN)
 
 
 def break_agent(version: str) -> None:
-    """Wheels of the version get an agent that cannot run."""
+    """Put an agent that cannot run into the wheels of a version."""
     folder = WHEELS / version
     wheel = next(folder.glob("skidway-*.whl"))
     before = hashlib.sha256(wheel.read_bytes()).hexdigest()

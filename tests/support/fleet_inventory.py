@@ -1,8 +1,8 @@
 """The fleet of the story: two application hosts, and one server host for all servers.
 
-The times are short so that a verdict takes seconds in place of minutes: buckets of 5 s, seals every
-second, and a lateness that is longer than a line takes on this machine. With the defaults of 60 s
-buckets, 10 s seals and 120 s lateness every wait for a verdict would be about four minutes.
+The times are short so that a verdict takes seconds, not minutes: buckets of 5 s, seals every
+second, and a lateness just longer than a line's way on this machine. With the defaults (buckets of
+60 s, seals every 10 s, lateness of 120 s) every wait for a verdict would be about four minutes.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ def loaded_to_the_end(fleet: Fleet) -> None:
 
 
 def _unfinished(fleet: Fleet, until_ms: int) -> list[str]:
-    """Buckets of event time up to that of the moment that are not complete for a host;
-    AssertionError when a topic or a host is missing altogether."""
+    """The buckets up to that moment's that are not complete for a host; AssertionError when a topic
+    or a host is missing altogether."""
     past = [each for each in fleet.report("report")["buckets"] if each["bucket"] <= until_ms]
     judged = [(each, agent) for each in past for agent in each["agents"]]
     assert {(each["topic"], agent["host"]) for each, agent in judged} >= {

@@ -1,7 +1,7 @@
-"""Messages to evidence, in memory: what the ledger keeps in SQLite, once more and in plain Python.
+"""From messages to evidence in memory: what the ledger does in SQLite, once more in plain Python.
 
-The definition of the fold: tests hold the ledger to it, and models judge by it, since it is faster
-for a few messages.
+This is the definition of the fold. Tests compare the ledger with it, and models judge by it,
+because it is faster for a few messages.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ def judge(messages: Iterable[Message], policy: Policy, now_ms: int) -> list[Buck
 
 
 class Fold:
-    """Takes messages, and says what all of them say."""
+    """Takes messages, and gives the evidence of all of them."""
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
-        self._senders: dict[SenderKey, None] = {}  # in the order in which they are first heard
+        self._senders: dict[SenderKey, None] = {}  # in the order in which they were first heard
         self._messages: dict[SenderKey, dict[int, Delta | Seal]] = {}
         self._others: dict[SenderKey, dict[int, list[Delta | Seal]]] = {}
         self._claims: dict[SenderKey, Heartbeat] = {}
@@ -78,7 +78,7 @@ class Fold:
             self.apply(message)
 
     def apply(self, message: Message, where: Heard | None = None) -> None:
-        """Takes one message, again or for the first time. where: it lies, where that is known."""
+        """Takes one message, again or for the first time. where: its place, where that is known."""
         hear(self._hearings, message, where)
         if where is not None:
             self._evidence.taken_ms = where.taken_ms
@@ -113,7 +113,7 @@ class Fold:
             self._others.setdefault(key, {}).setdefault(message.number, []).append(message)
 
     def evidence(self) -> Evidence:
-        """What all messages so far say."""
+        """The evidence of all messages so far."""
         hosts = {agent: host for agent, (*_, host) in self._hosts.items()}
         found = Evidence(
             hosts=hosts,
@@ -165,7 +165,8 @@ class Fold:
         self._files.setdefault(message.source, FileNotes()).take(message)
 
     def _host(self, agent: int, said: tuple[int, int, int], host: str) -> None:
-        """The host that an agent named last. said: epoch, number (zeros for none) and clock."""
+        """Notes the host that an agent names. said: epoch, number (zeros for none) and clock; the
+        highest counts."""
         *_, time_ms = said
         self._hosts[agent] = max(self._hosts.get(agent, (*said, host)), (*said, host))
         self._began[agent] = min(self._began.get(agent, time_ms), time_ms)
@@ -199,7 +200,7 @@ def _add(
     counted: bool,
     taken_ms: int = NEVER_AHEAD_MS,
 ) -> None:
-    """Adds one message; with counted=False (another content of a known key) its touches only."""
+    """Adds one message; with counted=False (another content of a known key) only its touches."""
     for source, agent in agents_in(message):
         found.topic(source).agents.add(agent)
     if isinstance(message, Delta):

@@ -1,8 +1,8 @@
 """What tests need of Node, Go and Debian: stock clients made once into .cache/peers, and tools.
 
-`python tests/support/foreign.py` (what `make foreign` runs first) makes what is missing; fixtures
-only look. npm, Go, kcat, libfuse and strace are installed with apt-get where that may be done, and
-asked for in one sentence where not. Node itself comes from npm, so the machine's own may be older;
+`python tests/support/foreign.py` (which `make foreign` runs first) makes what is missing; fixtures
+only look. It installs npm, Go, kcat, libfuse and strace with apt-get where it may do that;
+elsewhere one sentence asks for them. Node itself comes from npm, so the machine's own may be older;
 an old Go fetches the toolchain that go.mod names, as a module.
 """
 
@@ -25,25 +25,25 @@ from support.peers import CACHE, ROOT, PeerMissing, provide
 CLIENTS = ROOT / "tests" / "clients"
 NODE, FRANZ_GO = "node", "franz-go"
 ARCHITECTURES = {"x86_64": ("x64", "amd64"), "aarch64": ("arm64", "arm64")}
-"""As npm and Go call them."""
+"""The machine's architecture, in the words of npm and Go."""
 FETCHES_TOOLCHAINS = (1, 21)
-"""The first Go that fetches the toolchain of a go.mod by itself."""
+"""The first Go version that fetches the toolchain of a go.mod by itself."""
 
 
 def node_driver(name: str) -> list[str]:
-    """The command of a driver in JavaScript; PeerMissing says how to get it."""
+    """The command of a driver in JavaScript. Raises PeerMissing, which says how to get it."""
     folder = _made(NODE)
     node = folder / "node_modules" / f"node-linux-{_architecture()[0]}" / "bin" / "node"
     return [str(node), str(folder / f"{name}.mjs")]
 
 
 def go_driver() -> list[str]:
-    """The command of the driver in Go; PeerMissing says how to get it."""
+    """The command of the driver in Go. Raises PeerMissing, which says how to get it."""
     return [str(_made(FRANZ_GO) / "driver")]
 
 
 def make_node() -> None:
-    """Have npm install what package-lock.json names."""
+    """Have npm install the packages that package-lock.json names."""
     npm = provide("npm", ["npm", "nodejs"], "npm is needed for the clients for Node")
     install = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     _run(install, CACHE / NODE, "npm could not install the clients for Node")
@@ -92,7 +92,7 @@ def _version(go: str) -> tuple[int, int]:
 
 
 def _toolchain(go: str, folder: Path) -> Path:
-    """The root of the Go that go.mod names, as the module that newer ones fetch by themselves."""
+    """The root of the Go that go.mod names, fetched as a module, as newer versions of Go do."""
     named = re.search(r"^go (\S+)$", (folder / "go.mod").read_text(), re.MULTILINE)
     assert named is not None
     module = f"golang.org/toolchain@v0.0.1-go{named[1]}.linux-{_architecture()[1]}"
@@ -100,7 +100,7 @@ def _toolchain(go: str, folder: Path) -> Path:
     fetched = _run([go, "mod", "download", "-json", module], folder.parent, words, {})
     root = Path(json.loads(fetched)["Dir"])
     for program in (*(root / "bin").iterdir(), *(root / "pkg" / "tool").glob("*/*")):
-        program.chmod(0o755)  # an old Go unpacks them without
+        program.chmod(0o755)  # an old Go unpacks programs without these rights
     return root
 
 

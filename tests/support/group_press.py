@@ -1,4 +1,4 @@
-"""Many groups that commit at once: what tests and measurements of the coordinator share."""
+"""Many groups that commit at once, for tests and measurements of the coordinator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LENGTH = struct.Struct(">i")
 
 
 class CommittingGroups:
-    """One connection for each group, whose simple consumer commits all partitions of a topic."""
+    """One connection per group, over which a simple consumer commits all partitions of a topic."""
 
     def __init__(self, port: int, topic: str, partitions: int, groups: int) -> None:
         self.names = [f"press-{number}" for number in range(groups)]
@@ -31,7 +31,7 @@ class CommittingGroups:
             self._selector.register(each, selectors.EVENT_READ, number)
 
     def send(self, number: int, offset: int) -> None:
-        """A group's commit of one offset for every partition."""
+        """Sends a group's commit of one offset for every partition."""
         partitions = tuple(
             OffsetCommitRequestPartition(partition_index=each, committed_offset=offset)
             for each in range(self._partitions)
@@ -42,7 +42,7 @@ class CommittingGroups:
         self._sockets[number].sendall(request_frame(request.API, VERSION, offset, "press", body))
 
     def answered(self, timeout_s: float) -> list[tuple[int, set[int]]]:
-        """Groups whose answer is there, with the error codes in it."""
+        """The groups whose answer has come, each with the error codes in it."""
         found = []
         for key, _ in self._selector.select(timeout_s):
             frame = self._frame(self._sockets[key.data])

@@ -52,7 +52,7 @@ class Hdfs:
                 "dfs.datanode.http.address": f"{host}:{free_port()}",
                 "dfs.namenode.safemode.extension": "0",
                 "dfs.permissions.enabled": str(self._permissions).lower(),
-                # addresses have no names in a network of a test's own
+                # in a network of a test's own, addresses have no names
                 "dfs.namenode.datanode.registration.ip-hostname-check": "false",
             },
         )
@@ -77,7 +77,7 @@ class Hdfs:
             subprocess.run([*self._java(SHELL), *words], check=True, capture_output=True)
 
     def files(self, folder: str) -> dict[str, tuple[str, int]]:
-        """By path: owner and length of every file below a folder (WebHDFS)."""
+        """Owner and length of every file below a folder, by path (WebHDFS)."""
         root = f"http://{self._place.host}:{self.http_port}/webhdfs/v1"
         answer = self._place.read(f"{root}{folder}?op=LISTSTATUS")
         assert answer is not None

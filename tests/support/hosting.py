@@ -1,4 +1,4 @@
-"""Hosted partitions without a loop: time, disk worker and timers are the test's to move."""
+"""Hosted partitions without a loop: the test moves time, disk worker and timers."""
 
 from __future__ import annotations
 

@@ -5,12 +5,13 @@ system cannot overlay), booted by systemd-nspawn. All of them hang on a bridge i
 namespace; the control node is that namespace, so neither an address nor an interface of the machine
 is touched, two runs never meet, and no host has a way to the internet.
 
-Nothing outlives the run: the namespace is held by a process, the mounts live in a namespace of the
-host's own process, and both die with the test runner, by the kernel where it is killed. What then
-remains (a folder, empty cgroups) the next run removes; a run that still lives holds its lock.
+Nothing outlives the run: a process holds the network namespace, the mounts live in the mount
+namespace of the host's own process, and both processes die with the test runner; if the runner is
+killed, the kernel kills them. The next run removes what then remains (a folder, empty cgroups); a
+run that still lives holds a lock on its folder.
 
-`python -m support.hosts app1 app2 server` boots hosts and keeps them until it is interrupted; tests
-that find the folder it prints in SKIDWAY_HOSTS use those instead of hosts of their own.
+`python -m support.hosts app1 app2 server` boots hosts and keeps them until it is interrupted. It
+prints a folder; tests that find this folder in SKIDWAY_HOSTS use these hosts instead of their own.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ SSH_OPTIONS = (
     "LogLevel ERROR",
 )
 UNSHARE = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--mount")
-"""A host's processes die with the first of them, and that with the test runner; a systemd-nspawn
-that is killed would leave its own behind."""
+"""A host's processes die with the first of them, and that one dies with the test runner; a killed
+systemd-nspawn alone would leave its processes behind."""
 SSH_FAILED = 255
 NSPAWN = (
     "systemd-nspawn", "--quiet", "--boot", "--register=no", "--keep-unit", "--resolv-conf=off",
@@ -60,7 +61,7 @@ NSPAWN = (
 
 
 class Host:
-    """One host of a run; `run` is a command on it, by ssh, as root by sudo."""
+    """One host of a test run; its method `run` runs a command there by ssh, as root by sudo."""
 
     def __init__(self, run: Run, name: str, number: int) -> None:
         self._run, self.name, self.address = run, name, f"{NETWORK}.{number}"
@@ -68,7 +69,7 @@ class Host:
         self._machine: Program | None = None
 
     def boot(self) -> None:
-        """Start it; `wait` says when it is up."""
+        """Start the host; `wait` waits until it is up."""
         shell = _BOOT.format(
             cgroups=" ".join(map(str, _cgroups(self._run.folder.name, self.name))),
             overlay=_overlay(self.folder) if (self.folder / "upper").exists() else ":",
@@ -79,7 +80,7 @@ class Host:
         self._machine.start()
 
     def wait(self, within_s: float = 60.0) -> None:
-        """Until systemd has started everything, and nothing failed."""
+        """Wait until systemd has started everything, and nothing failed."""
         said = ""
 
         def is_up() -> bool:
@@ -95,7 +96,7 @@ class Host:
             raise NotReady(f"{self.name} did not come up: {said} {failed}") from None
 
     def power_off(self) -> None:
-        """Shut it down as its operator does."""
+        """Shut the host down as its operator does."""
         self.run("systemctl poweroff", check=False)
         self._run.forget_connections(self)
         if self._machine is not None:
@@ -105,7 +106,7 @@ class Host:
             eventually(lambda: is_off().returncode == SSH_FAILED, within_s=90, what="off")
 
     def ended(self) -> None:
-        """It was killed with the network."""
+        """Clear up after the host, which was killed with the network."""
         if self._machine is not None:
             self._machine.kill()
 
@@ -117,7 +118,7 @@ class Host:
         within_s: float = 60.0,
         given: str | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """A shell command as root; AssertionError with its output when it fails."""
+        """Run a shell command as root; AssertionError with its output when it fails."""
         ssh = ["ssh", "-F", str(self._run.ssh_config), self.name, "sudo", "-n", "sh", "-c"]
         done = subprocess.run(
             self._run.inside([*ssh, shlex.quote(command)]),
@@ -135,11 +136,11 @@ class Host:
         return done
 
     def read(self, command: str, **options: object) -> str:
-        """What a command prints."""
+        """Run a command; returns what it prints."""
         return self.run(command, **options).stdout.strip()  # type: ignore[arg-type]
 
     def prepare(self, names: Mapping[str, str], key: str) -> None:
-        """Its files: an overlay on Debian's root, or a copy of it, and who it is."""
+        """Make the host's files: an overlay on Debian's root or a copy of it, with its identity."""
         root, upper = self.folder / "root", self.folder / "upper"
         for path in (root, upper, self.folder / "work"):
             path.mkdir(parents=True)
@@ -174,11 +175,11 @@ class Run:
         self.hosts = {name: Host(self, name, 11 + at) for at, name in enumerate(names)}
 
     def inside(self, command: Sequence[str]) -> list[str]:
-        """The command on the control node: inside of the run's network."""
+        """The command line that runs a command on the control node, inside the run's network."""
         return ["nsenter", f"--net={self.net}", *command]
 
     def prepare(self) -> None:
-        """Bridge, key, and everything that is a file."""
+        """Make the bridge, the key, and all files."""
         ip = ["ip", "-batch", "-"]
         lines = [
             "link set lo up",
@@ -209,14 +210,14 @@ class Run:
         (self.folder / "state.json").write_text(json.dumps(state))
 
     def boot(self) -> None:
-        """All hosts at once."""
+        """Boot all hosts at once."""
         for host in self._all:
             host.boot()
         for host in self._all:
             host.wait()
 
     def replace(self, host: Host) -> None:
-        """Shut it down; another machine comes up under its name, with nothing of it on the disk."""
+        """Shut a host down and boot another machine under its name, with nothing of it on disk."""
         host.power_off()
         shutil.rmtree(host.folder)
         host.prepare(self._addresses, (self.folder / "key.pub").read_text())
@@ -224,14 +225,14 @@ class Run:
         host.wait()
 
     def forget_connections(self, host: Host) -> None:
-        """End what ssh keeps open to the host, which would wait for it."""
+        """End the connections that ssh keeps open to the host; new commands would wait on them."""
         subprocess.run(
             ["ssh", "-F", self.ssh_config, "-O", "exit", host.name], check=False,
             stdin=subprocess.DEVNULL, capture_output=True,
         )  # fmt: skip
 
     def end(self) -> None:
-        """End every process of the control node: with them go the hosts and the network."""
+        """End every process of the control node; the hosts and the network go with them."""
         ours = self.net.stat().st_ino
         for path in Path("/proc").glob("[0-9]*/ns/net"):
             with contextlib.suppress(OSError):
@@ -251,7 +252,7 @@ class Run:
 
 @contextlib.contextmanager
 def running(names: Sequence[str]) -> Iterator[Run]:
-    """Booted hosts; taken down behind the block whatever happened."""
+    """Booted hosts, which are taken down after the block whatever happened."""
     if kept := os.environ.get("SKIDWAY_HOSTS"):
         yield attach(Path(kept))
         return
@@ -305,7 +306,8 @@ def _overlays(folder: Path) -> bool:
 
 
 def _cgroups(run: str, host: str) -> list[Path]:
-    """The host's own, in the hierarchies that its systemd keeps: else two hosts would share one."""
+    """The host's own cgroups, one in each hierarchy that its systemd keeps; without them two hosts
+    would share one."""
     if (CGROUPS / "cgroup.controllers").exists():
         return [CGROUPS / run / host]
     return [CGROUPS / "systemd" / run / host, CGROUPS / "unified" / run / host]
@@ -347,7 +349,7 @@ def _remove(folder: Path) -> None:
 def _gone(cgroup: Path) -> bool:
     try:
         cgroup.rmdir()
-    except FileNotFoundError:  # also: of a run that was killed before it booted any host
+    except FileNotFoundError:  # also for a run that was killed before it booted any host
         return True
     except OSError:
         return False

@@ -1,7 +1,7 @@
 """Kafka's Java clients, unmodified, driven from Python: one JVM, its objects reached by Py4J.
 
-Py4J comes with pyspark. No compiler is needed, so a Java runtime suffices. What a test calls is
-what a Java program calls: `KafkaProducer`, `KafkaConsumer`, `Admin`.
+Py4J comes with pyspark. No compiler is needed, so a Java runtime suffices. A test calls the same
+classes as a Java program: `KafkaProducer`, `KafkaConsumer`, `Admin`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BYTES = "org.apache.kafka.common.serialization.ByteArray"
 
 
 class JavaFailed(Exception):
-    """A Java call threw: the exception's simple name (the cause's behind a future) and words."""
+    """A Java call threw: the exception's simple name (its cause's for a future) and words."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(f"{name}: {message}")
@@ -36,7 +36,7 @@ class JavaFailed(Exception):
 
 @dataclass(frozen=True)
 class Consumed:
-    """One record as the Java consumer gave it."""
+    """One record that the Java consumer returned."""
 
     partition: int
     offset: int
@@ -47,7 +47,7 @@ class Consumed:
 
 
 class JavaClients:
-    """One JVM with a peer's jars: Kafka's, or others'."""
+    """One JVM with a peer's jars: those of Kafka or of another peer."""
 
     def __init__(self, folder: Path, peer: str = "kafka") -> None:
         jars = f"{peers.jars(peer)}/*:{_py4j_jar()}"
@@ -86,13 +86,13 @@ class JavaClients:
 
     @contextmanager
     def admin(self, bootstrap: str) -> Iterator[Any]:
-        """An Admin, closed behind the block."""
+        """An Admin, which is closed after the block."""
         with _closing(self.kafka.clients.admin.Admin.create(self._map(bootstrap, {}))) as made:
             yield made
 
     @contextmanager
     def producer(self, bootstrap: str, **settings: object) -> Iterator[Any]:
-        """A KafkaProducer of bytes; settings with _ for dots."""
+        """A KafkaProducer of bytes; settings have _ in place of dots."""
         serializers = dict.fromkeys(("key.serializer", "value.serializer"), f"{BYTES}Serializer")
         given = self._map(bootstrap, {**serializers, **_dotted(settings)})
         with _closing(self.kafka.clients.producer.KafkaProducer(given)) as made:
@@ -100,7 +100,7 @@ class JavaClients:
 
     @contextmanager
     def consumer(self, bootstrap: str, **settings: object) -> Iterator[Any]:
-        """A KafkaConsumer of bytes, without a group; settings with _ for dots."""
+        """A KafkaConsumer of bytes, without a group; settings have _ in place of dots."""
         deserializers = dict.fromkeys(
             ("key.deserializer", "value.deserializer"), f"{BYTES}Deserializer"
         )
@@ -130,7 +130,7 @@ class JavaClients:
         return kind(topic, partition, timestamp, key, value, made)
 
     def poll(self, consumer: Any, count: int) -> list[Consumed]:
-        """Poll until so many records are there; fails after WITHIN_S."""
+        """Poll until `count` records have come; fails after WITHIN_S."""
         found: list[Consumed] = []
         system = self.jvm.java.lang.System
         deadline = system.currentTimeMillis() + int(WITHIN_S) * 1000
@@ -140,7 +140,7 @@ class JavaClients:
         return found
 
     def poll_once(self, consumer: Any, wait_ms: int = 500) -> list[Consumed]:
-        """What one poll gives."""
+        """The records of one poll."""
         try:
             records = consumer.poll(self.jvm.java.time.Duration.ofMillis(wait_ms))
         except Py4JJavaError as error:
@@ -153,14 +153,14 @@ class JavaClients:
         self.wait(admin.createTopics([new]).all())
 
     def wait(self, future: Any) -> Any:
-        """What a future gives within WITHIN_S; raises JavaFailed with its cause."""
+        """The result of a future, within WITHIN_S; raises JavaFailed with its cause."""
         try:
             return future.get(int(WITHIN_S), self.jvm.java.util.concurrent.TimeUnit.SECONDS)
         except Py4JJavaError as error:
             raise _failed(error) from error
 
     def call(self, method: Any, *arguments: object) -> Any:
-        """What a method returns; raises JavaFailed with what it threw."""
+        """The result of a method; raises JavaFailed with what the method threw."""
         try:
             return method(*arguments)
         except Py4JJavaError as error:

@@ -1,4 +1,7 @@
-"""The Java that tests start programs with, looked for once because that starts one; its options."""
+"""The Java with which tests start programs, and its options.
+
+It is looked for only once, because the search starts a JVM.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,14 @@ from collections.abc import Mapping
 from skidway.java import find
 
 FAST: tuple[str, ...] = ("-XX:+UseG1GC",)
-"""Where the speed of the program is measured."""
+"""Options where the speed of the program is measured."""
 BRIEF: tuple[str, ...] = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-"""A short life takes half the CPU without the compiler that optimizes."""
+"""Options for short runs, which take half the CPU without the optimizing compiler."""
 SPARK: Mapping[str, str] = {"spark.driver.defaultJavaOptions": " ".join(BRIEF)}
-"""What tells the same to a Spark that is not our loader's."""
+"""The same options for a Spark that is not our loader's."""
 
 
 @functools.cache
 def command() -> str:
-    """The java to start."""
+    """The path of the java command."""
     return str(find().command)

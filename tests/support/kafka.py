@@ -30,7 +30,8 @@ def java(*, heap_mb: int = 512, options: Sequence[str] = jvm.BRIEF) -> list[str]
 class ApacheKafka:
     """One broker-controller in a folder of its own.
 
-    Clients that begin at `proxied_port` are sent on to `proxy_port`, where a test may put a proxy.
+    Clients that connect to `proxied_port` first are led to `proxy_port`, where a test may put a
+    proxy.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class ApacheKafka:
         )
 
     def ready(self) -> bool:
-        # Its log says nothing: the jars hold no binding of slf4j. The port opens last.
+        # Its log is empty, since the jars hold no binding of slf4j. The port opens last.
         return self._place.accepts(self.port)
 
 

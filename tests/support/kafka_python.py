@@ -1,6 +1,6 @@
 """kafka-python's codec of Kafka's messages, generated from Apache Kafka's own definitions.
 
-It reads its resources by a way that Python 3.11 and 3.12 call deprecated. Warnings are errors in
+It reads its resources in a way that Python 3.11 and 3.12 call deprecated. Warnings are errors in
 our tests, so its import is wrapped.
 """
 
@@ -27,14 +27,14 @@ def definition(name: str) -> dict[str, Any]:
 
 
 class Theirs:
-    """kafka-python's codec of one message in one version: dictionaries there and back."""
+    """kafka-python's codec of one message in one version, from and to dictionaries."""
 
     def __init__(self, name: str, version: int, compact: bool) -> None:
         self._codec = _codec(name)
         self._form = {"version": version, "compact": compact, "tagged": compact}
 
     def decode(self, body: bytes) -> dict[str, Any]:
-        """What is in a body; bytes behind its end fail the test."""
+        """The message in a body; bytes after its end fail the test."""
         stream = io.BytesIO(body)
         found: dict[str, Any] = self._codec.decode(stream, **self._form)
         assert stream.read() == b""

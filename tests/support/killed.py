@@ -1,7 +1,8 @@
-"""A `skidway` command that is killed just before it does the n-th thing to files of a folder.
+"""A `skidway` command that is killed just before its n-th operation on files of a folder.
 
-What it is about to open for writing, rename, remove, cut or give another time is told to an audit
-hook (PEP 578) of its own process, which kills it there: no handler runs, nothing is tidied up.
+Operations are opening for writing, renaming, removing, truncating, setting times, and making a
+directory. An audit hook (PEP 578) of the command's own process hears of each one before it happens,
+and kills the process there: no handler runs, nothing is tidied up.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ sys.exit(main())
 
 
 def killed_at(step: int, folder: Path, *arguments: str) -> bool:
-    """Whether the command was killed; False if it came to its end before that step."""
+    """Runs the command; whether it was killed. False if it ended before that step."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(step), str(folder), *arguments],
         capture_output=True,

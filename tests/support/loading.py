@@ -88,7 +88,7 @@ def log(records: Sequence[Record], batch_records: int = 3, base: int = 0) -> lis
 
 
 def one_batch(records: Sequence[Record], base: int) -> memoryview:
-    """One batch; either all of its records have an origin or none."""
+    """One batch; either all of its records have an origin, or none has."""
     values = pa.array(
         [datum(each.line) if each.value is None else each.value for each in records], pa.binary()
     )
@@ -106,7 +106,7 @@ def one_batch(records: Sequence[Record], base: int) -> memoryview:
 
 
 def fetched(batches: Sequence[memoryview], first: int) -> Iterator[memoryview]:
-    """What a fetch from an offset on gives: from the batch that holds it or follows it."""
+    """The batches that a fetch gives: from the batch that holds the offset or follows it."""
     from skidway.kafka.batch import read_header
 
     for raw in batches:
@@ -115,7 +115,7 @@ def fetched(batches: Sequence[memoryview], first: int) -> Iterator[memoryview]:
 
 
 def job(**changes: Any) -> Job:
-    """A job over TOPIC whose files of agent 7 are announced."""
+    """A job over TOPIC in which all files of agent 7 are announced."""
     given: dict[str, Any] = {
         "topic": TOPIC,
         "source": SOURCE,
@@ -137,7 +137,7 @@ def job(**changes: Any) -> Job:
 
 
 class Locations(dict[FileKey, tuple[str, str]]):
-    """Every file of agent 7 is announced; others are not, unless they are put in."""
+    """Announced files: all of agent 7, and others only if a test puts them in."""
 
     def __missing__(self, key: FileKey) -> tuple[str, str]:
         if key[0] != 7:
@@ -209,4 +209,4 @@ WHOLE = Manifest(
     side={"marks": ("m1", "m2"), "names": (), "buckets": ("b",)},
     audit_positions={"_skidway_audit/0": 4}, audit={"last": 9, "deltas": []},
 )  # fmt: skip
-"""A manifest in which every field says something."""
+"""A manifest in which every field has a value."""

@@ -1,4 +1,4 @@
-"""What programs say of themselves on their hosts: /health, good or bad."""
+"""The health of programs on hosts, as their /health says."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ except urllib.error.HTTPError as answer:
 
 
 def health(host: Host, program: str) -> dict[str, object]:
-    """What /health says, good or bad; empty when nobody answers."""
+    """The document of /health, good or bad; empty if nobody answers."""
     url = f"http://127.0.0.1:{HEALTH_PORTS[program]}/health"
     said = host.run(f"python3 - {url}", given=_ASK, check=False)
     found: dict[str, object] = json.loads(said.stdout) if said.returncode == 0 else {}
@@ -26,7 +26,7 @@ def health(host: Host, program: str) -> dict[str, object]:
 
 
 def await_health(host: Host, program: str) -> None:
-    """Until /health is good."""
+    """Waits until /health is good."""
     eventually(
         lambda: health(host, program).get("ok"),
         within_s=90, every_s=0.5, what=f"{program} of {host.name} is healthy",

@@ -1,6 +1,6 @@
 """Runs of the loader in one process: topic, audit topic, output and Spark are in memory.
 
-Everything in between is what production runs: begin, plan, tasks, join, commit, publish.
+All code in between is what production runs: begin, plan, tasks, join, commit, publish.
 """
 
 from __future__ import annotations
@@ -54,23 +54,23 @@ class MemoryLoading:
         self.announce()
 
     def announce(self) -> None:
-        """Says, or repeats, whose file it is."""
+        """Announces the file, again or for the first time."""
         self.say(Announcement(0, AGENT, 1, "host", "/log/1", 1, 1, b"", 0, SOURCE))
 
     def say(self, *messages: Message) -> None:
-        """Puts messages of others on the audit topic."""
+        """Publishes other senders' messages to the audit topic."""
         values = pa.array([encode(message) for message in messages], pa.binary())
         log = self.cluster.log(TopicPartition(AUDIT, 0))
         log.append(columns.encode(values, np.zeros(len(messages), np.int64)))
 
     def said(self) -> list[Message]:
-        """Everything on the audit topic, in order."""
+        """All messages on the audit topic, in order."""
         log = self.cluster.log(TopicPartition(AUDIT, 0))
         batches = (memoryview(bytes(batch)) for batch in log.batches)
         return [decode(value) for raw in batches for _, value, _ in audit_topic.values_of(raw, 0)]
 
     def deltas(self) -> list[Delta]:
-        """What the output published."""
+        """The deltas that the output has published."""
         return [
             each
             for each in self.said()
@@ -78,7 +78,7 @@ class MemoryLoading:
         ]
 
     def write(self, count: int, batch_records: int = 50) -> None:
-        """Further lines, in batches."""
+        """Appends further lines, in batches."""
         for first in range(self.lines, self.lines + count, batch_records):
             size = min(batch_records, self.lines + count - first)
             numbers = np.arange(first, first + size, dtype=np.int64)
@@ -90,17 +90,17 @@ class MemoryLoading:
         self.lines += count
 
     def remove_output(self) -> None:
-        """As an operator does it: rows, manifests, marks."""
+        """Removes the whole output, as an operator does: rows, manifests, marks."""
         self.store = MemoryStore()
 
     def run(self, *, until: int | None = None, **settings: Any) -> Outcome:
-        """One run to the watermark of now, or to an earlier one."""
+        """Makes one run, up to the current high watermark or to the offset `until`."""
         return self.run_beside(lambda: None, until=until, **settings)
 
     def run_beside(
         self, other: Callable[[], object], *, until: int | None = None, **settings: Any
     ) -> Outcome:
-        """A run during whose tasks something else happens."""
+        """Makes one run; `other` is called while its tasks run."""
         spark = _Spark(self, other)
         parts = self._parts(spark, settings)
         topics = [self._topic(until)]
@@ -139,7 +139,7 @@ class MemoryLoading:
 
 class _Client(MemoryClient):
     def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Nobody asks for them."""
+        """Does nothing: no test asks for these offsets."""
 
 
 class _Registry:
@@ -148,7 +148,7 @@ class _Registry:
 
 
 class _Spark:
-    """Runs slices one by one. other: what happens elsewhere while they run."""
+    """Runs slices one by one. other: is called first, as something that happens meanwhile."""
 
     def __init__(self, loading: MemoryLoading, other: Callable[[], object]) -> None:
         self._loading, self._other = loading, other

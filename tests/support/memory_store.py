@@ -1,4 +1,4 @@
-"""A store in memory, with the promises of loader.store.Store and nothing beyond them.
+"""A store in memory that keeps the promises of loader.store.Store, and no others.
 
 Its whole content is one value (`snapshot`), so that a search can keep and compare states.
 """
@@ -16,7 +16,8 @@ Snapshot = frozenset[tuple[str, bytes]]
 
 
 class MemoryStore:
-    """Files by path. `lose_answer`: the next creation happens (True) or not (False), unanswered."""
+    """Files by path. `lose_answer`: the next creation gets no answer; it happens (True) or not
+    (False)."""
 
     def __init__(self, content: Snapshot = frozenset()) -> None:
         self._files = dict(content)
@@ -78,7 +79,7 @@ class MemoryStore:
             del self._files[each]
 
     def sync(self, paths: Sequence[str]) -> None:
-        """Memory has nothing to sync."""
+        """Does nothing: memory has nothing to sync."""
 
 
 class MemoryWriter:

@@ -1,8 +1,8 @@
-"""A ZooKeeper in memory, and `Coordinator`s on it that break off, are late, and lose sessions.
+"""A ZooKeeper in memory, and `Coordinator`s on it that disconnect, are late, and lose sessions.
 
-What the real one promises is kept: transactions are atomic, ephemeral nodes go with their session,
-a session that was not heard of for its timeout ends, watches fire once. A `hook` is called around
-each request: whatever a test lets happen there happens while somebody waits for an answer.
+It keeps the real one's promises: transactions are atomic, ephemeral nodes go with their session, a
+session ends when nothing was heard from it for its timeout, watches fire once. A `hook` is called
+around each request: what a test does there happens while somebody waits for an answer.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Node:
 
 
 class Fate(Enum):
-    """What becomes of one request."""
+    """How one request ends."""
 
     ANSWERED = "answered"
     ANSWER_LOST = "done, and the answer lost"
@@ -41,7 +41,7 @@ class Fate(Enum):
 
 
 class MemoryZooKeeper:
-    """The servers."""
+    """The servers: nodes, sessions and watches."""
 
     def __init__(self, clock: ManualClock, session_timeout_s: float) -> None:
         self.clock = clock
@@ -98,7 +98,7 @@ class MemoryZooKeeper:
                 found.append((session, tell))
 
     def forget_watches(self, session: int) -> None:
-        """The connection broke off: every watch is told so."""
+        """The session's connection is lost: tells each of its watches, and drops it."""
         for watches in self.watches.values():
             for each in [each for each in watches if each[0] == session]:
                 watches.remove(each)
@@ -144,7 +144,7 @@ class MemoryZooKeeper:
 
 
 class Operations:
-    """Stands for kazoo's transaction."""
+    """Takes the place of kazoo's transaction."""
 
     def __init__(self) -> None:
         self.operations: list[tuple[Any, ...]] = []
@@ -163,7 +163,7 @@ class Operations:
 
 
 class MemoryCoordinator:
-    """A client of it, with as much of `Coordinator`'s interface as a consumer uses."""
+    """A client of the servers, with the part of `Coordinator`'s interface that a consumer uses."""
 
     def __init__(
         self,
@@ -182,13 +182,13 @@ class MemoryCoordinator:
         self._callbacks.append(callback)
 
     def break_off(self) -> None:
-        """The network is gone; the session may go on, as the server sees it."""
+        """The network is gone; on the server the session may go on."""
         if self.state is State.CONNECTED:
             self._become(State.SUSPENDED)
             self.server.forget_watches(self.session)
 
     def connect_again(self) -> None:
-        """The network is back; if the session ended meanwhile, that is noticed now."""
+        """The network is back; the client notices now if its session has ended meanwhile."""
         if self.state is not State.CONNECTED:
             self._notice_end()
             if self.session in self.server.heard_at:
@@ -206,7 +206,7 @@ class MemoryCoordinator:
         self._become(State.CONNECTED)
 
     def ping(self) -> None:
-        """What kazoo's thread does by itself."""
+        """Sends the ping that kazoo's thread sends by itself."""
         if self.state is State.CONNECTED and self.session in self.server.heard_at:
             self.server.heard_at[self.session] = self.server.clock.monotonic()
 

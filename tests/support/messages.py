@@ -1,4 +1,4 @@
-"""Any message of the protocol, for Hypothesis; and bytes written by hand."""
+"""Hypothesis strategies for any message of the protocol; and bytes written by hand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skidway.kafka.protocol.messages import Array, Field, Fixed, Id, Nested, Sha
 
 
 def _messages(suffix: str) -> dict[ApiKey, Any]:
-    """The class of each API; its file and its class have the API's name."""
+    """The class of each API's message; its file and its class have the API's name."""
     found = {}
     for key in ApiKey:
         module = import_module(f"skidway.kafka.protocol.{key.name.lower()}")
@@ -40,7 +40,7 @@ def name_of(value: object) -> str:
 
 
 def messages(cls: type[Message], version: int) -> st.SearchStrategy[Any]:
-    """Messages of a class that a version can carry: fields that it lacks have their defaults."""
+    """Messages of a class in one version: fields that the version lacks have their defaults."""
     return _structures(cls, version)
 
 
@@ -72,7 +72,7 @@ def _of_shape(shape: Shape, version: int) -> st.SearchStrategy[Any]:
 
 
 def integers(code: str) -> st.SearchStrategy[int]:
-    """Integers of a width, by its code in `struct`; the ends are likely."""
+    """Integers of a width, given by its code in `struct`; the least and the greatest are likely."""
     half = 1 << (8 * struct.calcsize(f">{code}") - 1)
     return st.sampled_from([0, -1, -half, half - 1]) | st.integers(-half, half - 1)
 

@@ -1,8 +1,8 @@
 """A source cluster in memory, a network that loses and delays, and the real MirrorSource between.
 
-Real are all decisions: source, rounds, followers, the fetcher's positions, and the logs (on files).
-Simulated are the source's brokers, the wire, ZooKeeper and the disk's refusals. What a test does
-not move stands still; `settle` lets everything arrive until nothing is left to do.
+All decisions are real: source, rounds, followers, the fetcher's positions, and the logs (in files).
+The source's brokers, the wire, ZooKeeper and the disk's refusals are simulated. Nothing moves
+unless a test moves it; `settle` lets everything arrive until nothing is left to do.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ ALL = 1 << 30
 
 
 def batch(number: int, base: int, count: int, epoch: int = 0, size: int = 40) -> bytes:
-    """A batch of the source at its offsets; every number has other bytes."""
+    """A batch of the source at its offsets; each number gives other bytes."""
     body = b"%020d" % number
     encoded = EncodedBatch(body.ljust(size, b"."), Codec.NONE, count, 0, 0, size)
     raw = bytearray(seal(encoded))
@@ -89,7 +89,7 @@ def batch(number: int, base: int, count: int, epoch: int = 0, size: int = 40) ->
 
 @dataclass
 class SourceLog:
-    """One partition of the source: what consumers may see of it."""
+    """One partition of the source: the batches that consumers may see, and the staged ones."""
 
     batches: list[bytes] = field(default_factory=list)
     start: int = 0
@@ -99,43 +99,43 @@ class SourceLog:
     staged: list[bytes] = field(default_factory=list)
 
     def append(self, count: int = 3, *, skip: int = 0, salt: int = 0) -> None:
-        """One more batch, behind a hole of `skip` offsets."""
+        """Appends a batch, after a hole of `skip` offsets."""
         self.numbers += 1
         base = self.end + skip
         self.batches.append(batch(self.numbers + salt, base, count, self.epoch))
         self.end = base + count
 
     def expire(self, offset: int) -> None:
-        """Offsets below are gone; batches go as a whole."""
+        """Moves the log start to an offset, and drops the batches that lie below it as a whole."""
         self.start = max(self.start, offset)
         self.batches = [b for b in self.batches if read_header(b).last_offset >= self.start]
 
     def stage(self, count: int) -> None:
-        """A batch above the watermark: nobody sees it before it is flushed."""
+        """Appends a batch above the high watermark: nobody sees it before it is flushed."""
         self.numbers += 1
         base = read_header(self.staged[-1]).last_offset + 1 if self.staged else self.end
         self.staged.append(batch(self.numbers, base, count, self.epoch))
 
     def flush(self) -> None:
-        """What was staged may be seen, and stays."""
+        """Makes the staged batches visible; they survive a crash from now on."""
         for raw in self.staged:
             self.batches.append(raw)
             self.end = read_header(raw).last_offset + 1
         self.staged = []
 
     def crash(self) -> None:
-        """What was not flushed is gone, and its offsets are given again under another epoch."""
+        """Loses what was not flushed; its offsets are given again, in another leader epoch."""
         self.staged = []
         self.epoch += 1
 
     def cut(self, offset: int) -> None:
-        """The log ends there, or before: batches that reach beyond are lost."""
+        """Cuts the log at an offset or before: batches that reach beyond it are lost."""
         self.batches = [b for b in self.batches if read_header(b).last_offset < offset]
         last = read_header(self.batches[-1]).last_offset + 1 if self.batches else self.start
         self.end = min(self.end, last)
 
     def read(self, offset: int, max_bytes: int) -> bytes | None:
-        """Batches from the one that holds an offset on; None out of range."""
+        """The batches from the one that holds an offset; None if the offset is out of range."""
         if not self.start <= offset <= self.end:
             return None
         found = b""
@@ -159,7 +159,7 @@ class SourceTopic:
 
 
 class SourceCluster:
-    """The source's brokers, all in one."""
+    """All brokers of the source, in one."""
 
     def __init__(self) -> None:
         self.cluster_id = "source-cluster"
@@ -224,7 +224,7 @@ class SourceCluster:
         )
 
     def answer(self, call: Any) -> Any:
-        """What the source says to a question now."""
+        """The source's answer to a request now."""
         if call.api is ApiKey.METADATA:
             return self.metadata()
         request = call.build(0)
@@ -278,9 +278,9 @@ class SourceCluster:
         return ListOffsetsPartitionResponse(partition_index=number, offset=offset)
 
     def fetch(self, planned: PlannedFetch, then: Mapping[str, SourceTopic]) -> FetchAnswer:
-        """What the source says to a fetch now, as far as it fits.
+        """The source's answer to a fetch now, as far as it fits.
 
-        A fetch that waits is told when its topic (`then`: as it was sent) is deleted.
+        A fetch that waits fails when its topic is deleted. then: the topics when it was sent.
         """
         left, parts = self.max_bytes, []
         for wanted in planned.request.wanted:
@@ -320,7 +320,7 @@ class WireClient:
         self._tickets = 0
         self.connection = 0
         self.is_down = False
-        self.fetches: deque[PlannedFetch] = deque()  # sent, not served
+        self.fetches: deque[PlannedFetch] = deque()  # sent, not answered yet
         self.served: deque[tuple[PlannedFetch, FetchAnswer]] = deque()
         self.arrived: deque[tuple[PlannedFetch, FetchAnswer | None, int]] = deque()
         self.asked: deque[tuple[int, Call]] = deque()
@@ -406,8 +406,8 @@ class WireClient:
         return bool(self.fetches or self.served)
 
     def serve(self) -> None:
-        """The source answers what has come to it, fetches without records after a while; the
-        answers are on their way.
+        """The source answers its requests, but fetches without records only after a while. The
+        answers are on their way then.
         """
         now = self._world.clock.monotonic()
         for planned in list(self.fetches):
@@ -422,14 +422,14 @@ class WireClient:
             self.answers.append(Answer(ticket, self._world.source.answer(call), None))
 
     def deliver(self) -> None:
-        """Answers arrive."""
+        """Lets the answers arrive."""
         while self.served:
             self.arrived.append((*self.served.popleft(), self.connection))
         while self.answers:
             self.inbox.append(self.answers.popleft())
 
     def lose(self, *, after_last_answer: bool = False) -> None:
-        """The connections end; what was on its way is lost, or arrived just before."""
+        """Ends the connections; what was on its way is lost, unless it arrived just before."""
         if after_last_answer:
             self.deliver()
         for planned in [*self.fetches, *(planned for planned, _ in self.served)]:
@@ -442,7 +442,7 @@ class WireClient:
 
 
 class Disk:
-    """Refuses writes and new files while it is full."""
+    """A disk that refuses writes and new files while it is full."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.is_full = False
@@ -464,7 +464,7 @@ class Disk:
 
 
 class LocalBroker:
-    """This broker: topics in a make-believe ZooKeeper, logs in real files. Implements Local."""
+    """The broker that mirrors. Implements Local: topics in a simulated ZooKeeper, logs in files."""
 
     def __init__(self, folder: Path, clock: ManualClock, defaults: LogConfig) -> None:
         self._folder = folder
@@ -508,16 +508,16 @@ class LocalBroker:
         self.unreadable_logs.append(str(error))
         self.replicas.pop(replica.partition, None)
 
-    # what the world does with it
+    # what a test does with this broker
 
     def add(self, name: str, partitions: int = 1, **configs: str) -> Topic:
-        """A topic that somebody else made."""
+        """Adds a topic that somebody else made."""
         settings = {key.replace("_", "."): value for key, value in configs.items()}
         self._create(Creation(name, partitions, settings))
         return self.catalog[name]
 
     def delete(self, name: str) -> None:
-        """The topic is gone, its directory renamed."""
+        """Deletes a topic and renames its directories."""
         topic = self.catalog.pop(name)
         self.zookeeper.pop(name)
         for number in topic.partitions:
@@ -526,7 +526,7 @@ class LocalBroker:
             path.rename(path.with_name(f"{path.name}.{topic.topic_id.hex}-delete"))
 
     def reopen(self, partition: TopicPartition, point: int = 0) -> Replica:
-        """The log is opened again from its files, as after a crash."""
+        """Opens a log again from its files, as after a crash."""
         old = self.replicas[partition]
         topic = self.catalog[partition.topic]
         config = log_config(self._defaults, self.zookeeper[partition.topic])
@@ -537,7 +537,7 @@ class LocalBroker:
         return new
 
     def write(self) -> None:
-        """The end of a turn: writes what was appended; refusals are the logs' business."""
+        """Ends a turn: writes what was appended; the logs handle refusals that pass."""
         touched, self._touched = self._touched, {}
         for replica in touched:
             try:
@@ -547,17 +547,17 @@ class LocalBroker:
                     raise
 
     def work(self) -> None:
-        """ZooKeeper does what it was asked to; the outcomes are told later."""
+        """Lets ZooKeeper do its jobs; `tell` hands over the outcomes."""
         while self.jobs:
             self.jobs.popleft()()
 
     def tell(self) -> None:
-        """The loop runs what was posted."""
+        """Runs what was posted to the loop."""
         while self.posted:
             self.posted.popleft()()
 
     def batches(self, name: str, number: int = 0) -> list[bytes]:
-        """What lies in the files."""
+        """The batches in the files of a partition."""
         directory = self._folder / f"{name}-{number}"
         data = b"".join(path.read_bytes() for path in sorted(directory.glob("*.log")))
         return [data[at : at + header.size_bytes] for at, header in headers(data)]
@@ -622,14 +622,14 @@ class MirrorWorld:
         self.start()
 
     def start(self) -> None:
-        """The broker starts: nothing is remembered but logs and ZooKeeper."""
+        """Starts the broker, which remembers only its logs and ZooKeeper."""
         self.client = WireClient(self)
         self.mirror = MirrorSource(
             self._mirroring, self.client, self.local, self.clock, self.jitter
         )
 
     def turn(self) -> None:
-        """One turn of the broker's loop."""
+        """Makes one turn of the broker's loop."""
         self.local.tell()
         if self.mirror.is_due:
             self.mirror.turn()
@@ -639,7 +639,7 @@ class MirrorWorld:
         self.mirror.next_deadline()
 
     def settle(self, seconds: float = 10.0) -> None:
-        """Lets everything arrive, and time pass, for that long."""
+        """Lets everything arrive and time pass, for `seconds`."""
         until = self.clock.monotonic() + seconds
         idle = turns = 0
         while turns < 10 or self.clock.monotonic() < until:
@@ -656,12 +656,12 @@ class MirrorWorld:
                 self.clock.advance(max(0.05, min((due or 0) - self.clock.monotonic(), 0.5)))
 
     def round(self, seconds: float = 1.0) -> None:
-        """A look at the source's topics, and what follows from it."""
+        """Looks at the source's topics once, and lets everything settle."""
         self.mirror.begin_round()
         self.settle(seconds)
 
     def follow(self) -> None:
-        """Rounds until topics are made and followed."""
+        """Makes enough rounds for new topics to be made and followed."""
         for _ in range(3):
             self.round()
 

@@ -21,7 +21,7 @@ SOURCE, HERE = "dc1", "offline"
 
 
 def encoded(number: int, count: int = 3, size: int = 100) -> EncodedBatch:
-    """A batch whose records nobody reads: to a mirror it is bytes."""
+    """A batch whose records nobody reads: a mirror copies only its bytes."""
     body = f"batch {number:08d} ".encode().ljust(size, b".")
     now_ms = int(time.time() * 1000)
     return EncodedBatch(body, Codec.NONE, count, now_ms, now_ms, len(body))
@@ -39,7 +39,7 @@ class Cluster(SkidwayBroker):
         self._produced = 0
 
     def ready(self) -> bool:
-        """Whether it serves; one with a stopped mirror does, though it is not healthy."""
+        """Whether the broker serves; it also serves, without being healthy, if a mirror stopped."""
         with contextlib.suppress(OSError):
             return bool(self.health()["serving"])
         return False
@@ -58,7 +58,7 @@ class Cluster(SkidwayBroker):
     def produce(
         self, topic: str, batches: int, partition: int = 0, *, count: int = 3, size: int = 100
     ) -> None:
-        """Batches, one after the other, all acknowledged."""
+        """Produces batches one after the other; all are acknowledged."""
         with Client(self.address) as client:
             producer = Producer(client)
             for _ in range(batches):
@@ -74,7 +74,7 @@ class Cluster(SkidwayBroker):
             producer.close()
 
     def ends(self, topic: str) -> dict[int, int]:
-        """High watermark of each partition; empty where the topic is not there."""
+        """The high watermark of each partition; empty if the topic is not there."""
         with Client(self.address) as client:
             found = client.metadata([topic]).topics.get(topic)
             if found is None or found.error or any(each.leader < 0 for each in found.partitions):
@@ -110,14 +110,14 @@ class Cluster(SkidwayBroker):
         return dict(status)
 
     def caught_up(self) -> bool:
-        """Whether everything that is known of the source is here."""
+        """Whether this cluster has everything that it knows the source to have."""
         status = self.mirror()
         known = status["reachable"] and status["partitions"] and not status["lag_unknown"]
         return bool(known) and not status["checking"] and not status["lag"]
 
 
 class Pair:
-    """dc1, and offline, which mirrors it."""
+    """The clusters dc1, and offline, which mirrors dc1."""
 
     def __init__(
         self, folder: Path, zookeeper: str, *, source: Mapping[str, object] | None = None,
@@ -149,7 +149,7 @@ class Pair:
             assert ours == theirs, f"{topic}-{number}: {len(ours)} bytes, not {len(theirs)}"
 
     def gaps(self, topic: str) -> list[Gap]:
-        """What is named as missing."""
+        """The gaps that the mirror names."""
         return gaps.decode(self.here.configs(f"{SOURCE}.{topic}")[gaps.CONFIG])
 
     def kill(self) -> None:
@@ -159,7 +159,7 @@ class Pair:
 
 
 def mirror_sources(address: str, patterns: Sequence[str] = (".*",)) -> str:
-    """The setting, as --set takes it."""
+    """The setting of mirror sources, in the form that --set takes."""
     return json.dumps([{"cluster": SOURCE, "bootstrap.servers": address, "topics": list(patterns)}])
 
 

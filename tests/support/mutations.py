@@ -1,4 +1,4 @@
-"""Requests that stock clients have sent, and what is left of them after damage.
+"""Requests that stock clients have sent, and damaged copies of them.
 
 `tests/data/requests/recorded.txt` has one frame a line: client, API key, version, bytes in hex.
 """
@@ -18,13 +18,13 @@ EXTREMES = (
     b"\x80\0\0\0", b"\0\0\0\x02", b"\xff\xff\xff\xfe", b"\xff\xff\xff\xff\x0f",
     b"\x7f" + b"\xff" * 7, b"\x80" + b"\0" * 7, b"\xff" * 8,
 )  # fmt: skip
-"""Lengths, counts, offsets and times as nobody sends them."""
+"""Lengths, counts, offsets and times that no client sends."""
 _HEAD = 12  # length, key, version, correlation id
 _LENGTH = struct.Struct(">i")
 
 
 class Recorded(NamedTuple):
-    """A request as a client sent it, its length in front."""
+    """A request as a client sent it, with its length in front."""
 
     client: str
     key: int
@@ -33,7 +33,7 @@ class Recorded(NamedTuple):
 
 
 def recorded() -> list[Recorded]:
-    """All of them."""
+    """All recorded requests."""
     found = []
     for line in RECORDED.read_text("ascii").splitlines():
         client, key, version, frame = line.split(" ")
@@ -42,7 +42,7 @@ def recorded() -> list[Recorded]:
 
 
 def mutated(frame: bytes, chance: random.Random) -> bytes:
-    """The frame with up to four places damaged; its length tells how long it is now."""
+    """The frame with up to four places damaged; its length field is corrected."""
     body = bytearray(frame[_HEAD:])
     for _ in range(chance.randint(1, 4)):
         at = chance.randint(0, len(body))
@@ -62,11 +62,11 @@ def mutated(frame: bytes, chance: random.Random) -> bytes:
 
 
 def cut_everywhere(frame: bytes) -> Iterator[bytes]:
-    """The frame as a whole one that ends early, at every byte behind its head."""
+    """The frame cut at every byte after its head, each time with its length corrected."""
     for end in range(_HEAD, len(frame)):
         yield framed(frame[4:end])
 
 
 def framed(content: bytes) -> bytes:
-    """A frame of its true length."""
+    """The content as a frame with its true length."""
     return _LENGTH.pack(len(content)) + content

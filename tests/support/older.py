@@ -1,7 +1,7 @@
-"""Skidway as it was: its collection and its wheels, made by its own tree.
+"""An older Skidway: its Ansible collection and its wheels, made by its own tree.
 
-The commit is one that operators could have installed, and whose messages differ from those of now:
-seals had no `final` yet. A version that is released takes its place.
+COMMIT is a version that operators could have installed, with other messages than this one: seals
+had no `final` yet. The first released version will take its place.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ VERSION = "0.0.9"
 
 
 def make(folder: Path) -> Path:
-    """Its wheels among those of the control node; returns its collection."""
+    """Puts the older wheels among those of the control node; returns the older collection."""
     tree = folder / "older"
     _unpack(tree)
     command = [sys.executable, "-m", "deploy.packaging.wheels", "--version", VERSION]

@@ -1,4 +1,4 @@
-"""One bucket, counted alike by all tiers and sealed: what tests of the judgement begin with."""
+"""One bucket, counted alike by all tiers and sealed: tests of the judgement start with it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ def verdict(messages: list[Message], policy: Policy = POLICY, now: int = NOW) ->
 def verdict_taken(
     messages: list[Message], ahead: Seal, taken_ms: int, policy: Policy = POLICY
 ) -> BucketVerdict:
-    """The verdict where a seal was taken when our clock said that, whatever its own W."""
+    """The verdict when the collector took the seal `ahead` at `taken_ms` of its own clock, whatever
+    time the seal itself names."""
     fold = Fold(messages)
     fold.apply(ahead, Heard("audit", "id", 0, 9, ahead.time_ms, taken_ms, is_live=False))
     [found] = [x for x in verdicts(fold.evidence(), policy, NOW) if x.bucket == START]
@@ -96,8 +97,8 @@ def verdict_of(source: Source, messages: list[Message], policy: Policy = POLICY)
 
 
 def made_again(*more: Message) -> list[Message]:
-    """Two hosts had the old topic; of the new one only the first has spoken, and all have counted
-    its five records."""
+    """Two hosts reported on the old topic. Only the first has reported on the new one, and all
+    tiers have counted its five records."""
     ranges = (Range(AGAIN, 0, 0, 10),)
     return [
         seal(SECOND, 1, END - 1, 0),

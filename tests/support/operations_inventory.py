@@ -24,7 +24,7 @@ def inventory(
     zookeeper: Sequence[str] = (FIRST,),
     agents: Sequence[str] = (AUDIT,),
 ) -> dict[str, Any]:
-    """What the operator has written; numbers of brokers and servers are those of their hosts."""
+    """The inventory of the operator; brokers and servers have the numbers of their hosts."""
     return {
         "all": {
             "vars": {

@@ -14,12 +14,12 @@ VERSION = "9.8.7"
 
 @cache
 def wheels_of(version: str) -> Path:
-    """The directory that `make wheels VERSION=...` makes, from the tree as it is now."""
+    """The directory that `make wheels VERSION=...` makes of the current tree."""
     return wheels.collect(version)
 
 
 def install(programs: list[str], folder: Path, into: Path) -> None:
-    """As a host does it that has Python and nothing else."""
+    """Installs programs as on a host that has only Python."""
     run([sys.executable, "-m", "venv", "--without-pip", str(into)])
     (pip,) = folder.glob("pip-*.whl")
     lists = [word for program in programs for word in ("-r", str(folder / f"{program}.txt"))]
@@ -32,7 +32,7 @@ def install(programs: list[str], folder: Path, into: Path) -> None:
 
 
 def run(command: list[str], **options: object) -> str:
-    """What it says on standard output; its end with another status than 0 fails the test."""
+    """Runs a command; returns its standard output. An exit status other than 0 fails the test."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload]
     assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
     return str(done.stdout)

@@ -1,8 +1,8 @@
 """The peers: jars of Apache Kafka and HDFS, kafka-python's own tests; fetched into .cache/peers.
 
-`python tests/support/peers.py` (what `make peers` runs) fetches what is missing; the fixtures only
-look. Maven is installed with apt-get where that may be done, and asked for in one sentence where
-not. It runs on the Java that Skidway runs on, so none need be on PATH.
+`python tests/support/peers.py` (which `make peers` runs) fetches what is missing; the fixtures only
+look. It installs Maven with apt-get where it may do that; elsewhere one sentence asks for it. Maven
+runs on the Java that Skidway runs on, so no Java need be on PATH.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ PINNED = ROOT / "tests" / "peers"
 CACHE = Path(os.environ.get("SKIDWAY_PEERS", ROOT / ".cache" / "peers"))
 PEERS = ("kafka", "hdfs", "registry")
 BENCH_PEERS = ("mirror-maker", "rabbitmq-perf-test")
-"""Peers of one benchmark each, which fetches its own."""
+"""Peers that only one benchmark needs; the benchmark fetches its own."""
 SOURCES = ("kafka-python",)
-"""Python distributions whose sources are wanted: pinned, with their hashes, in tests/peers."""
+"""Python distributions whose sources the tests need; tests/peers pins them with their hashes."""
 DEBIAN = Path("/usr/bin")
 """Where Debian packages put commands, which need not be on PATH."""
 TRIES = 2
@@ -37,14 +37,14 @@ class PeerMissing(AssertionError):
 
 
 def jars(peer: str) -> Path:
-    """The folder with the peer's jars; PeerMissing says how to get them."""
+    """The folder with the peer's jars. Raises PeerMissing, which says how to get them."""
     if not is_complete(peer):
         raise PeerMissing(f"the jars of {peer} are not there: run `make peers`")
     return CACHE / peer
 
 
 def fetch(peer: str, maven: str) -> None:
-    """Have Maven copy the peer's jars; the marker, written last, tells of which pom they are.
+    """Have Maven copy the peer's jars. The marker, which is written last, tells from which pom.
 
     Raises SkidwayError if Maven does not get them.
     """
@@ -71,14 +71,14 @@ def fetch(peer: str, maven: str) -> None:
 
 
 def source(name: str) -> Path:
-    """The folder with the sources of a Python distribution; PeerMissing says how to get them."""
+    """The folder with the sources of a Python distribution. PeerMissing says how to get them."""
     if not is_complete(name):
         raise PeerMissing(f"the sources of {name} are not there: run `make peers`")
     return next(path for path in (CACHE / name).iterdir() if path.is_dir())
 
 
 def fetch_source(name: str) -> None:
-    """Have pip fetch a source distribution, and unpack it. Raises SkidwayError without it."""
+    """Have pip fetch a source distribution, and unpack it. Raises SkidwayError if pip fails."""
     folder = CACHE / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -100,14 +100,14 @@ def fetch_source(name: str) -> None:
 
 
 def provide_maven() -> str:
-    """Maven's command, installed by apt-get where we are root. Raises SkidwayError without it."""
+    """Maven's command; as root, installs it with apt-get. Raises SkidwayError without Maven."""
     return provide("mvn", ["maven"], "Maven is needed for the jars of Apache Kafka and HDFS")
 
 
 def provide(command: str, packages: Sequence[str], why: str) -> str:
-    """A command, its Debian packages installed by apt-get where it is missing and we are root.
+    """The path of a command; if it is missing, root installs its Debian packages with apt-get.
 
-    Raises SkidwayError, which says why it is needed and what to install.
+    Raises SkidwayError, which says why the command is needed and what to install.
     """
     if found := _found(command):
         return found
@@ -125,13 +125,13 @@ def provide(command: str, packages: Sequence[str], why: str) -> str:
 
 
 def is_complete(peer: str) -> bool:
-    """Whether what is pinned now has been fetched."""
+    """Whether the peer was fetched in the version that is pinned now."""
     marker = CACHE / peer / ".complete"
     return marker.exists() and marker.read_text() == _digest(peer)
 
 
 def main() -> int:
-    """Fetch what is missing of every peer."""
+    """Fetch every peer that is missing."""
     try:
         for peer in PEERS:
             if not is_complete(peer):

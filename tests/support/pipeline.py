@@ -1,9 +1,9 @@
 """The whole pipeline as real programs, with an oracle that knows every line.
 
-A `Pipeline` is a demo site (skidway.demo.site) in a folder of the test, its programs under the
-test's hand: each can be started, stopped, killed and restarted. Clients reach the datacenter's
-broker through `proxy`, which can do to their traffic what a network does. `Oracle` writes the lines
-and compares what arrived: the rows of the committed Parquet files.
+A `Pipeline` is a demo site (skidway.demo.site) in a folder of the test, which can start, stop, kill
+and restart each program. Clients reach the datacenter's broker through `proxy`, which can do to
+their traffic what a network does. `Oracle` writes lines and compares them with what arrived: the
+rows of the committed Parquet files.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ TOGETHER = (
     ("registry", "count-dc1", "count-offline", "audit"),
     ("agent",),
 )
-"""What starts at the same time: nothing of it waits for another's health."""
+"""Groups of programs that start together, since none of a group waits for another's health."""
 ORDER = tuple(name for names in TOGETHER for name in names)
 COMMANDS: Mapping[str, Sequence[str]] = {
     "zookeeper": ("zookeeper", "run"),
@@ -73,14 +73,14 @@ PATIENT: Mapping[str, Settings] = {
     "broker-dc1": {"zookeeper.session.timeout.ms": 5_000},
     "loader": {"metrics.listener": None},
 }
-"""Production waits longer; every settings file has these unless the test says otherwise."""
+"""Settings of every pipeline unless a test says otherwise; production waits longer."""
 
 
 class Pipeline:
     """Every program of a site, by name, and the questions that tests ask of it.
 
-    settings: per program what differs from the site's own file. elsewhere: programs that this
-    pipeline does without, because the test has something else in their place.
+    settings: by program, what differs from the site's own file. elsewhere: programs that this
+    pipeline does not run, because the test has something else in their place.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class Pipeline:
         self.programs[name].wait_until(lambda: answers(self.site.health(name)))
 
     def revive(self) -> None:
-        """Start what does not run, and end every fault of the network."""
+        """Start each program that does not run, and end every fault of the network."""
         self.proxy.clear()
         if down := [name for name in self.programs if not self.is_up(name)]:
             self.start(*down)
@@ -148,14 +148,14 @@ class Pipeline:
         self.start(name)
 
     def stop(self) -> None:
-        """Kill what still runs, the last started first."""
+        """Kill the programs that still run, in reverse order of their start."""
         for name in reversed(ORDER):
             if name in self.programs and self.is_up(name):
                 self.kill(name)
         self.proxy.stop()
 
     def rewrite(self, sources: Sequence[Settings]) -> None:
-        """New settings of the agent, for its next start."""
+        """Write the agent's settings with these sources, for its next start."""
         self.site.write(sources)
         for name, changed in self.settings.items():
             path = self.site.config(name)
@@ -164,7 +164,7 @@ class Pipeline:
     # --- agent and brokers ------------------------------------------------------------------------
 
     def ledger(self) -> list[dict[str, Any]]:
-        """Per file what became of its bytes, as `skidway agent state show` says."""
+        """What became of the bytes of each file, as `skidway agent state show` says."""
         try:
             return list(ledger.show(self.site.data("agent"))["files"])
         except StateRefused:
@@ -180,7 +180,7 @@ class Pipeline:
         )
 
     def promised_bytes(self, folder: Path) -> int:
-        """Bytes of the files in a folder that are settled, or durable as an intent."""
+        """Bytes of the files in a folder that are settled, or promised by a durable intent."""
         path = self.site.data("agent") / DATABASE
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as state:
             found = state.execute(
@@ -209,7 +209,7 @@ class Pipeline:
     # --- loader and audit -------------------------------------------------------------------------
 
     def loader(self, topics: Sequence[str], *options: str) -> Program:
-        """A load of topics of dc1, not yet started; its report, as JSON, is its output."""
+        """A load of topics of dc1, not yet started; its output is its report as JSON."""
         self._loads += 1
         names = ", ".join(f'"{DATACENTER}.{topic}"' for topic in topics)
         return Program(
@@ -222,14 +222,14 @@ class Pipeline:
         )  # fmt: skip
 
     def load(self, topics: Sequence[str], *options: str) -> dict[str, dict[str, Any]]:
-        """One load to its good end; what it reports, by topic of dc1."""
+        """Runs one load, which must succeed; its report, by topic of dc1."""
         program = self.loader(topics, *options).start()
         status = program.wait(LOAD_WITHIN_S)
         assert status == 0, program.output()[-4000:]
         return report_of(program)
 
     def audit(self, verb: str, *options: str) -> dict[str, Any]:
-        """What `skidway audit report` or `recount` says."""
+        """The output of `skidway audit report` or `recount`."""
         done = run_skidway(
             "audit", verb, "--json", "--config", str(self.site.config("audit")), *options
         )
@@ -237,13 +237,13 @@ class Pipeline:
         return dict(json.loads(done.stdout))
 
     def run(self, *arguments: str) -> str:
-        """A command of ours to its good end; what it printed on standard output."""
+        """Runs a `skidway` command, which must succeed; its standard output."""
         done = run_skidway(*arguments)
         assert done.returncode == 0, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
     def rows(self, topic: str, output: str | None = None) -> pa.Table:
-        """All committed rows of a topic of dc1, as a reader finds them that lists directories."""
+        """All committed rows of a topic of dc1, as a reader that lists directories finds them."""
         name = f"{DATACENTER}.{topic}"
         tables = [
             pq.ParquetFile(file).read() for file in parquet_files(output or self.site.output, name)
@@ -252,7 +252,7 @@ class Pipeline:
 
 
 def watermarks(address: str, topics: Sequence[str]) -> dict[TopicPartition, int]:
-    """High watermark of every partition of the topics, of a broker's cluster; missing topics are
+    """The high watermark of every partition of the topics in a broker's cluster; missing topics are
     left out."""
     with Client(address) as client:
         found = client.metadata(list(topics)).topics
@@ -267,7 +267,7 @@ def watermarks(address: str, topics: Sequence[str]) -> dict[TopicPartition, int]
 
 
 def parquet_files(output: str, folder: str) -> list[Any]:
-    """The Parquet files below a folder of an output, in what pyarrow can open."""
+    """The Parquet files below a folder of an output, in a form that pyarrow can open."""
     if not output.startswith("hdfs://"):
         return sorted(Path(output, folder).rglob("*.parquet"))
     store = open_store(output)
@@ -276,7 +276,7 @@ def parquet_files(output: str, folder: str) -> list[Any]:
 
 
 def report_of(program: Program) -> dict[str, dict[str, Any]]:
-    """What a finished load reports, by topic of dc1."""
+    """The report of a finished load, by topic of dc1."""
     lines = program.output().splitlines()
     begin = max(at for at, line in enumerate(lines) if line == "{")
     document = json.loads(
@@ -310,7 +310,7 @@ class Oracle:
         return path
 
     def put(self, path: Path, text: str) -> None:
-        """Append this and nothing else; what lines it makes the test says itself."""
+        """Append only this text; the test itself says which lines it makes."""
         data = text.encode()
         with self._lock, path.open("ab", buffering=0) as out:
             assert out.write(data) == len(data)
@@ -349,7 +349,7 @@ class Writer:
 
 
 def source(topic: str, folder: Path, pattern: str = "*.log", **settings: Any) -> dict[str, Any]:
-    """One source of an agent, a raw one unless `parser` says otherwise."""
+    """One source of an agent, with the raw parser unless `parser` says otherwise."""
     return {"topic": topic, "paths": [str(folder / pattern)], "parser": RAW, **settings}
 
 

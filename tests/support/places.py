@@ -1,7 +1,7 @@
-"""Where a program of a test runs, and how it is asked there: loopback, or a network of the test's
-own, which is entered by a command (`Run.inside` of support.hosts).
+"""Where a program of a test runs, and how a test asks it there: on loopback, or in a network of the
+test's own, which a command enters (`Run.inside` of support.hosts).
 
-`python places.py URL` and `python places.py HOST PORT` are how a place that is entered is asked.
+Inside such a network, `python places.py URL` and `python places.py HOST PORT` do the asking.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ ASKED_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An address, and the beginning of a command line that runs where it is known."""
+    """An address, and the beginning of a command line that runs in the address's network."""
 
     host: str = "127.0.0.1"
     enter: tuple[str, ...] = ()
 
     def command(self, command: Sequence[str]) -> list[str]:
-        """The command, run there."""
+        """The command line that runs a command there."""
         return [*self.enter, *command]
 
     def accepts(self, port: int) -> bool:
@@ -33,7 +33,7 @@ class Place:
         return self._ask(self.host, str(port)) is not None
 
     def read(self, url: str) -> str | None:
-        """What the URL answers; None when it does not, or with an error."""
+        """The answer of the URL; None if it does not answer, or answers with an error."""
         return self._ask(url)
 
     def _ask(self, *words: str) -> str | None:
@@ -50,7 +50,7 @@ LOOPBACK = Place()
 
 
 def ask(*words: str) -> str | None:
-    """What a URL answers with status 200; of host and port "" when something listens; else None."""
+    """The answer of a URL with status 200; for host and port "" if something listens; else None."""
     with contextlib.suppress(OSError):
         if len(words) == 2:
             socket.create_connection((words[0], int(words[1])), ASKED_S).close()

@@ -1,5 +1,8 @@
-"""TCP ports of loopback for programs under test: each is kept until the test run's process ends, so
-that no other run, and no program of the machine, gets one that a test has told to a program."""
+"""TCP ports of loopback for programs under test.
+
+Each port is kept until the test run's process ends, so that neither another run nor another program
+of the machine gets a port that a test has given to a program.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import resource
 from skidway.ports import Reservation
 
 OPEN_FILES = 16_384
-"""A kept port is an open file, and a run takes hundreds."""
+"""Each kept port is an open file, and a run takes hundreds."""
 
 _reservation = Reservation()
 

@@ -1,8 +1,8 @@
 """Real programs as subprocesses: started, awaited by a condition, stopped or killed.
 
-A program is awaited by asking (a port that accepts, a URL that answers 200), never by time alone;
-whatever it prints goes to a file whose tail is shown when it fails to come up. Every process dies
-with the test run: stopped by its fixture, or by the kernel when the runner is killed.
+A test waits for a program by asking (a port that accepts, a URL that answers 200), never by time
+alone. The program's output goes to a file, whose tail is shown when it fails to come up. Every
+process dies with the test run: its fixture stops it, or the kernel when the runner is killed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from support.ports import free_port as free_port
 PR_SET_PDEATHSIG = 1
 SKIDWAY = (sys.executable, "-m", "skidway.cli")
 WITHIN_S = 300.0
-"""How long a test waits for what takes a moment on an idle machine, which it shares with others."""
+"""How long a test waits for something that takes a moment on an idle machine: the machine may be
+busy with other tests."""
 
 
 class NotReady(AssertionError):
@@ -40,7 +41,7 @@ def eventually(
     every_s: float = 0.05,
     what: str = "",
 ) -> object:
-    """Ask until the condition is true and give its value back; NotReady when it never was."""
+    """Ask until the condition is true, and return its value; NotReady if it never was."""
     deadline = time.monotonic() + within_s
     while True:
         value = condition()
@@ -69,7 +70,8 @@ def answers(url: str) -> bool:
 
 
 def die_with_parent() -> None:
-    """Run in a child before its program: the kernel kills it when the test run ends."""
+    """Tell the kernel to kill this process when the test run ends; a child runs it before its
+    program."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -85,7 +87,7 @@ class Program:
         cwd: Path | None = None,
         session: bool = False,
     ) -> None:
-        """session: it gets one of its own, so that `kill_session` finds its descendants."""
+        """session: the process gets its own, so that `kill_session` finds its descendants."""
         self.command, self.log = list(command), log
         self._env, self._cwd, self._session = env, cwd, session
         self._process: subprocess.Popen[bytes] | None = None
@@ -117,7 +119,7 @@ class Program:
     def wait_until(
         self, ready: Callable[[], object], within_s: float = WITHIN_S, every_s: float = 0.05
     ) -> Program:
-        """Wait for the condition; a program that ends before is an error that shows its output."""
+        """Wait for the condition; if the program ends before, the error shows its output."""
         deadline = time.monotonic() + within_s
         while not ready():
             if not self.running or time.monotonic() > deadline:
@@ -136,7 +138,7 @@ class Program:
         return self._process.poll() if self._process else None
 
     def wait(self, within_s: float = WITHIN_S) -> int:
-        """The exit status, once it has ended by itself."""
+        """Wait until the program ends by itself; its exit status."""
         assert self._process is not None
         try:
             return self._process.wait(within_s)
@@ -148,7 +150,7 @@ class Program:
             os.kill(self.pid, number)
 
     def stop(self, within_s: float = WITHIN_S) -> int:
-        """SIGTERM and wait; a program that does not stop is killed and reported."""
+        """Send SIGTERM and wait; a program that does not stop is killed and reported."""
         if self._process is None:
             return 0
         self.signal(signal.SIGTERM)
@@ -165,7 +167,7 @@ class Program:
             self._process.wait()
 
     def kill_session(self) -> None:
-        """SIGKILL of the process and of everything it has started, process groups or not."""
+        """SIGKILL the process and all processes that it has started, whatever their groups."""
         assert self._session
         while alive := session_members(self.pid):
             for pid in alive:
@@ -178,7 +180,7 @@ class Program:
 def running(
     program: Program, ready: Callable[[], object], within_s: float = WITHIN_S
 ) -> Iterator[Program]:
-    """The program while the block runs; stopped behind it whatever happened."""
+    """The program while the block runs; it is stopped afterwards whatever happened."""
     program.start()
     try:
         yield program.wait_until(ready, within_s)

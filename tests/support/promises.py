@@ -3,8 +3,8 @@
     @promise("4 watermark")
     def test_the_watermark_moves_by_flushing_alone() -> None:
 
-A name begins with the section whose rule it is. A name that is not in the list ends the test run
-where it stands. docs/promises.md is made of this list and of the marks (support.promises_page).
+A name begins with the section that has the rule. A mark with a name that is not in the list ends
+the test run at once. support.promises_page makes docs/promises.md of this list and of the marks.
 """
 
 from __future__ import annotations
@@ -180,11 +180,11 @@ PROMISES = {
     "for one.",
     "all programs": "No line is lost or doubled when real programs meet faults.",
 }
-"""A promise by its name, section by section."""
+"""All promises by their names, section by section."""
 
 
 def promise(*names: str) -> pytest.MarkDecorator:
-    """Marks a test that keeps these promises. Raises LookupError for one that is not listed."""
+    """Marks a test that keeps these promises. Raises LookupError for a name that is not listed."""
     unknown = [name for name in names if name not in PROMISES]
     if unknown or not names:
         raise LookupError(f"no such promise in support/promises.py: {unknown}")

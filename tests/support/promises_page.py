@@ -1,7 +1,7 @@
-"""docs/promises.md, made from the list of promises and from the tests that are marked with them.
+"""Makes docs/promises.md from the list of promises and from the tests that are marked with them.
 
-python -m support.promises_page            writes it
-python -m support.promises_page --check    1 if it is not up to date
+python -m support.promises_page            writes the page
+python -m support.promises_page --check    exits with 1 if the page is not up to date
 
 The tests are read, not imported: it takes a second or two.
 """
@@ -30,8 +30,8 @@ mutant, which is the rule broken by hand ([testing.md](testing.md#mutants)).
 
 
 def kept() -> dict[str, list[str]]:
-    """The tests that are marked with each promise, as pytest names them, sorted; whether there is
-    such a promise or not."""
+    """The tests that are marked with each promise, as pytest names them, sorted; also for names
+    that no promise has."""
     found: dict[str, list[str]] = {}
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         text = path.read_text()
@@ -48,7 +48,7 @@ def page() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Writes the page, or says that it is old."""
+    """Writes the page; with --check, writes nothing and returns 1 if the page is out of date."""
     parser = argparse.ArgumentParser(prog="python -m support.promises_page", description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; 1 if it would")
     args = parser.parse_args(arguments)

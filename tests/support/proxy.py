@@ -1,14 +1,14 @@
-"""What stands between clients and a broker and can do to their traffic what a network does.
+"""A proxy between clients and a broker that can do to their traffic what a network does.
 
-Clients are led here by the broker's `advertised.listeners`. Whole frames pass: a request or an
-answer is passed on, held back, or lost together with its connection, so that a fault hits exactly
-where a test wants it:
+The broker's `advertised.listeners` lead clients here. The proxy handles whole frames: it passes a
+request or an answer on, holds it back, or loses it together with its connection, so that a fault
+hits exactly where a test wants it:
 
     HOLD_REQUEST   client --x      broker      the request is on its way, the broker knows nothing
     HOLD_ANSWER    client     x--  broker      the broker has done it, the client does not know yet
     LOSE_ANSWER    client     //   broker      the broker has done it, then the connection is cut
 
-Behind a held frame everything else of its connection and direction waits, as in TCP.
+Everything behind a held frame waits in the same connection and direction, as in TCP.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Lost(Exception):
 
 @dataclass(eq=False)
 class Intervention:
-    """A fault at work: what it hit so far, and the means to end it."""
+    """A fault at work: the frames that it has hit so far, and the means to end it."""
 
     fault: Fault
     matches: Matches
@@ -57,15 +57,15 @@ class Intervention:
     passes: bool = True
 
     def wait_for_hit(self, hits: int = 1, within_s: float = WITHIN_S) -> None:
-        """Until so many frames were hit."""
+        """Waits until the fault has hit `hits` frames."""
         eventually(lambda: self.hits >= hits, within_s=within_s, what=f"{self.fault.value} at work")
 
     def release(self) -> None:
-        """What was held passes, late, even if its sender is dead by now."""
+        """Ends the fault; held frames pass, late, even if their sender is dead by now."""
         self._end(passes=True)
 
     def drop(self) -> None:
-        """What was held is lost, with its connections."""
+        """Ends the fault; held frames are lost, with their connections."""
         self._end(passes=False)
 
     def _end(self, *, passes: bool) -> None:
@@ -75,7 +75,7 @@ class Intervention:
 
 
 def produces(topic: str, client_id: str = "skidway-agent") -> Matches:
-    """Produce requests of a client that have records for a topic."""
+    """Matches Produce requests of a client that have records for a topic."""
 
     def matches(header: RequestHeader, body: memoryview) -> bool:
         if header.api_key is not ApiKey.PRODUCE or header.client_id != client_id:
@@ -96,9 +96,9 @@ class Proxy:
         self._connections: set[_Connection] = set()
         self._server: socket.socket | None = None
         self.refused = 0
-        """Connections that found no broker."""
+        """How many connections found no broker."""
         self.delay_s = 0.0
-        """By how much each answer is late."""
+        """The delay of each answer."""
         self._is_cut = False
 
     def start(self) -> None:
@@ -115,14 +115,14 @@ class Proxy:
             connection.close()
 
     def inject(self, fault: Fault, matches: Matches, times: int | None = None) -> Intervention:
-        """From now on; `times` None: until it is released or dropped."""
+        """Begins a fault, which hits `times` frames; None: until it is released or dropped."""
         made = Intervention(fault, matches, times, self._changed)
         with self._changed:
             self._interventions.append(made)
         return made
 
     def cut(self) -> Callable[[], None]:
-        """All connections break, and no new ones are made until the answer is called."""
+        """Breaks all connections, and refuses new ones until the returned function is called."""
         self._is_cut = True
         for connection in list(self._connections):
             connection.close()
@@ -133,7 +133,7 @@ class Proxy:
         return mend
 
     def slow(self, delay_s: float) -> Callable[[], None]:
-        """Each answer comes so much later until the answer is called."""
+        """Delays each answer by `delay_s` until the returned function is called."""
         self.delay_s = delay_s
 
         def mend() -> None:
@@ -142,14 +142,14 @@ class Proxy:
         return mend
 
     def clear(self) -> None:
-        """Ends all faults; what is held is lost."""
+        """Ends all faults; held frames are lost."""
         with self._changed:
             held, self._interventions = self._interventions, []
         for each in held:
             each.drop()
 
     def hit(self, header: RequestHeader, body: memoryview) -> Intervention | None:
-        """The fault that this request meets, now or with its answer."""
+        """The fault that hits this request or its answer, if any."""
         with self._changed:
             for each in self._interventions:
                 spent = each.times is not None and each.hits >= each.times
@@ -160,12 +160,12 @@ class Proxy:
         return None
 
     def answered(self, intervention: Intervention) -> None:
-        """The answer to a hit request is here."""
+        """Counts a hit: the answer to the request has come."""
         with self._changed:
             intervention.hits += 1
 
     def hold(self, intervention: Intervention) -> None:
-        """Returns when it is released; raises _Lost when it is dropped."""
+        """Waits until the fault is released; raises _Lost if it is dropped."""
         with self._changed:
             self._changed.wait_for(lambda: intervention.is_over)
             if not intervention.passes:
@@ -253,7 +253,7 @@ class _Connection:
 
 
 def _read_frame(source: socket.socket) -> bytearray:
-    """Length and frame. Raises EOFError at the end of the stream."""
+    """Reads a frame; returns it with its length. Raises EOFError at the end of the stream."""
     frame = bytearray(LENGTH_BYTES)
     _read_into(source, memoryview(frame))
     size = int.from_bytes(frame, "big")

@@ -1,9 +1,10 @@
-"""Random schedules and examples: which ones a run tries, and how one of them is had again.
+"""Random schedules and examples: which ones a run tries, and how to repeat one of them.
 
 By default every run tries the same ones: seeds are written in the tests, and Hypothesis derives its
-examples from the test's own code. `--short` tries a share of them (what `make test` runs).
-`--hypothesis-seed N` tries others: Hypothesis starts from N, and the tests' own seeds move by it.
-A test takes its seeds from the fixture `seeds`, or one a test from the parameter `seed`::
+examples from the test's own code. `--short` tries a share of them (`make test` runs this).
+`--hypothesis-seed N` tries others: Hypothesis starts from N, and the tests' own seeds are shifted
+by N times STRIDE. A test takes all its seeds from the fixture `seeds`, or one from the parameter
+`seed`::
 
     def test_order(seeds):
         for seed in seeds(range(500)): ...
@@ -11,7 +12,7 @@ A test takes its seeds from the fixture `seeds`, or one a test from the paramete
     @pytest.mark.parametrize("seed", range(40), indirect=True)
     def test_order(seed): ...
 
-What draws anything at all carries the mark `random`; `make explore` runs these with new seeds.
+Every test that draws anything carries the mark `random`; `make explore` runs these with new seeds.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from hypothesis import is_hypothesis_test, settings
 Seeds = Callable[[range], range]
 
 SHARE = 8
-"""One of so many is tried with --short."""
+"""With --short, one of this many is tried."""
 STRIDE = 1_000_000
-"""So far apart are the seeds of two explorations."""
+"""The distance between the seeds of two explorations."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """--short."""
+    """Adds the option --short."""
     parser.addoption(
         "--short",
         action="store_true",
@@ -38,9 +39,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(tryfirst=True)  # before a test module makes settings of its own
+@pytest.hookimpl(tryfirst=True)  # before a test module makes its own settings
 def pytest_configure(config: pytest.Config) -> None:
-    """How Hypothesis runs: without deadlines, since a busy machine is no fault of the code."""
+    """Sets up Hypothesis, without deadlines, since a busy machine is not the code's fault."""
     settings.register_profile(
         "skidway",
         deadline=None,
@@ -54,7 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks what is random; --short keeps one of SHARE of the tests that differ by their seed."""
+    """Marks random tests; with --short, keeps one in SHARE of those that differ only by seed."""
     for item in items:
         if _is_random(item):
             item.add_marker(pytest.mark.random)
@@ -64,13 +65,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def share_of(count: int) -> int:
-    """So many examples for a test that wants `count` of them: fewer with --short."""
+    """How many examples a test gets that wants `count` of them: fewer with --short."""
     return max(1, count * settings.default.max_examples // 100)
 
 
 @pytest.fixture
 def seeds(request: pytest.FixtureRequest) -> Seeds:
-    """Of the seeds that a test names, those that this run tries."""
+    """Chooses the seeds that this run tries from those that a test names."""
     short, moved = request.config.getoption("--short"), STRIDE * (_explored(request.config) or 0)
 
     def chosen(named: range) -> range:
@@ -83,12 +84,12 @@ def seeds(request: pytest.FixtureRequest) -> Seeds:
 
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> int:
-    """The test's parameter of that name, moved in an exploration."""
+    """The test's parameter of that name, shifted in an exploration."""
     return int(request.param) + STRIDE * (_explored(request.config) or 0)
 
 
 def _explored(config: pytest.Config) -> int | None:
-    """The number of an exploration; None when this run is none."""
+    """The number of this exploration; None if this run is not one."""
     given = config.getoption("--hypothesis-seed", default=None)
     return None if given is None else int(given)
 

@@ -1,7 +1,7 @@
 """The commands of docs/operations.md, word for word, and a root shell to give them in.
 
-A recipe that is tried is the text of the guide: a command that is changed there is tried as it is
-then, and one that is gone is a KeyError here. Only names are put in the place of the guide's own.
+Tests run the text of the guide itself: a command that changes there also changes in the test, and
+one that vanishes is a KeyError here. Only names are replaced by those of the test's hosts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ GUIDE = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
 
 
 def blocks(heading: str) -> list[str]:
-    """The blocks of commands below a heading, in their order. Raises KeyError without any."""
+    """The blocks of commands below a heading, in order. Raises KeyError if there is none."""
     text = GUIDE.read_text()
     found = re.search(
         rf"^#+ {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", text, re.MULTILINE | re.DOTALL
@@ -30,9 +30,9 @@ def blocks(heading: str) -> list[str]:
 
 
 def recipe(heading: str, block: int = 0, names: Mapping[str, str] | None = None) -> str:
-    """One of these blocks, with other names in the place of those that the guide uses.
+    """One block of commands below a heading, with the guide's names replaced by `names`.
 
-    Raises KeyError where it does not have one of these names.
+    Raises KeyError if the block lacks one of the guide's names.
     """
     text = blocks(heading)[block]
     for name, ours in (names or {}).items():
@@ -43,8 +43,8 @@ def recipe(heading: str, block: int = 0, names: Mapping[str, str] | None = None)
 
 
 def give(host: Host, program: str, commands: str, within_s: float = 90.0) -> str:
-    """What the commands print, given in a root shell of the host which the guide's first lines were
-    pasted into; AssertionError when one fails."""
+    """Runs commands in a root shell of the host, after the guide's first lines; returns what they
+    print. AssertionError if one fails."""
     begin = recipe("Before all", 0).replace("program=broker", f"program={program}")
     return host.run(
         "exec bash -e -s", given=f"cd /\n{begin}{commands}", within_s=within_s

@@ -1,4 +1,4 @@
-"""The fleet of the guide's failures: a datacenter, its mirror, two agents, and what is seen of it.
+"""The fleet of the guide's failures: a datacenter, its mirror, two agents, and ways to watch them.
 
 The registry speaks https and asks for a password, so every client of it has TLS from the inventory.
 """
@@ -18,7 +18,7 @@ from support.recovery_inventory import APPLICATIONS, LINES, OFFLINE, SOURCE, inv
 
 OLD, NEXT, BROKEN = "0.1.0", "0.1.1", "0.1.2"
 NAMES = {"dc1-broker": SOURCE, "offline-broker": OFFLINE}
-"""How the guide calls the brokers of the two clusters."""
+"""The guide's names for the brokers of the two clusters, and the hosts that have them."""
 MIRROR_TOPIC = "dc1.nginx"
 _WRITER = "writer.service"
 _ROWS = """
@@ -31,7 +31,7 @@ print(json.dumps(found))
 
 
 class Recoveries:
-    """Four hosts, with what the inventory holds of TLS at present."""
+    """Four hosts, and the TLS files and secrets that their inventory has now."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -48,7 +48,7 @@ class Recoveries:
             self.name_brokers(host)
 
     def name_brokers(self, host: Host) -> None:
-        """A host knows the brokers by the names of the guide."""
+        """Adds the guide's names of the brokers to a host's /etc/hosts."""
         for name, ours in NAMES.items():
             line = f"{self.run.hosts[ours].address} {name}"
             host.run(f"grep -qx '{line}' /etc/hosts || echo {line} >>/etc/hosts")
@@ -56,13 +56,13 @@ class Recoveries:
     # What the inventory holds
 
     def certify(self, authority: Authority) -> None:
-        """A certificate of the registry that this authority signed."""
+        """Gives the registry a certificate that this authority signs."""
         pair = authority.sign("registry", OFFLINE)
         for name, path in {"registry.pem": pair.certificate, "registry.key": pair.key}.items():
             self.files[name] = path.read_text()
 
     def write(self, **changes: Any) -> dict[str, Any]:
-        """The inventory as it is meant now."""
+        """Writes the inventory with the current files and secrets, and with these changes."""
         made = inventory(
             self.version or OLD,
             WHEELS,
@@ -78,18 +78,18 @@ class Recoveries:
     # What an operator sees
 
     def mirror(self) -> dict[str, Any]:
-        """What the offline broker says of its one source."""
+        """The state of the offline broker's one source, from its /health."""
         found: list[dict[str, Any]] = health(self.offline, "broker").get("mirrors", [])  # type: ignore[assignment]
         return found[0] if found else {}
 
     def mirror_status(self) -> tuple[int, str]:
-        """`skidway mirror status` on the offline broker's host."""
+        """Exit status and output of `skidway mirror status` on the offline broker's host."""
         return self.say(self.offline, "broker", "skidway mirror status")
 
     def say(
         self, host: Host, program: str, command: str, within_s: float = 300.0
     ) -> tuple[int, str]:
-        """Status and words of one command of the guide's, whatever they are."""
+        """Exit status and output of one command, good or bad, run as the program's user."""
         words = f"/opt/skidway/current/{program}/bin/{command.strip()}"
         shell = f"cd /; sudo -u skidway-{program} {words} 2>&1"
         done = host.run(shell, check=False, within_s=within_s)
@@ -100,7 +100,7 @@ class Recoveries:
         return sum(int(each["high_watermark"]) for each in self._partitions(broker, topic))
 
     def begin(self, broker: str, topic: str) -> int:
-        """Sum of their log starts."""
+        """Sum of the log start offsets of a topic's partitions."""
         return sum(int(each["log_start_offset"]) for each in self._partitions(broker, topic))
 
     def _partitions(self, broker: str, topic: str) -> list[dict[str, Any]]:
@@ -111,7 +111,7 @@ class Recoveries:
         return found
 
     def proven(self, *hosts: Host, tiers: str = "agent,broker,mirror", within_s: int = 240) -> None:
-        """Until the audit says that all lines of these hosts up to now have arrived."""
+        """Waits until the audit says that all lines of these hosts up to now have arrived."""
         since = self.offline.read("date -u +%Y-%m-%dT%H:%M:%SZ")
         named = " ".join(f"--host {host.name}" for host in hosts or self.applications)
         words = f"skidway audit wait {named} --since {since} --tiers {tiers} --timeout-s {within_s}"
@@ -119,7 +119,7 @@ class Recoveries:
         assert status == 0, said
 
     def log(self, host: Host, program: str) -> str:
-        """The log of a program since its host has been up."""
+        """The log of a program since its host was booted."""
         unit = f"skidway-{program}"
         return host.read(f"journalctl --namespace=skidway --no-pager -o cat -u {unit}")
 
@@ -132,7 +132,7 @@ class Recoveries:
         return found
 
     def healthy(self, *names: str) -> None:
-        """Until these programs are, `broker@dc1`."""
+        """Waits until these programs are healthy; a name is like `broker@dc1`."""
         for name in names:
             program, _, host = name.partition("@")
             await_health(self.run.hosts[host], program)
@@ -140,7 +140,8 @@ class Recoveries:
     # Lines
 
     def start_writing(self, *hosts: Host) -> None:
-        """Ten lines a second, numbered, with the name of their host, behind those of before."""
+        """Starts ten lines a second on each host, with its name and a number that goes on from the
+        lines that are there."""
         for host in hosts or self.applications:
             loop = (
                 f"n=$(wc -l <{LINES}); while sleep 0.1; do n=$((n+1)); "
@@ -150,7 +151,7 @@ class Recoveries:
             host.run(f"systemd-run --quiet --collect --unit={_WRITER} sh -c {shlex.quote(loop)}")
 
     def stop_writing(self, *hosts: Host) -> dict[str, int]:
-        """How many lines each of them has written."""
+        """Stops the writing; returns how many lines each host has."""
         chosen = hosts or self.applications
         for host in chosen:
             host.run(f"systemctl stop {_WRITER}", check=False)
@@ -158,7 +159,7 @@ class Recoveries:
 
 
 def hashed(user_info: str) -> str:
-    """A line of the users' file."""
+    """The line of a user in the registry's users file."""
     user, _, password = user_info.partition(":")
     done = run_skidway("registry", "hash-password", user, input_text=f"{password}\n")
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""The fleet that things happen to: a mirrored cluster, two agents, and a registry with TLS.
+"""The inventory of the guide's failures: a mirrored cluster, two agents, and a registry with TLS.
 
 Times are short, as in support.fleet_inventory.
 """
@@ -29,8 +29,11 @@ def inventory(
     user: str,
     agents: Sequence[str] = APPLICATIONS,
 ) -> dict[str, Any]:
-    """What the operator has written. `registry_files`: registry.pem, registry.key and users;
-    `authorities`: PEM, whom the registry's clients trust; `user`: who they are, name:password."""
+    """The inventory that the operator has written.
+
+    registry_files: registry.pem, registry.key and users. authorities: PEM of the authorities that
+    the registry's clients trust. user: the clients' name:password.
+    """
     trust = {"ca.pem": authorities}
     return {
         "all": {

@@ -35,5 +35,5 @@ class Registry:
         )
 
     def ready(self) -> bool:
-        """Whether it answers, with ZooKeeper behind it."""
+        """Whether the registry answers, and can reach ZooKeeper."""
         return self._place.read(f"http://127.0.0.1:{self.metrics_port}/health") is not None

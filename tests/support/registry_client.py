@@ -1,4 +1,4 @@
-"""Our registry's client on its REST application, without a network."""
+"""Our registry client, directly on the registry's REST application, without a network."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from support.registry_http import Registry
 
 
 class InProcess:
-    """A `Transport`. `meanwhile` runs before a request, with its target."""
+    """A `Transport` to an application in this process. `meanwhile` runs before each request, with
+    its target."""
 
     def __init__(self, registry: Registry) -> None:
         self._http = registry.http
@@ -24,7 +25,7 @@ class InProcess:
 
 
 def administration(transport: InProcess) -> RegistryAdministration:
-    """A client that waits for nothing."""
+    """A client over this transport that never waits."""
     return RegistryAdministration(
         "http://registry:8081", transport=transport, pause=lambda seconds: None
     )

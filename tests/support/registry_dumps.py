@@ -1,4 +1,4 @@
-"""Contents of registries for tests: any that a registry can have, and one by one."""
+"""Contents of registries for tests: any that a registry can have, and single versions."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ MODES = ("READONLY", "READWRITE", "IMPORT")
 
 
 def stored(subject: str, version: int, schema_id: int, **more: Any) -> StoredVersion:
-    """A version whose schema belongs to its id."""
+    """A version whose schema is made from its id."""
     schema = f'{{"type":"fixed","name":"F{schema_id}","size":1}}'
     return StoredVersion(subject, version, schema_id, schema, **more)
 
 
 @st.composite
 def contents(draw: st.DrawFn) -> Contents:
-    """References go to versions with lower ids, one schema has one id, versions have gaps."""
+    """Any contents: references go to versions with lower ids, a schema has one id, and version
+    numbers may have gaps."""
     made = Contents()
     takes: dict[int, tuple[Reference, ...]] = {}
     for schema_id in draw(st.lists(st.integers(1, 9), unique=True, max_size=6).map(sorted)):

@@ -1,4 +1,4 @@
-"""The registry's REST application over a log in memory, and what tests ask it."""
+"""The registry's REST application over a log in memory, and the requests that tests send it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from support.registry_log import MemoryLog, SharedLog
 
 
 def record(name: str = "R", **fields: Any) -> str:
-    """A record schema of ints; a value other than None is a default, a text a type."""
+    """A record schema with fields of type int; a field's value is None, a default, or (a text) its
+    type."""
     made = [{"name": each, "type": "int"} | _more(given) for each, given in fields.items()]
     return json.dumps({"type": "record", "name": name, "fields": made})
 
@@ -44,7 +45,7 @@ class Registry:
     def ask(
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> tuple[int, Any]:
-        """(status, document), with the content type that every answer must have."""
+        """(status, document) of an answer, which must have the registry's content type."""
         content = None if body is None else json.dumps(body)
         answer = self.http.request(method, path, content=content, headers=headers)
         assert answer.headers["content-type"] == CONTENT_TYPE, answer.text
@@ -53,19 +54,19 @@ class Registry:
     def good(
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> Any:
-        """The document of an answer that is one."""
+        """The document of an answer that must be good."""
         status, document = self.ask(method, path, body, headers)
         assert status == 200, document
         return document
 
     def refused(self, method: str, path: str, body: Any = None) -> tuple[int, int]:
-        """Status and error code of an error in the form that clients read."""
+        """Status and error code of an answer that must be an error in the clients' form."""
         status, document = self.ask(method, path, body)
         assert set(document) == {"error_code", "message"}
         assert isinstance(document["message"], str)
         return status, document["error_code"]
 
     def register(self, subject: str, schema: str, *references: dict[str, Any], **more: Any) -> int:
-        """The id that the schema has now."""
+        """Registers a schema; returns its id."""
         body = {"schema": schema, "references": [*references], **more}
         return int(self.good("POST", f"/subjects/{subject}/versions", body)["id"])

@@ -11,16 +11,16 @@ from skidway.errors import Unreachable
 
 @dataclass
 class SharedLog:
-    """The nodes. One per test."""
+    """The log's nodes; each test has one log."""
 
     contents: list[bytes] = field(default_factory=list)
 
 
 class MemoryLog:
-    """One registry's connection. `lose`: which of the next creations fail, and how.
+    """One registry's connection to the log. `lose`: how each of the next creations fails.
 
-    "before": the request never arrives. "after": it does, and its answer is lost. `meanwhile` runs
-    before the next creation, as another registry would.
+    "before": the request never arrives. "after": it arrives, and its answer is lost. `meanwhile`:
+    runs before the next creation, as another registry would.
     """
 
     def __init__(self, shared: SharedLog) -> None:
@@ -29,11 +29,11 @@ class MemoryLog:
         self.lose: list[str] = []
         self.meanwhile: list[Callable[[], object]] = []
         self.visible: int | None = None
-        """How many entries this connection's server knows, until sync; None: all."""
+        """How many entries this connection's server knows before a sync; None: all."""
         self.reached = threading.Event()
-        """Somebody has come as far as creating an entry."""
+        """Set once somebody begins to create an entry."""
         self.missing = 0
-        """How many more entries lie behind a gap."""
+        """How many more entries `count` reports that cannot be read: they lie behind a gap."""
 
     def create(self, number: int, content: bytes) -> bool:
         """See `Log`."""

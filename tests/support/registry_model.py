@@ -1,7 +1,7 @@
-"""What a registry should do, written down a second time and as simply as possible.
+"""A model of the registry: what it should do, written a second time and as simply as possible.
 
-No log, no JSON, no Avro: a schema is a key, a refusal its code. The tests hold the real decisions
-and stores equal to it.
+It has no log, no JSON and no Avro: a schema is a key, a refusal is its error code. Tests compare
+the real decisions and stores with it.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 ALL = "*"
-"""The key of what holds for all subjects."""
+"""The key of the mode that holds for all subjects."""
 
 READ_ONLY = ("READONLY", "READONLY_OVERRIDE")
 WITH_IDS = ("IMPORT", "FORWARD")
 
 
 class Refused(Exception):
-    """The error code that a client gets."""
+    """A request is refused with this error code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -26,7 +26,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Uses:
-    """A schema that references a version of a subject, which has that id."""
+    """A schema that references a version of a subject; `id` is that version's id."""
 
     subject: str
     version: int
@@ -52,11 +52,11 @@ class Model:
     highest: dict[str, int] = field(default_factory=dict)
     schemas: dict[int, Schema] = field(default_factory=dict)
     ids: dict[Schema, int] = field(default_factory=dict)
-    """Of several ids of a schema, the one that was written last."""
+    """The id of each schema; if it has several, the one that was written last."""
     modes: dict[str, str] = field(default_factory=dict)
 
     def register(self, subject: str, schema: Schema) -> int:
-        """The id of a schema without one."""
+        """Registers a schema that comes without an id; returns its id."""
         self._check_reference(schema)
         live = self._live(subject)
         same = {n: row.id for n, row in live.items() if self.schemas[row.id] == schema}
@@ -69,7 +69,7 @@ class Model:
         return schema_id
 
     def put(self, subject: str, schema: Schema, schema_id: int, version: int) -> int:
-        """The id of a schema that brings it, and its version."""
+        """Registers a schema that comes with its id and version; returns the id."""
         self._check_reference(schema, deleted=True)
         there = self._live(subject).get(version)
         if there and there.id == schema_id and self.schemas[schema_id] == schema:
@@ -83,7 +83,7 @@ class Model:
         return schema_id
 
     def delete_subject(self, subject: str, permanent: bool) -> list[int]:
-        """The versions that went."""
+        """Deletes a subject; returns the versions that went."""
         if self._mode(subject) in READ_ONLY:
             raise Refused(42205)
         if not self.rows.get(subject):
@@ -101,7 +101,7 @@ class Model:
         return gone
 
     def delete_version(self, subject: str, version: int, permanent: bool) -> int:
-        """The version that went."""
+        """Deletes a version; returns it."""
         if self._mode(subject) in READ_ONLY:
             raise Refused(42205)
         if not self.rows.get(subject):
@@ -116,7 +116,7 @@ class Model:
         return version
 
     def set_mode(self, subject: str, mode: str, force: bool) -> None:
-        """Of one, or of all."""
+        """Sets the mode of one subject, or of all."""
         if mode in WITH_IDS and self._mode(subject) not in WITH_IDS and not force:
             affected = [*self.rows] if subject == ALL else [subject]
             if any(self._live(each) for each in affected):
@@ -124,13 +124,13 @@ class Model:
         self.modes[subject] = mode
 
     def reset_mode(self, subject: str) -> None:
-        """Back to the mode of all, or to READWRITE."""
+        """Resets a subject's mode to the mode of all subjects, and that one to READWRITE."""
         if subject not in self.modes and subject != ALL:
             raise Refused(40401)
         self.modes.pop(subject, None)
 
     def summary(self) -> Any:
-        """What every registry must come to."""
+        """The state that every registry must reach: versions, schemas and modes."""
         rows = {each: dict(sorted(rows.items())) for each, rows in self.rows.items() if rows}
         return rows, self.schemas, self.modes
 
@@ -173,7 +173,8 @@ class Model:
             raise Refused(42206)
 
     def _is_used(self, subject: str, version: int) -> bool:
-        """Whether a live version names it, were it itself; whatever schema was meant."""
+        """Whether a live version references this one, itself included; by name, whatever schema
+        was meant."""
         live = [row for each in self.rows for row in self._live(each).values()]
         used = [self.schemas[row.id] for row in live]
         named = [(each.subject, each.version) for each in used if isinstance(each, Uses)]

@@ -1,4 +1,4 @@
-"""A TCP relay that can fall silent: connections stay and nothing passes, as with a dead switch."""
+"""A TCP relay that can fall silent: connections stay, but nothing passes, as with a dead switch."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Relay:
             each.close()
 
     def fall_silent(self) -> None:
-        """What comes from now on waits."""
+        """Holds back all bytes from now on."""
         self._passing.clear()
 
     def go_on(self) -> None:
-        """What waited passes, late, and all that follows."""
+        """Passes the bytes that waited, late, and all that follow."""
         self._passing.set()
 
     def _accept(self) -> None:

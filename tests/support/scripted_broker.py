@@ -1,8 +1,8 @@
 """A small broker in a thread, made of the protocol's server side, that misbehaves on request.
 
 It keeps whole batches in memory, remembers five batches per producer, and serves one partition
-leader's APIs over real sockets. A test lays faults out beforehand; each is used up by the next
-request of its API.
+leader's APIs over real sockets. A test prepares faults; the next request of an API uses up its next
+fault.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ SERVED = (
 
 
 class HangUp(Exception):
-    """The connection is closed at this point."""
+    """The broker closes the connection at this point."""
 
 
 class Silence(Exception):
-    """The request is not answered."""
+    """The broker does not answer the request."""
 
 
 @dataclass
 class PartitionLog:
-    """Batches as they were stamped, and what is remembered of producers."""
+    """Batches with their stamped offsets, and what the broker remembers of producers."""
 
     batches: list[bytes] = field(default_factory=list)
     end: int = 0
@@ -98,8 +98,11 @@ Fault = ErrorCode | type[HangUp] | type[Silence] | Callable[[bytes], bytes]
 
 
 class ScriptedBroker:
-    """`faults[api]`: what happens to the next requests of an API; `after[api]`: the same, but once
-    the request has had its effect. `requests`: what was asked, in order."""
+    """A broker that misbehaves as a test says.
+
+    `faults[api]`: what happens to the next requests of an API. `after[api]`: the same, but after
+    the request has had its effect. `requests`: all requests so far, in order.
+    """
 
     def __init__(self, topics: dict[str, int]) -> None:
         self._server = socket.create_server(("127.0.0.1", 0))
@@ -275,7 +278,7 @@ def _message(header: RequestHeader, response: Response) -> bytes:
 
 @contextmanager
 def scripted(topics: dict[str, int]) -> Iterator[ScriptedBroker]:
-    """A running broker with topics of so many partitions."""
+    """A running broker with topics that have these numbers of partitions."""
     broker = ScriptedBroker(topics)
     broker.start()
     try:
@@ -285,5 +288,5 @@ def scripted(topics: dict[str, int]) -> Iterator[ScriptedBroker]:
 
 
 def numbers_in(log: PartitionLog) -> list[int]:
-    """The offsets that the log's batches begin at."""
+    """The base offsets of the log's batches."""
     return [header.base_offset for raw in log.batches for _, header in headers(raw)]

@@ -1,4 +1,4 @@
-"""The fleet of the guide's story: its hosts, its control node, and what is seen of it."""
+"""The fleet of the guide's story: its hosts, its control node, and ways to watch them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from support.recipes import give
 
 VERSION = "0.1.0"
 BROKER = "dc1-broker"
-"""How the guide calls a broker of dc1."""
+"""The guide's name for a broker of dc1."""
 WRITER = "writer.service"
 
 
 class SecondDay:
-    """Hosts with one server of each kind; more by the inventory."""
+    """Hosts with one server of each kind; tests add more through the inventory."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -29,31 +29,31 @@ class SecondDay:
             host.run(f"echo {self.first.address} {BROKER} >>/etc/hosts")
 
     def write(self, **groups: Sequence[str]) -> None:
-        """The inventory, with these hosts in its groups."""
+        """Writes the inventory, with these hosts in its groups."""
         self.control.write(inventory(VERSION, WHEELS, **groups))
 
     def pipe(self, commands: str) -> None:
-        """Commands on the control node, with its ssh; AssertionError when they fail."""
+        """Runs commands on the control node, with its ssh; AssertionError if they fail."""
         ours = commands.replace("ssh ", f"ssh -F {self.run.ssh_config} ")
         shell = self.run.inside(["bash", "-e", "-o", "pipefail", "-c", ours])
         done = subprocess.run(shell, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
 
     def health(self, host: Host, program: str) -> dict[str, object]:
-        """What /health says, good or bad; empty when nobody answers."""
+        """The document of /health, good or bad; empty if nobody answers."""
         return look.health(host, program)
 
     def await_health(self, host: Host, program: str) -> None:
-        """Until /health is good."""
+        """Waits until /health is good."""
         look.await_health(host, program)
 
     def modes(self) -> list[str]:
-        """Of the servers of ZooKeeper, sorted; an empty one for each that does not serve."""
+        """The modes of all ZooKeeper servers, sorted; empty for each one that does not serve."""
         asked = [self.health(host, "zookeeper") for host in self.hosts]
         return sorted(str(each.get("mode", "")) if each.get("ok") else "" for each in asked)
 
     def partitions(self) -> list[dict[str, str]]:
-        """Of the topic: leader, leader epoch, high watermark."""
+        """The topic's partitions, each with leader, leader epoch and high watermark."""
         command = f"skidway topics describe {TOPIC} --bootstrap-server {BROKER}:9092"
         table = give(self.first, "broker", command).partition("PARTITION ")[2].splitlines()[1:]
         names = ("partition", "leader", "epoch", "replicas", "isr", "start", "end")
@@ -62,15 +62,15 @@ class SecondDay:
         ]
 
     def leaders(self) -> list[str]:
-        """By partition of the topic, the number of the broker that leads it."""
+        """The number of the broker that leads each partition of the topic."""
         return [each["leader"] for each in self.partitions()]
 
     def start_writing(self) -> None:
-        """Ten lines a second into the log of the agent."""
+        """Starts ten lines a second into the agent's log."""
         loop = f"n=0; while sleep 0.1; do n=$((n+1)); echo line $n >>{LINES}; done"
         self.audit.run(f"systemd-run --quiet --unit={WRITER} sh -c '{loop}'")
 
     def stop_writing(self) -> int:
-        """How many lines there are."""
+        """Stops the writing; returns how many lines there are."""
         self.audit.run(f"systemctl stop {WRITER}")
         return int(self.audit.read(f"wc -l <{LINES}"))

@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> int:
 
 
 def sentences(file: Path) -> Iterator[Sentence]:
-    """Those of docstrings and comments, or of a document outside of its tables and code."""
+    """The sentences in docstrings and comments, or in a document outside of tables and code."""
     name, text = str(file.relative_to(ROOT)), file.read_text()
     for line, passage in _of_document(text) if file.suffix == ".md" else _of_code(text):
         for part in _END.split(passage):

@@ -1,4 +1,4 @@
-"""A service manager's end of NOTIFY_SOCKET: takes what programs tell it."""
+"""A service manager's end of NOTIFY_SOCKET, which receives what programs tell it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 class ServiceManager:
-    """Messages in the order they came, each as its assignments."""
+    """Receives messages in their order, each as a dictionary of its assignments."""
 
     def __init__(self, address: str) -> None:
         """address: a path, or @ and a name for a socket without a file."""
@@ -20,7 +20,7 @@ class ServiceManager:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a program of it is started with."""
+        """The environment with which the manager starts a program."""
         return {"NOTIFY_SOCKET": self.address}
 
     def next(self, within_s: float = 120.0) -> dict[str, str]:
@@ -38,7 +38,7 @@ class ServiceManager:
                 return message
 
     def waiting(self) -> list[dict[str, str]]:
-        """What has come and was not asked for yet."""
+        """All messages that have come and were not read yet."""
         found = []
         while True:
             try:
@@ -47,13 +47,13 @@ class ServiceManager:
                 return found
 
     def close(self) -> None:
-        """Nobody listens from here on."""
+        """Stops listening."""
         self._socket.close()
 
 
 @contextmanager
 def service_manager(folder: Path) -> Iterator[ServiceManager]:
-    """One with its socket in the folder."""
+    """A service manager with its socket in the folder."""
     manager = ServiceManager(str(folder / "notify"))
     try:
         yield manager

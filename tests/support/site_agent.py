@@ -1,7 +1,7 @@
 """The agent of the simulated site: files, checkpoints with their deltas, seals, topics made again.
 
-What files, rotations and lost states do to an agent, other models have (test_audit, test_agent):
-here each agent has one file a topic, which only grows.
+Here each agent has one file per topic, which only grows. Other models (test_audit, test_agent) have
+what several files, rotations and lost states do to an agent.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from support.site_logs import (
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A seal that is being made. written: the newest line that it vouches for."""
+    """A seal that waits for its deltas. written: the newest line that it vouches for."""
 
     sealed_until: int
     sizes: dict[str, int]
@@ -37,7 +37,7 @@ class Noted:
 
 
 class SiteAgent:
-    """One host's. current: the topic of a name as the brokers have it now."""
+    """One host's agent. current: gives the topic that has a name on the brokers now."""
 
     def __init__(
         self,
@@ -65,12 +65,12 @@ class SiteAgent:
         self.sealed: dict[Source, tuple[int, int]] = {}
 
     def new_id(self) -> int:
-        """Of a file, on this host."""
+        """A new file id of this host."""
         self.file_ids += 1
         return self.number * 100 + self.file_ids
 
     def behind(self) -> list[str]:
-        """The topics of which lines are unread."""
+        """The topics with lines that are not read yet."""
         return [name for name, lines in self.lines.items() if self.position[name] < len(lines)]
 
     def send(self, name: str, now_ms: int, *, twice: bool = False) -> None:
@@ -94,7 +94,8 @@ class SiteAgent:
         self.open.append((place, record))
 
     def give_up(self, place: Placed, file: int, index: int, now_ms: int) -> None:
-        """What was on its way when the topic was seen to be made again."""
+        """Declares a line uncertain that was on its way when the agent saw that the topic was made
+        again."""
         self.uncertain.append(place)
         first, end = index * LENGTH, (index + 1) * LENGTH
         words = "it was on its way to a topic that was made again"
@@ -105,7 +106,7 @@ class SiteAgent:
         self.commit(now_ms, [loss])
 
     def notice(self, name: str, now_ms: int) -> None:
-        """The topic was made again: on under the new id, with a new file id."""
+        """If the topic was made again, goes on under its new id, with a new file id."""
         if self.seen[name] is self.current(name):
             return
         self.noted = None
@@ -114,7 +115,7 @@ class SiteAgent:
         self.ids[name] = self.new_id()
 
     def commit(self, now_ms: int, losses: list[Loss] | None = None) -> None:
-        """A checkpoint, with its delta."""
+        """Commits a checkpoint together with its delta."""
         placed = [(place, record.sums) for place, record in self.open]
         self.teller.tell(now_ms, placed, losses=losses or [], choose=self.random)
         self.open = []
@@ -122,14 +123,14 @@ class SiteAgent:
         self.seal_if_passed(now_ms)
 
     def note_seal(self, now_ms: int, written: int) -> None:
-        """The moment and the sizes."""
+        """Begins a seal: notes the moment and the sizes of all files."""
         if self.noted is None:
             sizes = {name: len(lines) for name, lines in self.lines.items()}
             self.noted = Noted(now_ms, sizes, self.teller.last, written)
             self.seal_if_passed(now_ms)
 
     def seal_if_passed(self, now_ms: int) -> None:
-        """Says the seal once all that lay there is in deltas."""
+        """Sends the noted seal once deltas have counted everything up to its sizes."""
         noted = self.noted
         if noted is None or any(self.checkpoint[x] < size for x, size in noted.sizes.items()):
             return

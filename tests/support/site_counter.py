@@ -1,5 +1,8 @@
-"""Mirror and counters of the simulated site. How a counter goes on, and what repeats, the real
-`skidway.audit.counter.continuity` and `skidway.audit.counts.marks` say."""
+"""Mirror and counters of the simulated site.
+
+The real `skidway.audit.counter.continuity` decides how a counter goes on, and the real
+`skidway.audit.counts.marks` which records are repeats.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,8 @@ PartitionId = tuple[Source, int]
 
 
 def copy(topic: Topic, partition: int, count: int, skipped: int, *, names: bool) -> None:
-    """The mirror goes on in a partition, behind what it lost or what expired before it came."""
+    """The mirror copies on in a partition, behind the offsets that it lost or that expired at the
+    source before it copied them."""
     source, mirror = topic.broker[partition], topic.mirror[partition]
     begin = max(source.start, min(mirror.end + skipped, source.end))
     if begin > mirror.end:
@@ -33,7 +37,7 @@ def copy(topic: Topic, partition: int, count: int, skipped: int, *, names: bool)
 
 
 def unrepeated(records: list[Record], known: dict[FileKey, int]) -> list[Record]:
-    """Those that are no repeats; the marks are moved on."""
+    """The records that are no repeats; moves the marks on."""
     if not records:
         return []
     parts = [[x.line.agent, x.file, x.first, x.length] for x in records]
@@ -45,8 +49,8 @@ def unrepeated(records: list[Record], known: dict[FileKey, int]) -> list[Record]
 
 
 class SiteCounter:
-    """Counts one tier. current: the topic of a name as its cluster has it now. Positions, marks and
-    numbers are durable together; the rest goes when it is killed."""
+    """Counts one tier. current: gives the topic that has a name in its cluster now. Positions,
+    marks and numbers are durable together; a kill loses everything else."""
 
     def __init__(
         self,
@@ -65,7 +69,7 @@ class SiteCounter:
         self.kill()
 
     def kill(self) -> None:
-        """What is not durable is gone; it begins again by what is."""
+        """Drops what is not durable; the counter begins again from what is."""
         self.following: dict[PartitionId, Following] = {}
         self.stopped: set[PartitionId] = set()
         self.walked: dict[PartitionId, dict[FileKey, int]] = {}
@@ -75,7 +79,7 @@ class SiteCounter:
         self.seen = {}
 
     def begin_epoch(self) -> None:
-        """It is told to count everything again; what was not published is gone."""
+        """Counts everything again in a new epoch; drops what was not published."""
         self.positions.clear()
         self.marks.clear()
         sender = self.teller.sender
@@ -84,17 +88,17 @@ class SiteCounter:
         self.kill()
 
     def logs(self, topic: Topic) -> list[Log]:
-        """Those that it counts."""
+        """The logs that this counter counts."""
         return topic.broker if self.teller.sender.tier is Tier.BROKER else topic.mirror
 
     def notice(self, name: str, now_ms: int) -> None:
-        """It looks which topic has the name."""
+        """Looks up which topic has the name now; if it is another one, commits first."""
         if self.seen.get(name) is not self.current(name):
             self.commit(now_ms)
             self.seen[name] = self.current(name)
 
     def fetch(self, name: str, partition: int, count: int) -> None:
-        """Counts some records, of whatever topic has the name by now."""
+        """Counts some records of the topic that has the name by now, noticed or not."""
         source = self.seen.setdefault(name, self.current(name)).source
         key, log = (source, partition), self.logs(self.current(name))[partition]
         if key in self.stopped:
@@ -122,7 +126,7 @@ class SiteCounter:
             self.counted.append((place, each.sums))
 
     def take(self, key: PartitionId, step: Step) -> None:
-        """Moves a partition on, and notes what has to be said of it."""
+        """Moves a partition on, and notes the gap and the range that the next delta carries."""
         if step.stop:
             self.stopped.add(key)
             return
@@ -135,7 +139,7 @@ class SiteCounter:
             self.ranges[key] = (self.ranges.get(key, (before, before))[0], after)
 
     def commit(self, now_ms: int) -> None:
-        """Positions, marks and deltas in one."""
+        """Commits positions, marks and deltas in one."""
         self.positions.update({key: x.position for key, x in self.following.items()})
         self.marks.update({key: dict(x) for key, x in self.walked.items()})
         ranges = [Range(*key, *span) for key, span in self.ranges.items()]
@@ -143,14 +147,14 @@ class SiteCounter:
         self.counted, self.ranges, self.gaps = [], {}, []
 
     def heartbeat(self, now_ms: int) -> None:
-        """Says that it lives, once all is published."""
+        """Publishes a heartbeat, but only when nothing waits in the outbox."""
         teller = self.teller
         if not teller.outbox:
             beat = Heartbeat(teller.sender, teller.last, now_ms)
             self.audit.append(teller.cluster, teller.sender.producer, beat)
 
     def lag(self, names: Mapping[str, Topic]) -> int:
-        """Records that it has not counted."""
+        """How many records it has not committed as counted."""
         return sum(
             log.end - self.positions.get((topic.source, partition), Position()).next_offset
             for topic in names.values()

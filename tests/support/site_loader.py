@@ -1,7 +1,7 @@
 """The loader of the simulated site: rows, and deltas of what it says it committed.
 
-Which gaps it passes the real `skidway.loader.planning.plan` says. It can misplace rows, and rows
-can be changed behind it.
+The real `skidway.loader.planning.plan` decides which gaps it passes. The loader can misplace rows,
+and rows can be changed behind its back.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ Rows = list[tuple[Placed, Sums]]
 
 @dataclass
 class Output:
-    """Of one source topic. positions, marks: of its newest manifest. rows: what lies there."""
+    """The output of one source topic. positions, marks: those of its newest manifest. rows: what
+    lies there."""
 
     teller: Teller
     positions: dict[int, int] = field(default_factory=lambda: dict.fromkeys(PARTITIONS, 0))
@@ -38,7 +39,7 @@ class Output:
 
 @dataclass
 class Taken:
-    """What one load has of one topic before it is committed."""
+    """What one load has read of one topic and not committed yet."""
 
     positions: dict[int, int]
     marks: dict[int, dict[FileKey, int]]
@@ -48,7 +49,7 @@ class Taken:
 
 
 class SiteLoader:
-    """Loads from the mirrors. place: where rows go, all topics of a run together."""
+    """Loads from the mirrors. place: decides for all topics of a run together where rows go."""
 
     def __init__(
         self,
@@ -63,7 +64,7 @@ class SiteLoader:
         self.accepted: set[tuple[Source, int, int, int]] = set()
 
     def load(self, names: Iterable[str], now_ms: int) -> None:
-        """All that the mirrors have, up to offsets that are missing and that nobody named."""
+        """Loads all that the mirrors have, up to the first missing offsets that nobody named."""
         topics = [self.current(name) for name in names]
         taken = [self.take(topic) for topic in topics]
         for part, rows in zip(taken, self.place([x.rows for x in taken]), strict=True):
@@ -73,7 +74,7 @@ class SiteLoader:
                 self.commit(self.output(topic.source), part, now_ms)
 
     def commit(self, output: Output, taken: Taken, now_ms: int) -> None:
-        """Rows, positions, marks and deltas in one manifest."""
+        """Commits rows, positions, marks and deltas in one manifest."""
         output.positions, output.marks = taken.positions, taken.marks
         output.rows += taken.rows
         output.teller.tell(
@@ -81,7 +82,7 @@ class SiteLoader:
         )
 
     def output(self, source: Source) -> Output:
-        """A topic that was made again is loaded into another output."""
+        """The output of a topic; a topic that was made again has another output."""
         if source not in self.outputs:
             producer = f"/{source.topic_id}/{source.cluster}.{source.topic}"
             sender = Sender(Tier.HDFS, "offline", producer, "loader", 1)
@@ -89,7 +90,7 @@ class SiteLoader:
         return self.outputs[source]
 
     def remove(self, source: Source) -> None:
-        """The output of a topic is removed, and begun anew by the next load."""
+        """Removes the output of a topic; the next load begins a new one, in a new epoch."""
         output = self.output(source)
         sender = output.teller.sender
         self.removed[source, sender.epoch] = output
@@ -97,13 +98,13 @@ class SiteLoader:
         self.outputs[source] = Output(Teller(begun, "offline", self.audit))
 
     def accept_gaps(self, topic: Topic) -> None:
-        """The operator says that what is missing is lost for good."""
+        """The operator accepts that all missing offsets of a topic are lost for good."""
         for partition, log in enumerate(topic.mirror):
             missing = [*range(log.start), *(x for x in range(log.end) if log.records[x] is None)]
             self.accepted |= {(topic.source, partition, x, x + 1) for x in missing}
 
     def take(self, topic: Topic) -> Taken:
-        """What the next load of a topic has."""
+        """What the next load of a topic reads."""
         output = self.output(topic.source)
         marks = {partition: dict(known) for partition, known in output.marks.items()}
         taken = Taken(dict(output.positions), marks)
@@ -112,7 +113,7 @@ class SiteLoader:
         return taken
 
     def walk(self, source: Source, partition: int, log: Log, taken: Taken) -> None:
-        """On in one partition, as far as it goes."""
+        """Reads on in one partition, up to its end or to a gap that nobody named."""
         begin = at = taken.positions[partition]
         named = self.named(source, partition, log)
         found: list[Record] = []
@@ -135,7 +136,7 @@ class SiteLoader:
             taken.rows.append((place, each.sums))
 
     def named(self, source: Source, partition: int, log: Log) -> list[NamedGap]:
-        """The gaps that somebody named."""
+        """The gaps that the mirror named or the operator accepted."""
         mirror = [NamedGap(first, end, "the mirror named them") for first, end in log.gaps]
         accepted = [
             NamedGap(first, end, "accepted by the operator")
@@ -147,7 +148,7 @@ class SiteLoader:
     # What a recount finds.
 
     def lying(self, source: Source, epoch: int | None = None) -> Counter[Placed]:
-        """The rows that are there; of an epoch of before, those that were there when it ended."""
+        """The rows that are there; for an earlier epoch, the rows that were there when it ended."""
         known = self.outputs.get(source)
         if epoch is not None:
             known = self.removed.get((source, epoch), known)

@@ -1,7 +1,7 @@
 """What the simulated site of the audit's model is made of: lines, records, logs, topics, messages.
 
-Every line has a number, and whatever is counted of it anywhere is noted with its place
-(`Placed`), so that the truth is known line by line and no sum is needed to tell it.
+Every line has a number, and each count of it is noted with its place (`Placed`). So the truth is
+known line by line, without any sum.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from support.audit_model import NumberedSender
 
 SECOND = 1_000
 LENGTH = 10
-"""Of each line, in bytes."""
+"""The length of each line in bytes."""
 PARTITIONS = (0, 1)
 AUDIT_PARTITIONS = 2
 
@@ -34,8 +34,10 @@ NumberKey = tuple[Tier, str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line, of an agent's file or (agent NO_AGENT) of a producer that says no origin. written:
-    when, in the order of the whole site; written_ms: by the clock."""
+    """One line of an agent's file, or (agent NO_AGENT) of a producer that sends no origin.
+
+    written: its place in the order of all lines of the site. written_ms: its time by the clock.
+    """
 
     number: int
     agent: int
@@ -46,7 +48,7 @@ class Line:
 
 
 class Placed(NamedTuple):
-    """A line where it was counted, or lies as a row."""
+    """A line with the place where it was counted or lies as a row: topic, agent and bucket."""
 
     line: int
     source: Source
@@ -56,7 +58,8 @@ class Placed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A line with its origin: agent, file and first byte; without one, partition and offset."""
+    """A line with its origin: agent, file and first byte. A record without origin has its partition
+    and offset there."""
 
     line: Line
     file: int
@@ -65,7 +68,7 @@ class Record:
 
     @property
     def length(self) -> int:
-        """Of its origin."""
+        """The length in its origin; 0 without origin."""
         return 0 if self.line.agent == NO_AGENT else LENGTH
 
 
@@ -80,7 +83,8 @@ def record_of(line: Line, file: int, first: int) -> Record:
 
 @dataclass(slots=True)
 class Log:
-    """A partition. records: None where offsets are missing. gaps: those that a mirror named."""
+    """The log of a partition. records: None for each missing offset. gaps: those that the mirror
+    named."""
 
     records: list[Record | None] = field(default_factory=list)
     start: int = 0
@@ -92,7 +96,7 @@ class Log:
         return len(self.records)
 
     def header(self, offset: int) -> BatchHeader | None:
-        """The batch there, of one record; None where none is."""
+        """The header of the batch at an offset, which has one record; None where there is none."""
         record = self.records[offset]
         if record is None:
             return None
@@ -101,8 +105,8 @@ class Log:
 
 @dataclass(slots=True, eq=False)
 class Topic:
-    """A topic from when it was made until it is made again. broker, mirror: its logs, by partition.
-    carried: the lines whose records it had."""
+    """A topic from its creation until it is made again. broker, mirror: its logs, by partition.
+    carried: the lines whose records it has had."""
 
     source: Source
     broker: list[Log] = field(default_factory=lambda: [Log() for _ in PARTITIONS])
@@ -111,14 +115,14 @@ class Topic:
 
 
 def topic_made(name: str, times: int) -> Topic:
-    """A topic that was made for the so-many-th time."""
+    """A new topic of that name; `times` says how often the name was made, this time included."""
     return Topic(Source("dc1", "cluster-id", name, f"id-{times}"))
 
 
 @dataclass(slots=True)
 class AuditLogs:
-    """`_skidway_audit` of both clusters: by cluster and partition. told: what each delta counted.
-    ranges, gaps: what each stands for."""
+    """`_skidway_audit` of both clusters, by cluster and partition. told: the lines that each delta
+    counted. ranges, gaps: those that each delta carries."""
 
     logs: dict[tuple[str, int], list[Message]] = field(default_factory=lambda: defaultdict(list))
     starts: dict[tuple[str, int], int] = field(default_factory=lambda: defaultdict(int))
@@ -127,12 +131,12 @@ class AuditLogs:
     gaps: dict[NumberKey, tuple[Gap, ...]] = field(default_factory=dict)
 
     def append(self, cluster: str, producer: str, message: Message) -> None:
-        """All messages of a producer lie in one partition."""
+        """Appends a message; all messages of a producer lie in one partition."""
         self.logs[cluster, partition_of(producer, AUDIT_PARTITIONS)].append(message)
 
 
 class Teller(NumberedSender):
-    """A sender's numbers and outbox; the rest of its durable state is its program's."""
+    """A sender's numbers and outbox; its program owns the rest of its durable state."""
 
     def __init__(self, sender: Sender, topic_of: str, audit: AuditLogs) -> None:
         super().__init__(sender)
@@ -149,7 +153,7 @@ class Teller(NumberedSender):
         losses: Iterable[Loss] = (),
         choose: random.Random,
     ) -> None:
-        """Deltas into the outbox."""
+        """Puts deltas with all of this into the outbox."""
         placed = list(placed)
         deltas = self.deltas(
             now_ms,
@@ -168,11 +172,11 @@ class Teller(NumberedSender):
 
     @property
     def name(self) -> tuple[Tier, str, int]:
-        """Under which its numbers run."""
+        """Tier, producer and epoch, under which its messages are numbered."""
         return self.sender.tier, self.sender.producer, self.sender.epoch
 
     def publish(self) -> None:
-        """What waits goes into the audit topic, in order."""
+        """Moves the outbox to the audit topic, in order."""
         for message in self.outbox:
             self.audit.append(self.cluster, self.sender.producer, message)
         self.outbox.clear()

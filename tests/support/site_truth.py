@@ -1,15 +1,15 @@
-"""What is true of the simulated site, and so which verdicts are false.
+"""What is true of the simulated site, and therefore which verdicts are false.
 
-Of a bucket of a topic that a collector calls complete, by what it has heard:
+When a collector calls a bucket of a topic complete, this must hold, by the messages that it heard:
 
-    E  each tier has told of the same lines, each once, in this bucket and under their agents
+    E  each tier has counted the same lines, each once, in this bucket and under their agents
     D  a line that its agent's newest seal vouches for is a row, there and nowhere else
-    F  so is a record without origin whose topic is still there, where others of it were counted
-    X  no other row that was told of lies there, and none twice
-    R  where rows were changed behind the manifests, D, F and X hold, or the recount names it
+    F  so is a record without origin whose topic is still there, if others of it were counted there
+    X  no other row that was counted lies there, and none lies there twice
+    R  where rows were changed behind the manifests, D, F and X hold, or the recount names the place
 
-and in the end every bucket is complete of which all tiers told the same and that all agents sealed.
-Everything is compared line by line, never by sums.
+In the end every bucket is complete that all tiers counted alike and all agents sealed. Everything
+is compared line by line, never by sums.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Wrong(AssertionError):
 
 
 def judged(world: World, collector: Collector) -> list[BucketVerdict]:
-    """What a collector says now, after every word of it was held against the truth."""
+    """A collector's verdicts now. Raises Wrong if the truth contradicts one of them."""
     evidence = collector.fold.evidence()
     if world.faults.blind is not None:
         world.faults.blind(evidence)
@@ -66,7 +66,7 @@ def completed(found: list[BucketVerdict]) -> set[BucketName]:
 
 
 def told_by(world: World, heard: Collection[NumberKey]) -> Told:
-    """What the newest epochs of all tiers have told, in these messages."""
+    """The lines that the newest epochs of all tiers have counted in these messages."""
     audit, newest = world.audit, _newest_epochs(world, heard)
     found: Told = defaultdict(lambda: defaultdict(Counter))
     for key in heard:
@@ -89,14 +89,14 @@ def _newest_epochs(
 
 
 class Truth:
-    """Beside what one collector has heard."""
+    """Compares the verdicts on what one collector has heard with what is true."""
 
     def __init__(self, world: World, collector: Collector, told: Told, evidence: Evidence) -> None:
         self.world, self.collector = world, collector
         self.told, self.evidence = told, evidence
 
     def check(self, source: Source, bucket: int) -> None:
-        """Raises Wrong where the bucket is not complete."""
+        """Raises Wrong if the bucket is not complete."""
         self.check_told(source, bucket)
         for agent, words in self.wrong_rows(source, bucket):
             is_changed = self.world.faults.tampers
@@ -105,7 +105,7 @@ class Truth:
             raise Wrong(f"{words} (bucket {bucket} of {source.topic_id})")
 
     def check_told(self, source: Source, bucket: int) -> None:
-        """E."""
+        """Checks E."""
         told = self.told[source, bucket]
         first = told[Tier.AGENT]
         for tier in TIERS[1:]:
@@ -117,7 +117,7 @@ class Truth:
                 raise Wrong(f"E: bucket {bucket}: {tier} told {rest} without origin")
 
     def wrong_rows(self, source: Source, bucket: int) -> Iterator[tuple[int, str]]:
-        """D, F and X: the agent under which something is wrong, and what."""
+        """Checks D, F and X: yields the agent under which something is wrong, and what is wrong."""
         world = self.world
         lying = world.loader.lying(source, self.epoch_of_rows(source))
         rows = {x: n for x, n in lying.items() if x.bucket == bucket}
@@ -142,8 +142,8 @@ class Truth:
                 yield place.agent, f"X: {line} is {times} rows"
 
     def epoch_of_rows(self, source: Source) -> int | None:
-        """The newest one of the output that was heard: that a removed one is gone, its first load
-        says."""
+        """The newest epoch of the output that was heard of. That the output of an epoch was removed
+        is only heard with the first load of the next epoch."""
         newest = _newest_epochs(self.world, self.collector.heard)
         return max(
             (n for (x, tier, _), n in newest.items() if (x, tier) == (source, Tier.HDFS)),
@@ -151,7 +151,7 @@ class Truth:
         )
 
     def is_vouched_for(self, agent: int, line: int, written: int, source: Source) -> bool:
-        """Whether the newest seal that was heard of the agent says that it is delivered."""
+        """Whether the newest seal that was heard from the agent says that the line is delivered."""
         if self.counted_as(agent, line) != source:
             return False
         [its] = [x for x in self.world.agents if x.number == agent]
@@ -164,13 +164,13 @@ class Truth:
         return found[0] if found else None
 
     def carried(self, source: Source) -> set[int]:
-        """Lines whose records the topic had."""
+        """The lines whose records the topic has had."""
         topics = [x for x in self.world.topics[source.topic] if x.source == source]
         return set().union(*(x.carried for x in topics))
 
     def standing(self, source: Source, bucket: int) -> set[int]:
-        """Lines whose records a topic took that nobody has made again since. Where no record
-        without origin was counted nobody can know that there were any."""
+        """The lines whose records a topic has had, if it was not made again since. Empty where no
+        record without origin was counted: nobody can know then that there were any."""
         current = self.world.current(source.topic)
         told = self.told[source, bucket].values()
         is_told = any(agent == NO_AGENT for lines in told for _, agent in lines)
@@ -178,7 +178,7 @@ class Truth:
 
 
 def named(world: World, source: Source, evidence: Evidence) -> set[tuple[int, int]]:
-    """The (agent, bucket) that the recount names: what lies there is not what hdfs counted."""
+    """Each (agent, bucket) that the recount names, because its rows are not what hdfs counted."""
     output = world.loader.output(source)
     committed = Committed(source.topic, source, output.teller.sender.producer)
     sums = world.loader.recounted(source)
@@ -190,7 +190,7 @@ def named(world: World, source: Source, evidence: Evidence) -> set[tuple[int, in
 
 
 def changed(world: World, source: Source) -> set[tuple[int, int]]:
-    """The (agent, bucket) in which other rows lie than hdfs told of."""
+    """Each (agent, bucket) whose rows are other ones than hdfs counted."""
     told = told_by(world, world.audit.told)
     lying, found = world.loader.lying(source), set()
     by_bucket: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
@@ -215,10 +215,12 @@ def _without_checksums(evidence: Evidence, source: Source) -> Evidence:
 
 
 def expected(world: World) -> set[BucketName]:
-    """The buckets that have to be complete once everything that was published was heard: all tiers
-    told the same, all agents sealed it behind that, no loss is declared, and nothing is missing
-    before any offset of a topic with records without origin. A place that counts anew has counted
-    all its partitions."""
+    """The buckets that must be complete once every published message was heard.
+
+    All tiers counted the same, all agents sealed the bucket after that, and no loss is declared. A
+    topic with records without origin has no gap and was not made again. A producer that counts anew
+    has covered all partitions of its earlier epochs.
+    """
     heard, found = world.collectors[0].heard, set()
     told = told_by(world, heard)
     for (source, bucket), tiers in told.items():
@@ -250,7 +252,7 @@ def _is_sealed(world: World, source: Source, bucket: int) -> bool:
             if any(x.topic == source.topic for x in agent.counted_as.values()):
                 return False
             continue
-        until, at = max(seals, key=lambda x: (x[1], x[0]))  # whatever id the topic had by then
+        until, at = max(seals, key=lambda x: (x[1], x[0]))  # whichever id the topic had then
         touched = agent.teller.touched.get((source, agent.number, bucket), 0)
         if until < bucket + BUCKET_MS + LATENESS_MS or touched > at:
             return False

@@ -4,7 +4,8 @@
                  counter                   counter
     all of them --> `_skidway_audit` of two clusters --> collectors, each at its own speed
 
-What may go wrong `Faults` says. What is true, and so which verdicts are false, is in site_truth.
+`Faults` says what may go wrong. site_truth knows what is true, and therefore which verdicts are
+false.
 """
 
 from __future__ import annotations
@@ -35,22 +36,22 @@ from support.site_logs import (
 )
 
 AGENTS = (71, 74)
-"""Their messages lie in two partitions of the audit topic."""
+"""Two agents whose messages lie in different partitions of the audit topic."""
 
 
 @dataclass(frozen=True)
 class Faults:
-    """What may happen beside the ordinary, which is that everybody lags, and repeats.
+    """What may happen beside the ordinary: programs always lag, and records are sent twice.
 
-    gaps, silent_gaps: the mirror loses offsets, and names them or does not. kills, recounts: of
-    counters, which go on by what is durable, or count everything again in a new epoch. misplaces:
-    of a row the "bucket", "agent" or "topic" is another one; swaps: of two rows at a time, one for
-    the other. remakes: a topic is made again; late: each program notices it in its own time;
-    unnamed: against the rules, topics have no ids. foreign: records come without origin. expires:
-    the oldest records of a log go. renews: an output is removed and begun anew. tampers: rows go or
-    come behind the manifests, or one for another. lags: counters prove life before they have
+    gaps, silent_gaps: the mirror loses offsets, and names them or does not. kills: counters are
+    killed and go on from what is durable. recounts: counters count everything again in a new epoch.
+    misplaces: a row gets another "bucket", "agent" or "topic"; swaps: two rows exchange it.
+    remakes: a topic is made again; late: each program notices it in its own time; unnamed: topics
+    have no ids, against the rules. foreign: records come without origin. expires: the oldest
+    records of a log go. renews: an output is removed and begun anew. tampers: rows vanish, appear,
+    or replace one another behind the manifests. lags: counters send heartbeats before they have
     counted all that is there. collectors: how many there are. blind: takes a rule of the judgement
-    out; unsummed, one of the recount.
+    out. unsummed: takes the checksums out of the recount.
     """
 
     gaps: bool = False
@@ -74,8 +75,8 @@ class Faults:
 
 
 class Collector:
-    """Takes messages from the partitions of the audit topics, each in order. heard: numbers.
-    messages: as they came."""
+    """Reads each partition of the audit topics in order. heard: the numbers of the messages so far.
+    messages: all messages, in the order in which they came."""
 
     def __init__(self, starts: dict[tuple[str, int], int] | None = None) -> None:
         self.fold = Fold()
@@ -92,17 +93,17 @@ class Collector:
         self.positions[log] = begin + len(read)
 
     def unread(self, audit: AuditLogs) -> list[tuple[str, int]]:
-        """The partitions that have more."""
+        """The partitions with messages that it has not read."""
         known = self.positions
         return sorted(log for log, has in audit.logs.items() if known.get(log, 0) < len(has))
 
     def take_all(self, audit: AuditLogs) -> None:
-        """Reads to the ends."""
+        """Reads all partitions to their ends."""
         for log, messages in audit.logs.items():
             self.take(audit, log, len(messages))
 
     def hear(self, message: Message) -> None:
-        """Notes of a delta or seal that it is known."""
+        """Takes a message, and notes the number of a delta or seal."""
         self.fold.apply(message)
         self.messages.append(message)
         if isinstance(message, Delta | Seal):
@@ -141,12 +142,12 @@ class World:
 
     @property
     def now_ms(self) -> int:
-        """Of all clocks: here they are right."""
+        """The time on all clocks, which are right in this model."""
         return self.now * SECOND
 
     @property
     def tellers(self) -> list[Teller]:
-        """Of all programs."""
+        """The tellers of all programs."""
         programs = [*self.agents, *self.counters, *self.loader.outputs.values()]
         return [program.teller for program in programs]
 
@@ -156,7 +157,7 @@ class World:
         self.now += 1
 
     def line(self, agent: int) -> Line:
-        """A new one, now and then with an older time."""
+        """A new line, now and then with an older time."""
         self.sequence += 1
         back = self.random.choice([0] * 8 + [1, 2]) * BUCKET_MS
         bucket = self.now_ms - self.now_ms % BUCKET_MS - back
@@ -171,7 +172,7 @@ class World:
         agent.lines[line.topic].append(line)
 
     def write_foreign(self) -> None:
-        """A record of a producer that says no origin."""
+        """A producer that sends no origin writes a record."""
         line = self.line(NO_AGENT)
         if line.bucket + BUCKET_MS <= self.now_ms:
             line = self.lines[-1] = replace(line, bucket=self.now_ms - self.now_ms % BUCKET_MS)
@@ -181,7 +182,7 @@ class World:
         topic.carried.add(line.number)
 
     def expire(self) -> None:
-        """The oldest records of a log go, whoever has read them."""
+        """The oldest records of a log expire, whether anybody has read them or not."""
         topic = self.current(self.random.choice(self.names))
         log = self.random.choice([*topic.broker, *topic.mirror])
         log.start = self.random.randint(log.start, log.end)
@@ -194,7 +195,7 @@ class World:
             self.notice_all()
 
     def notice(self) -> None:
-        """One of the programs looks which topic has the name."""
+        """One of the programs looks up which topic has a name now."""
         name = self.random.choice(self.names)
         chosen = self.random.choice([*self.agents, *self.counters, None])
         if chosen is None:
@@ -237,10 +238,10 @@ class World:
         counter.fetch(name, self.random.choice(PARTITIONS), self.random.randint(1, 6))
 
     def count_all(self, counter: SiteCounter) -> None:
-        """Up to the watermarks."""
+        """Counts everything up to the high watermarks."""
         for name in self.names:
             for partition in PARTITIONS:
-                for _ in range(3):  # a gap, what was compared, and the rest
+                for _ in range(3):  # the gap, then the batch that is compared, then the rest
                     counter.fetch(name, partition, 10_000)
 
     def commit_counter(self) -> None:
@@ -279,7 +280,7 @@ class World:
     # What goes wrong with rows.
 
     def place(self, loads: list[Rows]) -> list[Rows]:
-        """Where the loader puts rows."""
+        """The rows as the loader puts them down, some of them misplaced."""
         if not self.faults.misplaces:
             return loads
         flat = [(at, row) for at, rows in enumerate(loads) for row in rows]
@@ -293,7 +294,7 @@ class World:
         return found
 
     def moved(self, at: int, place: Placed, loads: int) -> tuple[int, Placed]:
-        """One row, elsewhere."""
+        """The same row in another place."""
         match self.faults.misplaces:
             case "bucket":
                 return at, place._replace(bucket=place.bucket + BUCKET_MS)
@@ -304,7 +305,7 @@ class World:
                 return other, place._replace(source=self.copied(self.names[other]).source)
 
     def swapped(self, flat: list[tuple[int, tuple[Placed, Sums]]], loads: int) -> list[Rows]:
-        """Two rows that differ in what is misplaced, one in the place of the other."""
+        """The rows, with pairs exchanged that differ in the misplaced field only."""
         fields = {"bucket": ("bucket",), "agent": ("agent",), "topic": ("source",)}
         [name] = fields[self.faults.misplaces]
         others = {"bucket", "agent", "source"} - {name}
@@ -321,7 +322,7 @@ class World:
         return found
 
     def tamper(self) -> None:
-        """Behind the manifests a row goes, comes twice, or one goes and another comes twice."""
+        """Behind the manifests a row vanishes, is doubled, or vanishes while another is doubled."""
         outputs = [x for x in self.loader.outputs.values() if len(x.rows) > 1]
         if not outputs:
             return
@@ -337,7 +338,7 @@ class World:
     # The schedule.
 
     def step(self) -> None:
-        """One random step; collectors are the caller's."""
+        """Takes one random step; the caller moves the collectors."""
         faults = self.faults
         actions = [
             (self.tick, 7.0), (self.write, 4), (self.send, 10), (self.commit, 5),
@@ -358,7 +359,7 @@ class World:
         self.random.choices(chosen, weights)[0]()
 
     def settle(self) -> None:
-        """Everything calms down: is noticed, read, counted, loaded, published."""
+        """Lets everything that is outstanding be noticed, read, counted, loaded and published."""
         for _ in range(3):
             self.now += 40
             self.notice_all()

@@ -1,4 +1,4 @@
-"""A real Spark of its own: a standalone master and one worker, from the jars that pip brings."""
+"""A real Spark cluster: a standalone master and one worker, from the jars of the pip package."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ class SparkCluster:
         return Program(self._place.command(command), self._folder / f"{name}.out", env=environment)
 
     def ready(self) -> bool:
-        """Whether the worker is known to the master."""
+        """Whether the master knows the worker."""
         said = self._place.read(f"http://{self._place.host}:{self._http_port}/json/")
         return said is not None and '"aliveworkers" : 1' in said
 
     def executors(self) -> int:
-        """How many it has started for drivers."""
+        """How many executors the cluster has started for drivers."""
         return len(list(self._work.glob("app-*/*/stderr")))

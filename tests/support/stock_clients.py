@@ -1,6 +1,6 @@
 """The stock Kafka clients that tests run, and a handle on their driver programs (tests/clients).
 
-Each client has one line of facts: its version, its codecs, and what it has no means for.
+Each client has one line of facts: its version, its codecs, and what it cannot do.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ class StockClient:
     name: str
     version: str
     command: Callable[[], list[str]]
-    """How its driver is started, without the broker's address; PeerMissing if it cannot be."""
+    """The command of its driver, without the broker's address; PeerMissing if it is not there."""
     foreign: bool = False
-    """Whether it needs more than Python and Java."""
+    """Whether the client needs more than Python and Java."""
     codecs: tuple[str, ...] = CODECS
     lacks: Mapping[str, str] = field(default_factory=dict)
-    """Commands or abilities that it has not, each with the reason."""
+    """Commands and abilities that the client lacks, each with the reason."""
 
 
 class ClientFailed(AssertionError):
-    """A client could not do what it was told; its own words."""
+    """A client could not do what it was told; the message is its own."""
 
 
 def _python(module: str) -> Callable[[], list[str]]:
@@ -115,12 +115,12 @@ class Driver:
         self._received = b""
 
     def ask(self, do: str, **arguments: object) -> dict[str, Any]:
-        """Have the client do one step; raises ClientFailed with what it says."""
+        """Have the client do one step; raises ClientFailed with the client's words."""
         self.begin(do, **arguments)
         return self.finish(do)
 
     def begin(self, do: str, **arguments: object) -> None:
-        """Tell the client to do a step, and do not wait for it."""
+        """Tell the client to do a step, without waiting for it."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"do": do, **arguments}).encode() + b"\n")
         self._process.stdin.flush()

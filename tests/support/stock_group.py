@@ -1,4 +1,4 @@
-"""The members of a group of stock clients, as tests play them."""
+"""A group whose members are stock clients, driven by tests."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Group:
         member.ask("leave")
 
     def write(self) -> None:
-        """EACH more records in every partition, by librdkafka."""
+        """Write EACH more records to every partition, with librdkafka."""
         numbers = range(self._written, self._written + EACH)
         sent = [each for p in PARTITIONS for each in records("group", numbers, partition=p)]
         self._reference.ask(
@@ -48,7 +48,7 @@ class Group:
         self._written += EACH
 
     def settle(self) -> None:
-        """Poll until every partition has exactly one member and every member has some."""
+        """Poll until every partition has exactly one member and every member has a partition."""
         self._poll_until(self._settled, "settled")
 
     def read_all(self, offsets: range) -> dict[Driver, set[int]]:
@@ -67,7 +67,7 @@ class Group:
         return {member: {r["partition"] for r in read} for member, read in self.read.items()}
 
     def read_again(self, offsets: range) -> None:
-        """Poll until all of these offsets have come at least once, whatever else comes again."""
+        """Poll until all of these offsets have come at least once; other records may come again."""
         self.read.clear()
         wanted = {(partition, offset) for partition in PARTITIONS for offset in offsets}
         self._poll_until(lambda: wanted <= self._places(), "read")
@@ -78,7 +78,7 @@ class Group:
         return {(r["partition"], r["offset"]) for read in self.read.values() for r in read}
 
     def poll(self) -> None:
-        """Every member once."""
+        """Poll every member once."""
         for member in self.members:
             member.begin("poll", wait_ms=200)
         for member in self.members:
@@ -92,7 +92,7 @@ class Group:
                 member.ask("commit")
 
     def committed(self) -> list[int]:
-        """The committed offset of every partition, as librdkafka is told."""
+        """The committed offset of every partition, as librdkafka gets it."""
         found: list[int] = self._reference.ask(
             "committed", group=self.name, topic=self.topic, partitions=list(PARTITIONS)
         )["offsets"]

@@ -1,4 +1,4 @@
-"""What every store promises; each kind inherits these tests and gives itself as `store`."""
+"""The promises of every store; tests of each kind inherit these, and give it as `store`."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from skidway.loader.store import Store
 
 
 def put(store: Store, path: str, data: bytes) -> None:
-    """A whole file, written and closed."""
+    """Writes a whole file and closes it."""
     writer = store.create(path)
     writer.write(data)
     writer.close()
 
 
 class StoreContract:
-    """Tests of one `store`, a fixture with an empty root."""
+    """Tests of the fixture `store`, a store with an empty root."""
 
     def test_a_file_holds_what_was_written(self, store: Store) -> None:
-        """A closed file has its length and its bytes, however they were cut into writes."""
+        """A closed file has all bytes that were written, in whatever pieces."""
         writer = store.create("a/b/file")
         writer.write(b"one")
         writer.write(memoryview(b"two"))
@@ -29,12 +29,12 @@ class StoreContract:
         assert store.read("a/b/file") == b"onetwo"
 
     def test_an_empty_file_is_there(self, store: Store) -> None:
-        """A file without bytes has length 0, which is not the same as being absent."""
+        """An empty file has length 0; an absent file has none."""
         put(store, "empty", b"")
         assert (store.length("empty"), store.read("empty")) == (0, b"")
 
     def test_what_is_not_there_is_none(self, store: Store) -> None:
-        """Absence is an answer and no error."""
+        """Asking for a file or directory that is not there gives None or nothing, not an error."""
         assert store.length("no/such") is None
         assert store.read("no/such") is None
         assert store.open("no/such") is None
@@ -43,7 +43,7 @@ class StoreContract:
         store.delete("no/such")
 
     def test_large_files(self, store: Store) -> None:
-        """Many writes of some size come back whole."""
+        """A large file of many writes is read back whole."""
         pieces = [bytes([index]) * 1_000_003 for index in range(12)]
         writer = store.create("large")
         for piece in pieces:
@@ -52,7 +52,8 @@ class StoreContract:
         assert store.read("large") == b"".join(pieces)
 
     def test_a_file_is_read_in_pieces(self, store: Store) -> None:
-        """From any position, as Parquet wants it; what is not there is None."""
+        """An open file can be read from any position, as Parquet needs it; opening a file that is
+        not there gives None."""
         put(store, "d/file", b"0123456789")
         opened = store.open("d/file")
         assert opened is not None
@@ -63,20 +64,22 @@ class StoreContract:
         assert store.open("d/none") is None
 
     def test_writing_again_replaces(self, store: Store) -> None:
-        """A leftover of the same name is overwritten, not appended to."""
+        """Writing a file replaces a leftover of the same name, and does not append to it."""
         put(store, "file", b"a long leftover")
         put(store, "file", b"new")
         assert store.read("file") == b"new"
 
     def test_a_name_is_taken_once(self, store: Store) -> None:
-        """The second creation says that it exists, and changes nothing; nothing else is left."""
+        """The second `create_if_absent` of a name gives False and changes nothing; no scratch file
+        is left."""
         assert store.create_if_absent("dir/name", b"first", "scratch")
         assert not store.create_if_absent("dir/name", b"second", "scratch")
         assert store.read("dir/name") == b"first"
         assert store.names("dir") == ["name"]
 
     def test_of_many_at_once_one_takes_the_name(self, store: Store) -> None:
-        """Of several that create the same name at the same time exactly one is told yes."""
+        """If several create the same name at the same time, exactly one succeeds, and its content
+        stays."""
         took: list[int] = []
         start = threading.Barrier(4)
 
@@ -94,26 +97,27 @@ class StoreContract:
         assert store.read("once") == str(took[0]).encode()
 
     def test_a_move_makes_directories_and_leaves_nothing(self, store: Store) -> None:
-        """A renamed file is at its target only."""
+        """A renamed file is only at its target, whose directories are made if needed."""
         put(store, "staging/x", b"rows")
         assert store.rename("staging/x", "t/dt=2026-01-01/hour=00/part")
         assert store.length("staging/x") is None
         assert store.read("t/dt=2026-01-01/hour=00/part") == b"rows"
 
     def test_a_move_never_overwrites(self, store: Store) -> None:
-        """A rename onto a file that is there is refused, and both stay."""
+        """A rename onto an existing file is refused, and both files stay."""
         put(store, "source", b"new")
         put(store, "target", b"old")
         assert not store.rename("source", "target")
         assert (store.read("source"), store.read("target")) == (b"new", b"old")
 
     def test_a_move_of_nothing_is_refused(self, store: Store) -> None:
-        """A rename whose source is gone is refused, so that the caller looks again."""
+        """A rename whose source is gone is refused, so that the caller looks again for the file."""
         assert not store.rename("gone", "target")
         assert store.length("target") is None
 
     def test_listings(self, store: Store) -> None:
-        """Files are listed with paths from the root and lengths; names are those of one level."""
+        """`files` lists all files below a directory with paths from the root and lengths; `names`
+        lists one level."""
         put(store, "d/b/2", b"22")
         put(store, "d/a/1", b"1")
         put(store, "d/0", b"")
@@ -134,13 +138,13 @@ class StoreContract:
         assert store.read("dd") == b"3"
 
     def test_sync_of_a_directory(self, store: Store) -> None:
-        """Names can be made durable; a directory that is not there is none to sync."""
+        """`sync` makes names in directories durable, and skips a directory that is not there."""
         put(store, "d/file", b"1")
         store.sync(["d", "no/such"])
         assert store.length("d/file") == 1
 
     def test_an_abandoned_file_harms_nobody(self, store: Store) -> None:
-        """After a failed write the name can be written again."""
+        """After a write was abandoned, the same name can be written again."""
         writer = store.create("file")
         writer.write(b"half")
         writer.abandon()

@@ -1,4 +1,4 @@
-"""What the tests of all stock clients share: one test for each, and the records they send."""
+"""What the tests of all stock clients share: one test per client, and the records they send."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ FIRST_MS = 1_700_000_000_000
 
 
 def each_client(*commands: str) -> pytest.MarkDecorator:
-    """A test for every client that lacks none of these commands."""
+    """Runs a test for every client that has all of these commands."""
     able = [each for each in CLIENTS.values() if not set(commands) & each.lacks.keys()]
     params = [pytest.param(each, id=each.name, marks=[*_marks(each)]) for each in able]
     return pytest.mark.parametrize("client", params)
 
 
 def each_codec() -> pytest.MarkDecorator:
-    """A test for every client and every codec that it has."""
+    """Runs a test for every client and each of its codecs."""
     params = [
         pytest.param(each, codec, id=f"{each.name}-{codec}", marks=[*_marks(each)])
         for each in CLIENTS.values()

@@ -15,7 +15,7 @@ _HERE, _THERE = "PRESS_VERSION: Final = 1\n", "PRESS_VERSION: Final = 2\n"
 
 
 def with_another_press(tree: Path) -> Path:
-    """A version whose agent says that its records are others; they are the same."""
+    """A copy of this tree whose agent names another press version, though its records are equal."""
     for name in PACKAGES:
         shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=IGNORED)
     recipe = tree / "agent" / "batches" / "recipe.py"

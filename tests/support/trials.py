@@ -1,8 +1,8 @@
 """Stories of faults: many of them on one pipeline, each with its own topic, files and lines.
 
 Starting Spark costs more than all the rest, so stories share their loads. A story is a generator:
-what it does before a `yield` happens before a load, what it says behind it is checked after that
-load. It may yield as often as it wants loads::
+its code before a `yield` runs before a load, and its code after the `yield` checks that load. It
+yields once for each load that it wants::
 
     @STORIES.add()
     def agent_killed(trial: Trial) -> Iterator[None]:
@@ -13,8 +13,8 @@ load. It may yield as often as it wants loads::
         yield
         trial.expect_exactly()
 
-A story that fails is over, and its own test fails with its error; the others go on, on a pipeline
-whose programs run again.
+When a story fails, it is over, and its own test fails with its error. The others go on, after every
+program that is down was started again.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from support.proxy import Fault, Intervention, produces
 Told = Iterator[None]
 Teller = Callable[["Trial"], Told]
 SITE = "site"
-"""The stage of all stories that need nothing but a site's own programs."""
+"""The stage of all stories that need only a site's own programs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A fault, what its topic's source needs besides files that end in .log, and its stage.
+    """A fault, the settings of its topic's source, and its stage.
 
-    is_quick: `make test` tells it.
+    is_quick: `make test` runs it.
     """
 
     name: str
@@ -68,9 +68,9 @@ class Story:
 
 
 class Stories(list[Story]):
-    """The stories of a module, in the order in which they happen.
+    """The stories of a module, in the order in which they run.
 
-    stage: those with the same name share a pipeline and its loads, whatever module they are of.
+    stage: stories with the same stage share a pipeline and its loads, whatever their module.
     """
 
     def __init__(self, stories: Iterable[Story] = (), *, stage: str = SITE) -> None:
@@ -78,7 +78,7 @@ class Stories(list[Story]):
         self._stage = stage
 
     def add(self, *, is_quick: bool = False, **settings: Any) -> Callable[[Teller], Teller]:
-        """settings: of the agent's source."""
+        """Adds a story. settings: those of the agent's source."""
 
         def added(tell: Teller) -> Teller:
             self.append(Story(tell.__name__, tell, settings, self._stage, is_quick))
@@ -88,7 +88,7 @@ class Stories(list[Story]):
 
 
 class Trial:
-    """What a story has to do with: its own files and lines, and everybody's pipeline."""
+    """What a story works with: its own files and lines, and the shared pipeline."""
 
     def __init__(self, stage: Stage, story: Story) -> None:
         self._stage, self.story = stage, story
@@ -112,7 +112,7 @@ class Trial:
         return self.oracle.write(name, count)
 
     def settle(self, within_s: float = WITHIN_S) -> None:
-        """Until every byte that was written is acknowledged or set apart."""
+        """Waits until every byte that was written is acknowledged or set apart."""
         try:
             eventually(
                 lambda: self.pipeline.settled_bytes(self.folder) >= self.oracle.bytes,
@@ -123,7 +123,7 @@ class Trial:
             raise NotReady(f"{self.oracle.bytes} bytes were written: {known}") from None
 
     def promised(self) -> int:
-        """Bytes that the agent has bound itself to send as it read them, sent or not."""
+        """Bytes that the agent has promised to send as it read them, whether sent or not."""
         return self.pipeline.promised_bytes(self.folder)
 
     def ledger(self) -> list[dict[str, Any]]:
@@ -137,7 +137,7 @@ class Trial:
         return sum(self.watermarks().values())
 
     def watermarks(self, cluster: str = DATACENTER) -> dict[TopicPartition, int]:
-        """High watermarks of the topic, or of its mirror."""
+        """The high watermarks of the topic, or of its mirror."""
         topic = self.topic if cluster == DATACENTER else f"{DATACENTER}.{self.topic}"
         return self.pipeline.watermarks(cluster, [topic])
 
@@ -147,18 +147,18 @@ class Trial:
         )
 
     def wait_mirror_moves(self) -> None:
-        """Until the mirror has more than it has now."""
+        """Waits until the mirror has more than it has now."""
         before = sum(self.watermarks(OFFLINE).values())
         eventually(
             lambda: sum(self.watermarks(OFFLINE).values()) > before, what="the mirror follows"
         )
 
     def hold_answers(self) -> Intervention:
-        """From now on the agent does not hear what became of this topic's records."""
+        """Holds back the answers to the agent's Produce requests for this topic."""
         return self.proxy.inject(Fault.HOLD_ANSWER, produces(self.topic))
 
     def reconfigure(self, **settings: Any) -> None:
-        """Other settings of this story's source, for the agent's next start."""
+        """Changes settings of this story's source, for the agent's next start."""
         self.settings.update(settings)
         self._stage.configure()
 
@@ -173,15 +173,15 @@ class Trial:
         return self.pipeline.rows(topic or self.topic, self._stage.output)
 
     def loaded(self, topic: str | None = None) -> dict[str, Any]:
-        """What the last common load reported of the topic."""
+        """The report of the last common load on the topic."""
         return self._stage.loaded[topic or self.topic]
 
     def expect_exactly(self) -> None:
-        """Every line once, and nothing else."""
+        """Asserts that every line is there once, and nothing else."""
         self.oracle.expect_exactly(list(lines_of(self.rows())))
 
     def expect_complete(self, topic: str | None = None) -> None:
-        """Every bucket of the topic is complete, with as many records as there are rows."""
+        """Asserts that every bucket of the topic is complete, with as many records as rows."""
         name = topic or self.topic
         buckets = self._stage.verdicts([name])
         counted = {"agent": 0, "broker": 0, "mirror": 0, "hdfs": 0}
@@ -192,22 +192,22 @@ class Trial:
         assert counted == dict.fromkeys(counted, self.rows(name).num_rows)
 
     def expect_recounted(self) -> None:
-        """Every row of all stories, counted again from its file, is what every tier counted."""
+        """Asserts that a recount of all stories' rows agrees with what every tier counted."""
         stage = self._stage
         options = [option for topic in stage.topics for option in ("--topic", topic)]
         found = self.pipeline.audit("recount", "--output", stage.output, *options)
         assert {topic["verdict"] for topic in found["topics"]} == {"agrees"}, found
 
     def expect_not_complete(self, verdict: str) -> None:
-        """Some bucket of the topic has this verdict, and stays so."""
+        """Asserts that some bucket of the topic has this verdict."""
         found = self._stage.verdicts([self.topic], until=verdict)
         assert verdict in {bucket["verdict"] for bucket in found}, found
 
 
 class Stage:
-    """One pipeline, the stories told on it, and the loads that they share.
+    """One pipeline, the stories that run on it, and the loads that they share.
 
-    output: where they load to, if not to the pipeline's own directory.
+    output: where the loads go, if not to the pipeline's own directory.
     """
 
     def __init__(
@@ -228,11 +228,11 @@ class Stage:
         return "--set", f"output={self.output}"
 
     def configure(self) -> None:
-        """The sources of all stories, for the agent's next start."""
+        """Writes the sources of all stories, for the agent's next start."""
         self.pipeline.rewrite([trial.source for trial in self.trials.values()])
 
     def tell(self) -> Stage:
-        """Tells all stories to their ends; what failed is in their trials."""
+        """Runs all stories to their ends; each trial keeps its story's error."""
         self.configure()
         self.pipeline.restart("agent")
         alive = {trial: trial.story.tell(trial) for trial in self.trials.values()}
@@ -246,15 +246,15 @@ class Stage:
             self._judged = []
 
     def result(self, story: Story) -> None:
-        """Raises what went wrong in a story."""
+        """Raises the error of a story, if it failed."""
         error = self.trials[story.name].error
         if error is not None:
             raise error
 
     def verdicts(self, topics: Sequence[str], until: str = "complete") -> list[dict[str, Any]]:
-        """The buckets of the topics, once all of them are complete or some have that verdict.
+        """The buckets of the topics, once all are complete, or one has another verdict `until`.
 
-        One report tells it of all stories, so the next is asked for only by who is not content.
+        One report covers all stories; a story asks for the next only if that is not enough for it.
         """
         found: list[dict[str, Any]] = []
 
@@ -269,11 +269,11 @@ class Stage:
         try:
             eventually(judged, every_s=0.2)
         except NotReady:
-            pass  # the caller says what is wrong with what was found
+            pass  # the caller reports what is wrong with these buckets
         return found
 
     def _goes_on(self, trial: Trial, told: Told) -> bool:
-        """Tells on; whether the story wants another load."""
+        """Runs a story up to its next `yield`; whether it wants another load."""
         with _timed(trial.story.name):
             try:
                 next(told)
@@ -287,7 +287,7 @@ class Stage:
 
 
 def chosen(request: pytest.FixtureRequest, stage: str = SITE) -> list[Story]:
-    """The stories of a stage that tests were asked for."""
+    """The stories of a stage that the selected tests ask for."""
     found: list[Story] = []
     for item in request.session.items:
         callspec = getattr(item, "callspec", None)
@@ -298,7 +298,7 @@ def chosen(request: pytest.FixtureRequest, stage: str = SITE) -> list[Story]:
 
 
 class _timed:  # noqa: N801 - reads as a phrase
-    """Says how long a step took; pytest shows it when a test fails."""
+    """Prints how long a step took; pytest shows it when a test fails."""
 
     def __init__(self, what: str) -> None:
         self._what, self._begin = what, time.monotonic()

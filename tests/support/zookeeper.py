@@ -1,4 +1,4 @@
-"""A real ZooKeeper for tests: `skidway zookeeper run`, one for the run, a chroot for each test."""
+"""A real ZooKeeper for tests: `skidway zookeeper run`, one per run, with a chroot for each test."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ class ZooKeeper:
         return self._place.read(f"http://127.0.0.1:{self.metrics_port}/health") is not None
 
     def freeze(self) -> None:
-        """It holds its connections and says nothing (SIGSTOP of the server itself)."""
+        """Suspends the server itself (SIGSTOP): connections stay open, and nothing is answered."""
         for pid in self._servers():
             os.kill(pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """It goes on where it was."""
+        """Lets the server go on where it was."""
         for pid in self._servers():
             os.kill(pid, signal.SIGCONT)
 
     def _servers(self) -> list[int]:
-        """The JVM, child of our program."""
+        """The process id of the JVM, a child of our program."""
         pid = self.program.pid
         found = [
             int(each)

@@ -4,23 +4,23 @@
 with a broker of ours and one with Apache Kafka, an offline broker that mirrors both, a counter in
 each, the collector, registry, ZooKeeper, a loader every few seconds, and agents on three hosts.
 Writers number their lines and rotate their logs, while faults hit at random, several at once. Then
-everything is healed, and what has arrived is held against what was written. docs/testing.md says
-what the numbers mean.
+everything is healed, and the lines that arrived are compared with the lines that were written.
+docs/testing.md says what the numbers mean.
 
     faults      what can happen to whom: kinds, and a schedule of them drawn from the seed. Pure
-    shrinking   a schedule that failed, made shorter by leaving faults out. Pure
+    shrinking   makes a failed schedule shorter by leaving faults out. Pure
     hosts       a host's writers: numbered lines in logs, and the ways to rotate them
-    lake        the outputs: which one is loaded into, what lies aside, the lines in all of them
-    loads       the loader as a program that stays, a load every few seconds
+    lake        the outputs: the current one, the rows set aside, and the lines in all of them
+    loads       the loader as a program that keeps running, with a load every few seconds
     sleeping    time.sleep under a clock that was set back
     settings    the settings of all programs
     programs    the running programs: down, frozen, in another version, with another clock
     disks       small file systems that fill up, or cannot be written to
-    operator    what a person does about it, as docs/operations.md says
-    site        all of these together, and how each fault is begun and ended
-    truth       lines, rows and verdicts together: the numbers. Pure
+    operator    what a person does about faults, as docs/operations.md says
+    site        all of these together, and how each fault begins and ends
+    truth       compares lines, rows and verdicts, and gives the numbers. Pure
     __main__    the command: runs a schedule, prints it, and replays or shortens one that failed
 
-Data flows from the hosts to the truth; nothing of the oracle is read by the programs. A schedule is
-a function of the seed, what the machine makes of it is not.
+Data flows from the hosts to the truth; the programs read nothing of the oracle's. The seed decides
+the schedule, but not what the machine makes of it.
 """

@@ -28,7 +28,7 @@ SHOWN = 10
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs one schedule; 0 when nothing was lost, doubled or falsely complete."""
+    """Runs one schedule; returns 0 if nothing was lost, doubled or falsely complete."""
     args = _arguments(arguments)
     if problem := _lacks():
         print(problem, file=sys.stderr)
@@ -74,7 +74,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _run(seed: int, faults: Sequence[Fault], args: argparse.Namespace) -> bool:
-    """Whether nothing was lost, doubled or falsely complete under these faults."""
+    """Runs a site under these faults; whether nothing was lost, doubled or falsely complete."""
     folder = Path(tempfile.mkdtemp(prefix="skidway-torture-"))
     site = TortureSite(folder, seed, args.rotate_s)
     problems: list[str] = []
@@ -104,7 +104,7 @@ def _run(seed: int, faults: Sequence[Fault], args: argparse.Namespace) -> bool:
 
 
 def _lacks() -> str:
-    """What this machine has not, in a sentence."""
+    """A sentence that names what this machine lacks; empty if it lacks nothing."""
     if os.geteuid() != 0:
         return "The torture needs root: it mounts small disks."
     if not FAKETIME.exists():
@@ -115,7 +115,7 @@ def _lacks() -> str:
 
 
 def _suffer(site: TortureSite, faults: Sequence[Fault], seconds: float) -> None:
-    """Begins and ends the faults in time, several at once."""
+    """Begins and ends each fault at its time, several at once."""
     start, order = time.monotonic(), count()
     due: list[tuple[float, int, Fault | None, Callable[[], object]]] = []
     for each in faults:

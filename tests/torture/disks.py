@@ -1,4 +1,4 @@
-"""Small file systems of the torture: they fill up, and nothing can be written to them."""
+"""Small file systems of the torture, which can fill up or become read-only."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Disk:
-    """A folder that may be a file system of its own, in memory."""
+    """A folder; with a size, a file system of its own in memory."""
 
     def __init__(self, folder: Path, size: int | None) -> None:
         self._folder, self._size = folder, size
 
     def mount(self) -> None:
-        """The folder is there, and empty."""
+        """Makes the folder, and mounts its file system, if it has one."""
         self._folder.mkdir(parents=True, exist_ok=True)
         if self._size is not None:
             _mount("-t", "tmpfs", "-o", f"size={self._size}", "torture", str(self._folder))
 
     def unmount(self) -> None:
-        """With all that lies upon it."""
+        """Unmounts the folder, with all mounts on top of it."""
         while os.path.ismount(self._folder):
             _LIBC.umount2(os.fsencode(self._folder), _DETACH)
 
     def fill(self) -> Callable[[], None]:
-        """It has no room until the answer is called."""
+        """Fills the disk until the returned function is called."""
         filler = self._folder / ".filler"
         with filler.open("wb", buffering=0) as out:
             try:
@@ -44,7 +44,10 @@ class Disk:
         return lambda: filler.unlink(missing_ok=True)
 
     def protect(self) -> Callable[[], None]:
-        """Nothing new can be opened to write until the answer is called; what is open stays so."""
+        """Makes the disk read-only until the returned function is called.
+
+        Files that are open for writing stay writable.
+        """
         folder = str(self._folder)
         _mount("--bind", folder, folder)
         _mount("-o", "remount,bind,ro", folder)

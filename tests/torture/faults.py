@@ -1,4 +1,4 @@
-"""What can happen to whom, and a schedule of it drawn from a seed. Pure."""
+"""Which faults can hit which targets, and a schedule of them drawn from a seed. Pure."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ HOSTS = {"host1": "dc1", "host2": "dc1", "host3": "dc2"}
 AGENTS = tuple(f"agent-{host}" for host in HOSTS)
 COUNTERS = ("count-dc1", "count-dc2", "count-offline")
 OURS = ("broker-dc1", "broker-offline", "registry", *COUNTERS, "audit", *AGENTS)
-"""Programs in Python that run all the time; ZooKeeper, Apache Kafka and the loader come besides."""
+"""Our programs that run all the time; ZooKeeper, Apache Kafka and the loader run beside them."""
 ALL = (*OURS, "zookeeper", "kafka-dc2", "loader")
 CLUSTERS = ("broker-dc1", "broker-offline", "kafka-dc2")
 LAKE = "lake"
 """The file system of the outputs."""
 CLOCK_STEPS_S = (-1_500, -40, 40, 1_500)
-"""Below an hour: from there on agents do not believe the times of lines."""
+"""Below an hour: agents do not believe times of lines that are further ahead."""
 EVERY_S = 6.0
-"""A fault begins so often, on average."""
+"""The average time between the beginnings of two faults."""
 
 
 class Kind(StrEnum):
-    """What happens. Those that have no end by themselves are ended when their time is over."""
+    """What a fault does. When its time is over, the torture ends it, unless it is never undone."""
 
     KILL = "kill"
     FREEZE = "freeze"
@@ -48,7 +48,8 @@ class Kind(StrEnum):
 
 
 class Fault(NamedTuple):
-    """One fault: seconds from the start, what, to whom, how long (seconds), and by how much."""
+    """One fault: when (seconds from the start), what, to which target, how long (seconds), and by
+    how much."""
 
     at_s: float
     kind: Kind
@@ -90,14 +91,14 @@ WEIGHTS = {
 }  # fmt: skip
 LONGEST_S = {Kind.CLOCK: 40.0, Kind.RESTORE: 60.0, Kind.DELETE: 60.0}
 AT_ONCE = frozenset({Kind.GROW, Kind.REMAKE, Kind.MOVE, Kind.RELOAD, Kind.EVOLVE, Kind.UPGRADE})
-"""Nothing of these is taken back."""
+"""Kinds that are never undone."""
 USUAL_LONGEST_S, USUAL_S = 25.0, 6.0
 FOREVER = 1
-"""The amount of a DELETE whose file does not come back."""
+"""The amount of a DELETE fault whose file does not come back."""
 
 
 def schedule(seed: int, seconds: float, kinds: Sequence[Kind] = tuple(Kind)) -> list[Fault]:
-    """Faults that begin within so many seconds, in their order. No two hit one target at once."""
+    """Faults that begin within `seconds`, in order; no two hit the same target at once."""
     chance = random.Random(seed)
     found: list[Fault] = []
     busy: dict[str, float] = {}
@@ -114,7 +115,7 @@ def schedule(seed: int, seconds: float, kinds: Sequence[Kind] = tuple(Kind)) -> 
 
 
 def _how_long(kind: Kind, chance: random.Random) -> float:
-    """Most are short, some longer than a session or a timeout."""
+    """Seconds that a fault lasts: most are short, some longer than a session or a timeout."""
     longest = LONGEST_S.get(kind, USUAL_LONGEST_S)
     drawn = chance.expovariate(1 / (longest / 3 if kind in LONGEST_S else USUAL_S))
     return 0.0 if kind in AT_ONCE else min(longest, drawn)

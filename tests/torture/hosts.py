@@ -21,28 +21,30 @@ from torture.faults import HOSTS
 
 LINE = r"(?P<time>\S+) (?P<host>\S+) (?P<log>\S+) (?P<number>\d+) (?P<text>.*)"
 MARKED = LINE.replace("(?P<text>.*)", "(?P<mark>x?)(?P<text>.*)")
-"""The same lines, with a column more."""
+"""The same lines, with one more column."""
 FIELDS = ("time", "host", "log", "number", "text")
 TIMESTAMP = {"type": "long", "logicalType": "timestamp-millis"}
 KEPT = 4
-"""Generations; the oldest is deleted with the next rotation."""
+"""Number of rotated generations; the next rotation deletes the oldest."""
 GOES_ON = ("renamed", "dated")
-"""What is compressed or cut at once must not be written to any more."""
+"""Ways to rotate after which the writer goes on in the old file for a while. It must not do so with
+a file that is compressed or truncated at once."""
 CUT_SELDOM = 8
-"""What is cut is lost around the cut; in between it has to be whole."""
+"""Logs of the way "copied" are rotated less often by this factor: each truncation loses lines, and
+everything between two truncations must be whole."""
 END = " ."
 COPY = "/copy-"
-"""In the paths of copies. A pattern means them, so their lines come once more."""
+"""Part of the path of each copy. The sources' patterns match copies, so their lines come twice."""
 UNFIT, HALVED = 1 / 200, 1 / 20
 TICK_S = 0.05
 LINES_A_TICK = 3
 ROTATED_WITHIN_S = 10.0
-"""So soon a log is there again."""
+"""Within this time a rotated log is there again."""
 
 
 class Line:
-    """What the oracle knows of a line: its topic as a mirror calls it, its host, its number, which
-    is unique among all hosts, and its time."""
+    """What the oracle knows of a line: its topic under the mirror's name, its host, its number
+    (unique among all hosts), and its time."""
 
     __slots__ = ("fits", "host", "number", "time_ms", "topic")
 
@@ -51,17 +53,17 @@ class Line:
     ) -> None:
         self.topic, self.host, self.number, self.time_ms = topic, host, number, time_ms
         self.fits = fits
-        """Whether it is a row; else it has to be set apart."""
+        """Whether the line must become a row; otherwise it must be rejected."""
 
 
 def renamed(path: Path) -> None:
-    """app.log -> app.log.1 -> app.log.2 ...; the writer opens a new one."""
+    """app.log -> app.log.1 -> app.log.2 ...; the writer opens a new app.log."""
     _shift(path, "")
     path.rename(f"{path}.1")
 
 
 def compressed(path: Path) -> None:
-    """The same, and the generation is compressed at once."""
+    """Renames like `renamed`, and compresses the new generation at once."""
     _shift(path, ".gz")
     first = Path(f"{path}.1")
     path.rename(first)
@@ -69,7 +71,7 @@ def compressed(path: Path) -> None:
 
 
 def dated(path: Path) -> None:
-    """Its generations have a moment in their names."""
+    """Renames the log to a name with the current time."""
     moment = datetime.now(UTC).strftime("%Y%m%d-%H%M%S%f")
     path.rename(f"{path}-{moment}")
     for old in sorted(path.parent.glob(f"{path.name}-*"))[:-KEPT]:
@@ -77,7 +79,7 @@ def dated(path: Path) -> None:
 
 
 def copied(path: Path) -> None:
-    """copytruncate: it is declared lost what might have been written in between."""
+    """copytruncate: what may be written between copy and truncation is declared lost."""
     _shift(path, "")
     shutil.copyfile(path, f"{path}.1")
     os.truncate(path, 0)
@@ -96,7 +98,7 @@ def _shift(path: Path, suffix: str) -> None:
 
 
 def _compress(path: Path) -> None:
-    """As gzip(1): the time of change goes with it, the plain file goes last."""
+    """Compresses as gzip(1) does: keeps the time of change, and removes the plain file last."""
     status = path.stat()
     whole = Path(f"{path}.gz")
     with path.open("rb") as plain, gzip.open(whole, "wb") as out:
@@ -108,8 +110,8 @@ def _compress(path: Path) -> None:
 class Host:
     """One thread that writes to each log of a host and rotates it now and then.
 
-    lines: all that were written. Some are written in two halves, some do not fit the pattern.
-    As programs do, it goes on writing to a generation for a while, until it opens the log anew.
+    lines: all lines that were written. Some are written in two halves, some do not fit the pattern.
+    Like real programs, it keeps writing to a rotated file for a while, until it opens the log anew.
     """
 
     def __init__(self, name: str, folder: Path, index: int, seed: int, rotate_s: float) -> None:
@@ -131,36 +133,36 @@ class Host:
         ]
 
     def begin(self) -> list[Path]:
-        """The first line of each log, so that an agent can know of it; their paths."""
+        """Writes the first line of each log, so that an agent can find it; returns the paths."""
         for topic, _, path in self._logs:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._write(topic, path, 1)
         return [path for _, _, path in self._logs]
 
     def start(self) -> None:
-        """From now on it writes."""
+        """Starts writing."""
         self._thread.start()
 
     def stop(self) -> None:
-        """It has written its last line."""
+        """Stops after the last line is written."""
         self._stop.set()
         if self._thread.ident is not None:
             self._thread.join()
 
     def link(self) -> Callable[[], None]:
-        """Another name for a log, a link or a second hard link; the answer takes it away."""
+        """Links a log to another name, symbolically or hard; the returned function removes it."""
         log, name = self._strays / "renamed.log", self._strays / f"link-{time.time_ns()}.log"
         link = os.link if self._chance.random() < 0.5 else os.symlink
         eventually(log.exists, within_s=ROTATED_WITHIN_S, what="the log is there")
-        with suppress(FileNotFoundError):  # it is rotated just now
+        with suppress(FileNotFoundError):  # the log is being rotated
             link(log, name)
         return lambda: name.unlink(missing_ok=True)
 
     def copy(self) -> Callable[[], None]:
-        """A copy of a log beside it; the answer takes it away."""
+        """Makes a copy beside a log; the returned function removes it."""
         log, name = self._strays / "renamed.log", self._strays / f"{COPY[1:]}{time.time_ns()}.log"
         eventually(log.exists, within_s=ROTATED_WITHIN_S, what="the log is there")
-        with suppress(FileNotFoundError):  # it is rotated just now
+        with suppress(FileNotFoundError):  # the log is being rotated
             data = log.read_bytes()
             name.write_bytes(data[: data.rfind(b"\n") + 1])
         return lambda: name.unlink(missing_ok=True)
@@ -220,7 +222,7 @@ class Host:
                 else f"this is no line: {self._number}{END}\n"
             )
             self.lines.append(Line(full, self.name, self._number, time_ms, fits=fits))
-        out = self._out(path)  # the second half of a line goes where the first one is
+        out = self._out(path)  # the second half of a line goes to the file with the first half
         data = self._rest.pop(path, b"") + "".join(text).encode()
         if data and self._thread.is_alive() and self._chance.random() < HALVED:
             half = self._chance.randrange(len(data))
@@ -235,23 +237,24 @@ WAYS_OF = {
     "app": ("renamed", "dated"), "web": ("compressed",), "cut": ("copied",), STRAY: ("renamed",),
     REMADE: ("renamed",),
 }  # fmt: skip
-"""What is cut has a topic of its own: each truncation is declared lost, however well it went. So
-have logs with links and copies beside them, and the topic that is made again."""
+"""By topic, how its logs are rotated. Truncated logs have a topic of their own, since each
+truncation is declared lost, however well it went; so have logs with links and copies beside them,
+and logs whose topic is made again."""
 ONLY_IN = {REMADE: "dc1"}
 
 
 def topics_of(datacenter: str) -> list[str]:
-    """The topics of its hosts."""
+    """The topics of a datacenter's hosts."""
     return [topic for topic in WAYS_OF if ONLY_IN.get(topic, datacenter) == datacenter]
 
 
 def all_topics() -> list[str]:
-    """As mirrors call them."""
+    """All topics, under the mirrors' names."""
     return [f"{each}.{topic}" for each in sorted(set(HOSTS.values())) for topic in topics_of(each)]
 
 
 def sources(host: str, logs: Path, schemas: Path, *, evolved: bool) -> list[dict[str, object]]:
-    """The sources of such a host's agent; `evolved`: with the column more."""
+    """The sources of a host's agent; `evolved`: with one more column."""
     return [
         {
             "topic": topic,

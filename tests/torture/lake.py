@@ -1,4 +1,4 @@
-"""The loader's outputs: which one is loaded into, what lies aside, and the lines in all of them."""
+"""The loader's outputs: the current one, the rows set aside, and the lines in all of them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from skidway.loader.state import layout
 from torture.hosts import COPY, END
 
 _NUMBER = re.compile(rb"(?<!\d)(\d{10})(?=\D|\d?x* \.)")
-"""Of a line, also within an Avro record, where a length follows it that may look like a digit: see
-torture.hosts."""
+"""Finds a line's number, also within an Avro record, where a length byte follows it that may look
+like a digit (see torture.hosts)."""
 
 
 class Row(NamedTuple):
-    """A line as a row: its number, whether it is whole, and whether it is one of a copied file."""
+    """A line as a row: its number, whether it is whole, and whether it comes from a copied file."""
 
     number: int
     is_whole: bool
@@ -31,7 +31,7 @@ class Row(NamedTuple):
 
 
 class Lake:
-    """Outputs in one folder. It owns which is the one of now, and which rows were set aside."""
+    """Outputs in one folder. It owns which output is the current one, and which rows are aside."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self._folder, self._chance = folder, random.Random(f"{seed} lake")
@@ -42,18 +42,18 @@ class Lake:
 
     @property
     def output(self) -> Path:
-        """The one that is loaded into."""
+        """The current output, into which the loader loads."""
         return self._folder / f"rows-{self._begun}"
 
     def move(self) -> Path:
-        """Another output is loaded into from now on; the one before."""
+        """Begins another output, into which the loader loads from now on; returns the last one."""
         before = self.output
         self._begun += 1
         self._gone.clear()
         return before
 
     def set_aside(self, topic: str, *, keep: bool) -> None:
-        """A topic's rows and what the loader knows of it; `keep`: they count as rows still."""
+        """Sets aside a topic's rows and the loader's state of it; `keep`: the rows still count."""
         aside = self._folder / f"aside-{self._changes}"
         for name in (topic, layout.state(topic)):
             if (self.output / name).exists():
@@ -66,12 +66,12 @@ class Lake:
             self._kept.append(aside)
 
     def delete(self, topic: str) -> Callable[[], bool]:
-        """One file of rows is gone; the answer brings it back if its output is still the one, and
-        is false while it cannot."""
+        """Hides one file of rows. The returned function brings it back if its output is still the
+        current one, and gives False while it cannot."""
         hidden = self._folder / f"deleted-{time.time_ns()}"
         files = sorted((self.output / topic).rglob("*.parquet"))
         changes, begun, file = self._changes, self._begun, self._chance.choice([*files, hidden])
-        with suppress(OSError):  # the loader moves it, or the file system is read-only
+        with suppress(OSError):  # the loader is moving it, or the file system is read-only
             numbers = {int(str(x)) for x in _cells(file, "number")}
             file.rename(hidden)
             self._gone[file] = numbers
@@ -92,7 +92,7 @@ class Lake:
         return {number for numbers in self._gone.values() for number in numbers}
 
     def rows(self, topic: str) -> list[Row]:
-        """The lines in the topic's rows, and in what the loader set apart of it."""
+        """The lines in the topic's rows, and those that the loader rejected."""
         found = [Row(number, True, False) for number in self._set_apart(topic)]
         for folder in self._folders(topic):
             columns = (_cells(folder, column) for column in ("number", "text", "_file"))
@@ -101,7 +101,7 @@ class Lake:
         return found
 
     def rejects(self, topic: str) -> list[int]:
-        """The numbers of the lines in the rows of what the agents set apart, but of copies."""
+        """The numbers of the lines that agents rejected, as the loader has them, without copies."""
         name, found = f"{topic}.rejected", self._set_apart(f"{topic}.rejected")
         for folder in self._folders(name):
             for line, path in zip(*(_cells(folder, x) for x in ("line", "path")), strict=True):
@@ -118,20 +118,20 @@ class Lake:
 
 
 def _cells(folder: Path, column: str) -> Iterator[Any]:
-    """Of a folder's files, or of a file."""
+    """The values of a column in a Parquet file, or in all those below a folder."""
     for path in [folder] if folder.is_file() else sorted(folder.rglob("*.parquet")):
         table: pa.Table = pq.ParquetFile(path).read(columns=[column])
         yield from table.column(0).to_pylist()
 
 
 def _number(value: str | bytes) -> int:
-    """That of the line in it; -1 where there is none."""
+    """The number of the line in a value; -1 if there is none."""
     found = _NUMBER.search(value if isinstance(value, bytes) else value.encode())
     return int(found[1]) if found else -1
 
 
 def copied(source: Path, target: Path) -> None:
-    """All below a folder, in the place of what lies below another one."""
+    """Replaces everything below the target folder by a copy of what is below the source."""
     target.mkdir(parents=True, exist_ok=True)
     for old in target.iterdir():
         shutil.rmtree(old) if old.is_dir() else old.unlink()

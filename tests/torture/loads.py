@@ -1,8 +1,8 @@
-"""The loader as a program that stays: a load every few seconds, slices run in this process.
+"""The loader as a program that keeps running: a load every few seconds, slices in this process.
 
-`python -m torture.loads CONFIG SECONDS`. A kill -9 of it hits the work and not Spark's start; all
-but the way to Spark's workers is what production runs. A load that fails says why, and the next one
-tries again, as a timer would.
+`python -m torture.loads CONFIG SECONDS`. A kill -9 hits a load at work, not the start of Spark;
+apart from the way to Spark's workers, all code is what production runs. A load that fails says why,
+and the next one tries again, as a timer would.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from skidway.loader.spark.task import run_slice
 
 
 class Here:
-    """In the place of Spark: the slices one after the other."""
+    """Takes the place of Spark: runs the slices one after the other."""
 
     started_s = 0.0
 
@@ -48,7 +48,7 @@ class Here:
         return None
 
     def run(self, job: Job, work: Sequence[Work], _progress: Progress) -> list[SliceResult]:
-        """As skidway.loader.spark.runner.SparkRunner.run."""
+        """See skidway.loader.spark.runner.SparkRunner.run."""
         found = []
         for piece, marks in work:
             self._attempt += 1
@@ -57,7 +57,7 @@ class Here:
 
 
 def main(config: str, seconds: str) -> None:
-    """Until it is killed; SIGTERM lets the load come to its end."""
+    """Loads until it is killed; after SIGTERM it ends with the current load."""
     run.SparkRunner = Here  # type: ignore[assignment, misc]
     over = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: over.set())

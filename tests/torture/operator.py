@@ -1,7 +1,7 @@
-"""What an operator does at the site, as docs/operations.md says, and whatever else happens.
+"""What an operator does at the site, as docs/operations.md says, whatever else happens there.
 
-What takes several steps is a task: each second it is taken up again, and goes on behind the step
-that it could not do yet, since brokers may be away.
+Work of several steps is a task. Brokers may be away, so a task stops at a step that it cannot do
+yet, and the operator takes it up again there every second.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _GIVE_UP = re.compile(r"skidway agent state give-up ([^\s)]+)\)")
 _OLDER = "is an older copy of itself"
 _GONE = re.compile(r"load \d+ committed ([^/\s]+)/\S+, and it is neither there nor in .* restore")
 LAST_LINES = 3
-"""Of what a program wrote: the sentence with which it ended."""
+"""How many of a program's last lines hold the sentence with which it ended."""
 
 
 class Operator:
@@ -49,12 +49,12 @@ class Operator:
         self._thread = threading.Thread(target=self._work, daemon=True)
 
     def start(self, programs: Programs) -> None:
-        """From now on tasks are worked at."""
+        """Starts working on tasks."""
         self._programs = programs
         self._thread.start()
 
     def stop(self) -> None:
-        """No task goes on."""
+        """Stops working; no task goes on."""
         self._over.set()
 
     @property
@@ -64,7 +64,7 @@ class Operator:
             return not self._tasks
 
     def answer(self, name: str, last_words: str) -> None:
-        """A program ended: what has to be said to it before it is started again."""
+        """Does what a program that ended asks for in its last words, before it is started again."""
         words = "\n".join(last_words.splitlines()[-LAST_LINES:])
         config = ["--config", str(self._site.config(name))]
         if name.startswith("agent-"):
@@ -78,23 +78,23 @@ class Operator:
     # --- tasks ------------------------------------------------------------------------------------
 
     def grow(self, topic: str) -> None:
-        """One partition more."""
+        """Adds a partition to the topic."""
         self._do(self._grown(topic))
 
     def remake(self, topic: str) -> None:
-        """It is deleted and made again, and what was loaded of the old one is set aside."""
+        """Deletes the topic and makes it again, and sets aside what was loaded of the old one."""
         self._do(self._remade(topic))
 
     def reload(self, topic: str) -> None:
-        """What was loaded of it is thrown away; it is loaded again."""
+        """Throws away what was loaded of the topic, so that it is loaded again."""
         self._do(self._reloaded(topic))
 
     def move(self) -> None:
-        """Everything is loaded again, into another output; the one before is retired."""
+        """Lets everything be loaded again into another output, and retires the last one."""
         self._do(self._moved())
 
     def is_loaded(self, topics: Sequence[str]) -> bool:
-        """Whether their mirrors are loaded to the end, and every file is in its place."""
+        """Whether these mirrored topics are loaded to the end, with every file in its place."""
         with suppress(SkidwayError, OSError):
             given = settings.load(LoaderSettings, self._site.config("loader"))
             found = [each for each in status.status(given) if each["topic"] in topics]
@@ -106,7 +106,7 @@ class Operator:
         return False
 
     def again(self, is_done: Callable[[], bool]) -> None:
-        """Tried each second until it is true."""
+        """Tries this every second until it is true."""
         self._do(_until(is_done))
 
     def _grown(self, topic: str) -> Task:
@@ -163,13 +163,13 @@ class Operator:
         yield from _until(lambda: self._is_retired(before))
 
     def _is_retired(self, output: Path) -> bool:
-        """Also where there is nothing to retire, because no load came to its end there."""
+        """Retires an output; true also if no load was ever completed there, so none is counted."""
         config = ["--config", str(self._site.config("audit")), "--reason", "moved"]
         done = run_skidway("audit", "retire", "hdfs", str(output), *config)
         return done.returncode == 0 or "never counted anything" in done.stderr
 
     def _is_aside(self, topic: str, *, keep: bool) -> bool:
-        with suppress(OSError):  # a file system that is full, or read-only, at the moment
+        with suppress(OSError):  # the file system is full or read-only at the moment
             self._lake.set_aside(topic, keep=keep)
             return True
         return False
@@ -179,7 +179,7 @@ class Operator:
             self._tasks.append(task)
 
     def _look_after_loads(self) -> None:
-        """A file of the newest load is gone for good: its topic is loaded again."""
+        """Reloads each topic of which the loader says that a committed file is gone for good."""
         for said in _GONE.finditer(self._programs.tail("loader")):
             if said[0] not in self._answered:
                 self._answered.add(said[0])
@@ -190,7 +190,7 @@ class Operator:
             while not self._over.wait(EVERY_S):
                 self._look_after_loads()
                 with self._lock:
-                    first = self._tasks[:1]  # one after the other
+                    first = self._tasks[:1]  # one task after the other
                 for task in first:
                     if next(task, self) is self:
                         with self._lock:
@@ -201,7 +201,7 @@ class Operator:
 
 
 def change(site: Site, name: str, changed: dict[str, object]) -> None:
-    """Other settings, from the program's next start on."""
+    """Changes settings of a program, from its next start on."""
     path = site.config(name)
     path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | changed, width=1000))
 
@@ -212,7 +212,7 @@ def _until(is_done: Callable[[], bool]) -> Task:
 
 
 def _known(address: str, names: Sequence[str]) -> Generator[None, None, dict[str, str]]:
-    """The ids of those that are there."""
+    """The ids of those topics that are there."""
     while True:
         with suppress(SkidwayError), Client(address) as client:
             there = client.metadata(None).topics
@@ -221,7 +221,7 @@ def _known(address: str, names: Sequence[str]) -> Generator[None, None, dict[str
 
 
 def _deleted(address: str, former: Mapping[str, str]) -> bool:
-    """Whether none of these ids is there any more; a mirror may have made the names again."""
+    """Deletes the topics with these ids; whether none is left. A mirror may remake the names."""
     with suppress(SkidwayError), Client(address) as client:
         there = client.metadata(None).topics
         left = [x for x, id_ in former.items() if x in there and str(there[x].topic_id) == id_]

@@ -1,7 +1,7 @@
 """The running programs of the torture: down, frozen, in another version, with another clock.
 
-A watch starts again what ends by itself, as systemd would, counts with which status it ended, and
-asks the operator, who may have to do something first.
+A watch starts a program again that ends by itself, as systemd would. It counts the exit statuses,
+and asks the operator first, who may have something to do before the start.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ TAIL_BYTES = 8_000
 GENTLY_S = 90.0
 
 Answer = Callable[[str, str], None]
-"""Name of a program that ended, and the end of what it wrote."""
+"""Called with the name of a program that ended, and the end of its output."""
 
 
 class Programs:
-    """Each by its name. It owns which of them shall be down, and how each is started."""
+    """The programs, by name. It owns which of them must be down, and how each is started."""
 
     def __init__(self, commands: Mapping[str, Sequence[str]], logs: Path, answer: Answer) -> None:
         self._commands = {name: list(command) for name, command in commands.items()}
@@ -42,44 +42,44 @@ class Programs:
         self._down: Counter[str] = Counter()
         self._lock = threading.RLock()
         self.answering = threading.Lock()
-        """Held while an operator works at the state of a program that ended."""
+        """Held while the operator works on the state of a program that ended."""
         self._over = threading.Event()
         self._watch = threading.Thread(target=self._watching, daemon=True)
         self.ended: Counter[tuple[str, int]] = Counter()
         self.failed: BaseException | None = None
 
     def start(self, name: str, ready: Callable[[], object] | None = None) -> None:
-        """It runs; with `ready` it is waited for."""
+        """Starts a program; with `ready`, waits until that is true."""
         with self._lock:
             self._start(name)
         if ready is not None:
             self._started[name].wait_until(ready)
 
     def watch(self) -> None:
-        """From now on what ends is started again."""
+        """From now on, starts again each program that ends by itself."""
         self._watch.start()
 
     def stop(self) -> None:
-        """All are dead."""
+        """Kills all programs."""
         self._over.set()
         with self._lock:
             for program in self._started.values():
                 program.kill_session()
 
     def down(self, name: str, *, gently: bool = False) -> Callable[[], None]:
-        """It is dead, at once or `gently` by SIGTERM, until the answer is called."""
+        """Kills a program (`gently`: with SIGTERM); the returned function starts it again."""
         with self._lock:
             self._down[name] += 1
             program = self._started[name]
         if gently:
             _signal(program, signal.SIGCONT)
-            with suppress(NotReady):  # then it is killed
+            with suppress(NotReady):  # it does not stop, so it is killed
                 program.stop(GENTLY_S)
         program.kill_session()
         return partial(self._up, name)
 
     def freeze(self, name: str) -> Callable[[], None]:
-        """It does nothing until the answer is called."""
+        """Suspends a program (SIGSTOP) until the returned function is called."""
         with self._lock:
             program = self._started[name]
             if not self._down[name]:
@@ -87,29 +87,29 @@ class Programs:
         return partial(_signal, program, signal.SIGCONT)
 
     def restart(self, name: str) -> None:
-        """It is killed and started."""
+        """Kills a program and starts it again."""
         self.down(name)()
 
     def shift(self, name: str, ahead_s: int) -> None:
-        """From its next start on its clock differs by so much."""
+        """Sets a program's clock ahead by `ahead_s`, from its next start on."""
         self._ahead_s[name] = ahead_s
 
     def move(self, name: str, tree: Path | None) -> None:
-        """From its next start on it is that tree's; None: this one's."""
+        """Runs a program from that tree (None: this one), from its next start on."""
         self._trees.pop(name, None)
         if tree is not None:
             self._trees[name] = tree
 
     def tree(self, name: str) -> Path | None:
-        """Another version's tree from which it is started."""
+        """The other version's tree from which a program is started; None for this one."""
         return self._trees.get(name)
 
     def once(self, name: str, *options: str) -> None:
-        """Its next start has these options."""
+        """Adds these options to a program's next start only."""
         self._once[name] = list(options)
 
     def tail(self, name: str) -> str:
-        """What it wrote last, since it was started."""
+        """The end of what a program has written since its last start."""
         path = self._logs / f"{name}.json"
         with path.open("rb") as log:
             log.seek(max(self._began_at[name], path.stat().st_size - TAIL_BYTES))
@@ -169,7 +169,7 @@ class Programs:
 
 
 def _signal(program: Program, number: int) -> None:
-    """To it and to what it has started, as ZooKeeper's Java."""
+    """Signals a program and all processes that it has started, such as ZooKeeper's JVM."""
     if program.running:
         for pid in session_members(program.pid):
             with suppress(ProcessLookupError):

@@ -1,5 +1,5 @@
-"""The settings of all programs: those of a demo's site, with an agent for each host and a second
-datacenter, whose brokers are Apache Kafka."""
+"""The settings of all programs: those of a demo site, plus an agent for each host and a second
+datacenter, whose broker is Apache Kafka."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from torture.operator import change
 
 SESSION_MS = 5_000
 LATENESS_MS = 10_000
-"""Losses reach back by so much."""
+"""How far back in time a declared loss reaches."""
 IDLE_FLUSH_MS = 20_000
-"""Longer than a writer that has no CPU waits between the halves of a line."""
+"""Longer than a writer without CPU time takes between the two halves of a line."""
 READ_BACK_WAIT_MS = 60_000
-"""Longer than anything of the torture holds back what is under way."""
+"""Longer than any fault of the torture holds back a batch that is under way."""
 OF_DC2 = "|".join(x.removeprefix("dc2.") for x in all_topics() if x.startswith("dc2."))
 
 
 def write(site: Site, proxies: Mapping[str, int]) -> None:
-    """proxies: the ports to which the brokers of each cluster lead their clients."""
+    """Writes all settings. proxies: the ports to which the clusters' brokers lead their clients."""
     site.write([])
     via = {
         cluster: f"127.0.0.1:{proxies[name]}"
@@ -82,7 +82,7 @@ def logs(site: Site, host: str) -> Path:
 
 
 def evolve(site: Site, name: str, *, evolved: bool) -> None:
-    """An agent's sources have the column more, or not."""
+    """Gives an agent's sources one more column, or takes it away."""
     host = name.removeprefix("agent-")
     change(site, name, {"sources": _sources(site, host, evolved=evolved)})
 

@@ -1,8 +1,8 @@
-"""A failing schedule made shorter by leaving faults out. Pure but for what it asks.
+"""Makes a failing schedule shorter by leaving faults out. Pure but for the runs that it asks for.
 
-The way is ddmin (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002):
-halves first, then smaller parts. What fails is not always the same twice, so a shorter schedule is
-taken only when it did fail, and nothing is concluded from one that did not.
+The algorithm is ddmin (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input",
+2002): halves first, then smaller parts. A schedule does not fail in every run. So a shorter one is
+taken only when it did fail, and a run without failure proves nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torture.faults import Fault
 def shrunk(
     faults: Sequence[Fault], fails: Callable[[Sequence[Fault]], bool], tries: int
 ) -> list[Fault]:
-    """The shortest schedule that failed, of at most so many that were run."""
+    """The shortest schedule that failed, after at most `tries` runs."""
     kept, parts = list(faults), 2
     while len(kept) > 1 and tries > 0:
         size = -(-len(kept) // parts)

@@ -1,4 +1,4 @@
-"""The site of the torture: its programs, and how a fault is begun and ended on them."""
+"""The site of the torture: its programs, and how each fault begins and ends on them."""
 
 from __future__ import annotations
 
@@ -37,14 +37,15 @@ SLOW_S = 0.3
 ASKED_TIMES = 5
 QUIET_WITHIN_S = 1_800.0
 HEALED_S, UNCHANGED_S = 20.0, 240.0
-"""So long the same: nothing changes any more; what is not healed also not by silence."""
+"""How long the truth must stay the same to be final: once everything is healed, and otherwise (long
+enough for what heals only after a time of silence)."""
 LOOK_EVERY_S = 10.0
 
 End = Callable[[], object]
 
 
 class TortureSite:
-    """It owns programs, proxies, disks and writers."""
+    """The site, which owns programs, proxies, disks and writers."""
 
     def __init__(self, folder: Path, seed: int, rotate_s: float) -> None:
         self._kafka = ApacheKafka(_made(folder / "kafka"))
@@ -70,19 +71,19 @@ class TortureSite:
         self._ways = self._how()
 
     def keep(self) -> None:
-        """What lies on file systems in memory is copied below `kept`."""
+        """Copies the contents of file systems in memory to the folder `kept`."""
         for name in SIZES:
             copied(self._folder(name), self._site.folder / "kept" / name)
 
     @property
     def ended(self) -> Counter[tuple[str, int]]:
-        """Programs that ended by themselves, by name and status, and how often."""
+        """How often each program ended by itself, by name and exit status."""
         return self._programs.ended
 
     # --- begin and end ----------------------------------------------------------------------------
 
     def start(self) -> None:
-        """All programs run, and the writers write."""
+        """Starts all programs and the writers."""
         for disk in self._disks.values():
             disk.mount()
         for proxy in self._proxies.values():
@@ -104,14 +105,14 @@ class TortureSite:
             host.start()
 
     def _knows(self, agent: str, paths: Iterable[Path]) -> bool:
-        """Whether it has looked at them: what is rotated before that is not its concern."""
+        """Whether the agent knows these files; it need not deliver what is rotated before that."""
         with suppress(SkidwayError):
             known = {each["path"] for each in ledger.show(self._site.data(agent))["files"]}
             return {str(path) for path in paths} <= known
         return False
 
     def stop(self) -> None:
-        """Everything ends."""
+        """Ends everything."""
         self._operator.stop()
         self._programs.stop()
         for proxy in self._proxies.values():
@@ -122,11 +123,11 @@ class TortureSite:
             disk.unmount()
 
     def begin(self, fault: Fault) -> End:
-        """It happens now; the answer ends it."""
+        """Begins a fault; the returned function ends it."""
         return self._ways[fault.kind](fault) or _nothing
 
     def _how(self) -> Mapping[Kind, Callable[[Fault], End | None]]:
-        """How each kind is done; without an end nothing is taken back."""
+        """How each kind of fault begins; a kind that returns no end is never undone."""
         programs, proxies, operator = self._programs, self._proxies, self._operator
         return {
             Kind.KILL: lambda x: programs.down(x.target),
@@ -151,8 +152,10 @@ class TortureSite:
         }
 
     def _mended(self, name: str, end: End) -> End:
-        """What was open stays writable, and a broker gives a log directory up that failed once:
-        so the program is started again in between, and behind it."""
+        """Restarts the program when the disk fails and again when it is mended.
+
+        Files that were open stay writable, and a broker gives up a log directory that failed once.
+        """
         if name == LAKE:
             return end
         self._programs.restart(name)
@@ -190,7 +193,7 @@ class TortureSite:
         return back
 
     def _restore(self, name: str) -> End:
-        """Its state is as it is now once more."""
+        """Copies a program's state; the returned function puts that older copy back."""
         state, copy = self._site.data(name), self._site.folder / "copies" / name
         up = self._programs.down(name)
         copied(state, copy)
@@ -207,7 +210,7 @@ class TortureSite:
     # --- when it is quiet -------------------------------------------------------------------------
 
     def judged(self) -> Truth:
-        """The writers end; the truth, as soon as nothing changes for the better any more.
+        """Stops the writers; returns the truth as soon as it does not improve any more.
 
         Raises NotReady when a program does not do its work although nothing disturbs it."""
         for host in self._hosts.values():
@@ -231,13 +234,13 @@ class TortureSite:
 
     @property
     def failed(self) -> list[BaseException]:
-        """What ended a thread of the torture's own: then nothing is proven."""
+        """The errors that ended threads of the torture itself; with any, nothing is proven."""
         writers = (host.failed for host in self._hosts.values())
         found = (self._operator.failed, self._programs.failed, *writers)
         return [each for each in found if each is not None]
 
     def truth(self) -> Truth:
-        """What became of every line up to now."""
+        """What has become of every line up to now."""
         lines: Iterable[Line] = (line for host in self._hosts.values() for line in host.lines)
         arrived = Arrived(
             {topic: self._lake.rows(topic) for topic in all_topics()},
@@ -256,7 +259,7 @@ class TortureSite:
         return list(self._asked("report").get("buckets", ()))
 
     def _recount(self) -> set[Bucket]:
-        """The buckets of which the recount says that their rows are not what was counted."""
+        """The buckets whose rows, the recount says, are not what was counted."""
         output = ["--output", str(self._lake.output)]
         return named_by_recount(self._asked("recount", *output), TIMING.bucket_ms)
 

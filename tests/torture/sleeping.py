@@ -1,7 +1,7 @@
-"""Once this is imported, time.sleep waits under libfaketime, too.
+"""Once this is imported, time.sleep works under libfaketime too.
 
-Python sleeps until a moment of the monotonic clock, and libfaketime gives EINVAL for it where it
-has set the clock back.
+Python sleeps until a moment of the monotonic clock; libfaketime fails that with EINVAL where it has
+set the clock back.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lines, rows and verdicts together: the numbers of the torture. Pure."""
+"""Compares lines, rows and verdicts, and gives the numbers of the torture. Pure."""
 
 from __future__ import annotations
 
@@ -12,32 +12,35 @@ from torture.hosts import REMADE, Line
 from torture.lake import Row
 
 Bucket = tuple[str, int]
-"""Topic as a mirror calls it, without `.rejected`, and the bucket's start in ms."""
+"""The topic under the mirror's name, without `.rejected`, and the bucket's start in ms."""
 
 
 REJECTED = ".rejected"
 MADE_AGAIN = f"dc1.{REMADE}"
 PROVEN_LEAST = 0.2
-"""Of all lines, so that a run says something."""
+"""The share of all lines that must be proven for a run to count."""
 ORDER = ("complete", "open", "incomplete", "unknown", "lost")
-"""Verdicts, the gravest last."""
+"""All verdicts, the gravest last."""
 Said = tuple[str, Sequence[str]]
-"""A word on a bucket, and its reasons."""
+"""A verdict on a bucket, and its reasons."""
 
 
 INHERITED_MS = 600_000
-"""How far behind a bucket of which nothing is listed the next one may speak for it."""
+"""How much later a listed bucket may be whose verdict also covers a bucket that is not listed."""
 
 
 @dataclass(slots=True)
 class Truth:
-    """What became of every line, by numbers of lines and by buckets.
+    """What became of every line, by line numbers and by buckets.
 
-    lost, doubled: of buckets that are complete. torn, invented: rows or rejects that no line is.
-    missing: not there, of buckets that stay open or incomplete, as if somebody were still waited
-    for. declared: how many others are missing or came twice. proven: how many are there once, of
-    buckets that are complete. beside: alarms with a reason that another bucket has as well, in
-    which lines are missing or double. Of alarms the first reason.
+    lost, doubled: lines that are missing or came twice in complete buckets. torn, invented: rows or
+    rejects that match no line. missing: lines that are not there, in buckets that stay open or
+    incomplete, as if the audit still waited for somebody. declared: how many other lines are
+    missing or came twice. proven: how many lines are there once, in complete buckets.
+
+    false_alarms, unhealed: buckets that are not complete though no line is missing or doubled:
+    "lost" or "unknown", and all others. beside: false alarms whose reason also applies to another
+    bucket, in which lines are missing or doubled. Each alarm has its first reason.
     """
 
     lines: int = 0
@@ -59,23 +62,23 @@ class Truth:
 
     @property
     def numbers(self) -> tuple[object, ...]:
-        """What may change for the better; reasons may have moments in them."""
+        """The numbers that may still improve, without reasons, since those may contain times."""
         wrong = (self.lost, self.doubled, self.missing, self.torn, self.invented)
         alarms = (set(x) for x in (self.beside, self.false_alarms, self.unhealed))
         return (*map(len, wrong), self.rows, self.complete, self.declared, *alarms)
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing was lost or doubled in silence, and enough was judged to say so."""
+        """Whether nothing was lost or doubled silently, and enough lines were proven to say so."""
         wrong = self.lost or self.doubled or self.missing or self.torn or self.invented
         return not (wrong or self.false_complete) and self.proven >= PROVEN_LEAST * self.lines
 
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """What arrived. rows, rejects: by topic, as mirrors call it without `.rejected`. verdicts: the
-    report's buckets. recounted: those of which a recount says that their rows are not what was
-    counted; gone: the lines in files of the output that were deleted."""
+    """What arrived. rows, rejects: by topic, under the mirror's name without `.rejected`. verdicts:
+    the report's buckets. recounted: buckets whose rows, a recount says, are not what was counted.
+    gone: the lines in files of the output that were deleted."""
 
     rows: Mapping[str, Sequence[Row]]
     rejects: Mapping[str, Sequence[int]]
@@ -85,7 +88,7 @@ class Arrived:
 
 
 def compared(lines: Iterable[Line], arrived: Arrived, bucket_ms: int) -> Truth:
-    """The lines that were written, and what arrived."""
+    """Compares the lines that were written with what arrived."""
     found = Truth()
     words = _Words(arrived.verdicts)
     by_number = {line.number: line for line in lines}
@@ -141,12 +144,14 @@ def _add_alarms(found: Truth, words: _Words, wrong: Set[Bucket]) -> None:
 
 
 class _Words:
-    """The audit's word on every bucket; gravest: with its reasons, of all topics of a name.
+    """The audit's verdict on every bucket. gravest: the gravest one with its reasons, of all topics
+    of a name.
 
-    Where nothing was counted the audit lists no bucket, but that of a loss's declaration, behind
-    all that may be lost: so the next one of that topic that is listed has the word. Of a topic that
-    was made again both have a word. A line that does not fit may be in any later bucket of the
-    rejects, by the time of its reading.
+    The audit does not list a bucket in which nothing was counted. It lists the bucket in which a
+    loss was declared, which is later than all lines that may be lost. So the next listed bucket of
+    a topic also judges buckets that are not listed. If a topic was made again, both topics have a
+    verdict. A line that does not fit has its time of reading, so any later bucket of the rejects
+    may have it.
     """
 
     def __init__(self, verdicts: Iterable[Mapping[str, Any]]) -> None:
@@ -164,7 +169,7 @@ class _Words:
                 self.gravest[bucket] = word, each["reasons"]
 
     def of(self, bucket: Bucket, *, fits: bool) -> str:
-        """The gravest that bears on a line of the bucket."""
+        """The gravest verdict that concerns a line of the bucket; "complete" if there is none."""
         topic, start = bucket
         found = [self._one(words, topic, start) for words in self._words[topic].values()]
         if not fits:
@@ -174,7 +179,7 @@ class _Words:
         return max((x for x in found if x), key=ORDER.index, default="complete")
 
     def _one(self, words: Mapping[int, str], topic: str, start: int) -> str:
-        """Of one topic; "" where it says nothing."""
+        """The verdict on the bucket for one topic id; "" if there is none."""
         own = words.get(start)
         if own is not None:
             return own
@@ -186,7 +191,8 @@ class _Words:
 
 
 def named_by_recount(document: Mapping[str, Any], bucket_ms: int) -> set[Bucket]:
-    """Of its differences, and all those of an hour in which something is wrong with a file."""
+    """The buckets in which the recount found a difference, and all buckets of an hour in which it
+    found a fault in a file."""
     found: set[Bucket] = set()
     for each in document.get("topics", ()):
         topic = each["topic"].removesuffix(".rejected")

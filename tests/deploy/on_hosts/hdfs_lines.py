@@ -1,6 +1,6 @@
 """On the server, with the loader's Python: the lines of one topic on HDFS, as JSON {host: [line]}.
 
-Lines are in the order of their bytes in the files. Arguments: URL of the output, topic.
+Lines come in the order in which their files have them. Arguments: URL of the output, topic.
 """
 
 import json

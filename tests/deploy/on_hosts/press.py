@@ -1,4 +1,7 @@
-"""On an application host: asks nginx for /NAME/1, /NAME/2 ... until SIGTERM; notes the last."""
+"""On an application host: asks nginx for /NAME/1, /NAME/2 ... until SIGTERM.
+
+The last number goes to /var/tmp/press.last.
+"""
 
 import http.client
 import signal

@@ -1,6 +1,6 @@
 """On the server: the rows of the loader's output, as JSON {topic: {host: [value, ...]}}.
 
-Values are in the order of their bytes in the files.
+Values come in the order in which the log files have them.
 """
 
 import json

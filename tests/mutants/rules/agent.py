@@ -1,4 +1,4 @@
-"""The agent but its files: what is promised, sent, acknowledged, counted and said."""
+"""The agent without its files: what it promises, sends, acknowledges, counts and publishes."""
 
 from mutants.mutant import Mutant
 

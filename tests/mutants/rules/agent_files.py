@@ -1,4 +1,4 @@
-"""Files: which is which, what became of them, and what of them is declared."""
+"""The agent's files: how it tells them apart, what became of them, and which losses it declares."""
 
 from mutants.mutant import Mutant
 

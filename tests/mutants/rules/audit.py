@@ -417,7 +417,7 @@ MUTANTS = (
         "        if before and not (proven or untouched):\n",
         _EACH_RULE,
     ),
-    # Hosts that are proven since a moment.
+    # Hosts whose lines since a moment are proven.
     Mutant(
         "a host is proven by its seal of the moment's bucket, however long ago that is",
         "audit/judgement/host_proofs.py",
@@ -1100,7 +1100,7 @@ MUTANTS = (
             "test_a_loss_is_listed_in_the_window_that_has_its_bucket",
         ),
     ),
-    # What is accepted.
+    # Acceptances.
     Mutant(
         "an acceptance covers whatever is found in its bucket later",
         "audit/judgement/topic_judgement.py",
@@ -1245,7 +1245,7 @@ MUTANTS = (
             "test_without_origin_a_retired_counter_that_is_short_holds_nothing_back",
         ),
     ),
-    # Losses are told at once.
+    # Losses are published at once.
     Mutant(
         "a loss is told once its bucket is due",
         "audit/judgement/verdict.py",

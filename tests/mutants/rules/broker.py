@@ -1,4 +1,4 @@
-"""The broker around its logs: network, produce and fetch, who waits, retention.hold, ids."""
+"""The broker around its logs: network, produce and fetch, parked requests, retention.hold, ids."""
 
 from mutants.mutant import Mutant
 
@@ -180,7 +180,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "",
         (f"{_RUN}::test_with_acks_all_a_run_waits_for_the_flush",),
     ),
-    # requests that wait
+    # parked requests
     Mutant(
         "what waits is bounded by operations, not by the partitions that they wait for",
         "broker/purgatory.py",

@@ -1,4 +1,4 @@
-"""The client: order of what is produced, what is fetched, who leads, and records as bytes."""
+"""The client: the order of produced batches, fetching, partition leaders, and records as bytes."""
 
 from mutants.mutant import Mutant
 
@@ -142,7 +142,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "return picture.leader(tp)",
         (f"{_BINDING}::test_a_topic_made_again_takes_nothing_that_was_for_the_one_before",),
     ),
-    # what is fetched
+    # fetching
     Mutant(
         "batches are given that were fetched before the last seek",
         "skidway/kafka/client/fetching.py",
@@ -201,7 +201,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "        if self._called_at - now > STOOD_STILL_S:\n",
         (f"{_INTERRUPTIONS}::test_a_loop_that_stood_still_is_an_interruption",),
     ),
-    # who leads, and connections
+    # partition leaders, and connections
     Mutant(
         "who asks for a leader creates the topic",
         "skidway/kafka/client/metadata.py",

@@ -1,4 +1,4 @@
-"""The mirror: continuity with its source, gaps, what it follows and what it tells."""
+"""The mirror: continuity with its source, gaps, what it follows, and what it tells the source."""
 
 from mutants.mutant import Mutant
 
@@ -8,7 +8,7 @@ _PROGRESS = "tests/unit/broker/mirror/test_progress.py"
 _SELECTION = "tests/unit/broker/mirror/test_selection.py"
 
 MUTANTS: tuple[Mutant, ...] = (
-    # compares the batch below before it goes on
+    # the batch below is compared before the mirror goes on
     Mutant(
         "the batch below is compared by its offsets alone",
         "broker/mirror/follower.py",
@@ -121,7 +121,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "        if gap.first >= end:\n            break\n",
         (f"{_SELECTION}::test_offsets_are_named_if_gaps_cover_all_of_them",),
     ),
-    # what is followed
+    # what the mirror follows
     Mutant(
         "a topic that was made again in the source is gone on with",
         "broker/mirror/rounds.py",
@@ -164,7 +164,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "return not self._is_current(each)\n",
         (f"{_SOURCE}::test_bounds_that_come_after_an_interruption_decide_nothing",),
     ),
-    # what is told
+    # what the mirror tells its source
     Mutant(
         "the source is told what was copied, before it is on disk",
         "broker/mirror/source.py",

@@ -1,4 +1,4 @@
-"""What agent, loader and counters ask of logs that are not theirs: brokers, mirrors, gaps."""
+"""How agent, loader and counters check logs that others own: brokers, mirrors, gaps."""
 
 from mutants.mutant import Mutant
 

@@ -270,7 +270,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "if declared_by.setdefault(name, kept.id) > kept.id:",
         (f"{_PARSED}::test_two_meanings_of_one_name_are_refused",),
     ),
-    # who may come
+    # authentication
     Mutant(
         "a password that was right stays so when the file has changed",
         "schemas/registry/passwords.py",

@@ -1,4 +1,4 @@
-"""What clients have stumbled over with other brokers: the table of docs/broker.md."""
+"""The traps that clients have met with other brokers: the table of docs/broker.md."""
 
 from mutants.mutant import Mutant
 
