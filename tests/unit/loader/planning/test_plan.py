@@ -160,7 +160,7 @@ def test_a_topic_made_again_is_refused() -> None:
 
 
 def test_an_unknown_id_is_not_compared() -> None:
-    """When a cluster has no ids, only its name and the topic's are compared."""
+    """When a cluster gives no ids, only names are compared."""
     plan.check_identity(WHOLE, Source("dc1", "", "logs", ""))
 
 
@@ -265,8 +265,8 @@ def test_limited_loads_take_everything_and_each_moves_on(
 
 
 def test_a_partition_that_ended_early_asks_for_no_further_load() -> None:
-    """A partition that stopped at a waiting record asks for no further load in the run, as it would
-    stop there again."""
+    """A partition that stopped at a record whose announcement is missing asks for no further load
+    in the run: it would stop there again."""
     whole = [Planned(0, 0, 0, 100)]
     taken = plan.limit(whole, 10)
     assert taken[0].end == 10

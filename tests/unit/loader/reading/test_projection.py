@@ -86,7 +86,7 @@ def test_a_renamed_field_is_found_by_its_alias() -> None:
     ],
 )
 def test_types_are_promoted(written: object, read: object, value: object, expected: object) -> None:
-    """Every promotion of Avro's schema resolution works."""
+    """Types are promoted as in Avro's schema resolution."""
     columns, fits = project(record(field("x", written)), record(field("x", read)), x=[value])
     assert (columns, fits) == ([[expected]], [True])
 
