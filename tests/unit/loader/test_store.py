@@ -46,7 +46,8 @@ def test_a_relative_root_is_named_by_its_absolute_path(
 
 @pytest.mark.parametrize("url", ["s3://bucket/logs", "gs://x/y", "hdfs://", "hdfs://host:1"])
 def test_other_stores_are_refused(url: str) -> None:
-    """A store without an exclusive create, or an empty URL, is refused as a configuration."""
+    """A store that cannot create a name exactly once, or a URL without a path, is refused as a
+    configuration."""
     with pytest.raises(ConfigurationRefused, match=r"^output: "):
         open_store(url)
 
@@ -167,8 +168,8 @@ class Silent:
 
 
 def test_a_namenode_that_has_no_address_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A NameNode whose address cannot be found is reported by name as unreachable, not as a fault
-    of the file."""
+    """A NameNode whose address cannot be found is reported by name as unreachable (status 3), not
+    as a fault of the file."""
     monkeypatch.setattr(hdfs, "Client", Silent)
     with pytest.raises(StoreUnreachable, match=r"hdfs://namenode:8020/logs/_skidway: failed to"):
         HdfsStore("hdfs://namenode:8020/logs").length("_skidway")

@@ -273,7 +273,7 @@ def test_what_a_recount_found_stands_in_the_topics_row() -> None:
     body = _get(ledger, "/")[2]
     assert "✗ rows counted again at 1970-01-01 00:01:00: differs" in body
     assert "by the newest recount the rows of dc1.logs are not what was counted" in body
-    assert '<h1 class="incomplete">' in body  # green is what needs nobody
+    assert '<h1 class="incomplete">' in body  # green means: nobody has to act
     assert HOSTILE not in body
 
 

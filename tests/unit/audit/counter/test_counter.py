@@ -150,7 +150,7 @@ def test_a_restart_goes_on_where_the_last_commit_ended(site: Site) -> None:
 def test_what_was_not_committed_is_counted_again_and_only_once(site: Site) -> None:
     """Records counted but not committed before a crash are counted exactly once after it."""
     _append(site, LOGS, 0, 10)
-    site.counter.turn(0)  # counts; the commit of this turn finds it
+    site.counter.turn(0)  # counts them, and commits the counts
     _append(site, LOGS, 10, 10)
     site.counter.turn(0)  # counted, not committed: the interval is not over
     site.start()

@@ -47,7 +47,7 @@ POLICY = Policy(
 OLD, NEW = (Sender(Tier.AGENT, "dc1", str(n), "app1", 1) for n in (1, 2))
 
 Said = tuple[Message, int]
-"""A message, and our clock when we took it. They lie in the log in the order of a list."""
+"""A message, and our clock when we took it. Messages lie in the log in the order of the list."""
 
 
 def beat(sender: Sender, taken_ms: int, ahead_ms: int = 0) -> Said:

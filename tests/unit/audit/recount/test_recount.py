@@ -216,7 +216,7 @@ def the_fault(found: Recounted) -> Fault:
 
 
 PLACE = Whereabouts("1970-01-01T00", (7,), 0, 0, 10)
-"""Of the first ten rows."""
+"""Where the first ten rows lie."""
 
 
 def test_a_file_changed_behind_the_manifest_is_found(output: Output) -> None:

@@ -265,7 +265,7 @@ def test_a_load_that_ends_in_a_gap_keeps_the_batch_below() -> None:
 def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
     """A partition that is kept back passes no gap, not even a named one in front of it: what lies
     behind cannot be compared, and the next load begins at the same offset."""
-    below = BatchMark(0, 99, 1, 0)  # of which the load before took a part
+    below = BatchMark(0, 99, 1, 0)  # the load before took a part of it
     newest = replace(WHOLE, topic="logs", partitions=(PartitionRange(0, 0, 30, below=below),))
     named = {0: (Gap(30, 40, "named by the mirror"),)}
     topic = Topic("logs", "", WHOLE.source, (Bounds(0, 40, 200),), named)
@@ -292,7 +292,7 @@ def test_announcements_are_waited_for_as_long_as_is_set(
     loading.cluster.log(DATA).append(columns.encode(values, times, origins=origins))
     outcome = loading.run(announce_wait_ms=wait_ms)
     assert (outcome.rejects, len(outcome.waiting)) == (rejects, waiting)
-    assert outcome.loads == ([1] if rejects else [])  # one in which nothing moved is none
+    assert outcome.loads == ([1] if rejects else [])  # a load that moves nothing is not committed
     assert not list(loading.store.files(layout.stagings(TOPIC)))
 
 

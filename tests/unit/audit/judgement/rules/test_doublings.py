@@ -96,7 +96,7 @@ def test_what_a_new_agent_counted_while_it_read_again_is_in_doubt() -> None:
         Status.UNKNOWN,
         (f"{WORDS}: its lines may count twice",),
     )
-    [doubt] = found.findings  # an acceptance is of the lines that were there then
+    [doubt] = found.findings  # an acceptance covers the lines of that moment
     assert doubt.name == f"{WORDS}: its lines may count twice (5, 99)"
 
 
