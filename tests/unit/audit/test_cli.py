@@ -34,7 +34,7 @@ def _store(folder: Path, *, records: int = 5) -> None:
 
 
 def test_a_complete_store_is_good(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit status 0, a table, and the sentence."""
+    """A report on a complete store ends with 0 and prints a table and the sentence."""
     _store(tmp_path)
     assert main(["audit", "report", "--store", str(tmp_path), "--tiers", "agent,broker"]) == 0
     printed = capsys.readouterr().out
@@ -43,7 +43,7 @@ def test_a_complete_store_is_good(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_a_short_tier_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit status 1, and the reason in the JSON."""
+    """A report on a store with a short tier ends with 1, and its JSON has the reason."""
     _store(tmp_path, records=3)
     arguments = ["audit", "report", "--store", str(tmp_path), "--tiers", "agent,broker", "--json"]
     assert main(arguments) == 1
@@ -52,7 +52,7 @@ def test_a_short_tier_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_the_collectors_settings_say_where_its_store_is(tmp_path: Path) -> None:
-    """And what it expects: here the tier hdfs, which never reported."""
+    """A report takes the store and the expected tiers from the collector's settings."""
     _store(tmp_path / "store")
     config = tmp_path / "audit.yml"
     text = f"bootstrap.servers: 127.0.0.1:1\nstore.dir: {tmp_path / 'store'}\n"
@@ -69,8 +69,8 @@ def test_installed_settings_hold_wherever_the_evidence_is_read(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A report of a store that is named expects what audit.yml says; where there is none, it says
-    by which settings it judged."""
+    """A report on a named store goes by the installed audit.yml; where there is none, it says which
+    default settings it used."""
     _store(tmp_path / "store")
     monkeypatch.setattr(options, "DIRECTORY", tmp_path)
     named = ["audit", "report", "--store", str(tmp_path / "store")]
@@ -92,7 +92,7 @@ def test_installed_settings_hold_wherever_the_evidence_is_read(
 
 
 def test_topic_and_since_choose_buckets(tmp_path: Path) -> None:
-    """Nothing left to judge is not good."""
+    """--topic and --since choose the buckets; a report with none left is not good."""
     _store(tmp_path)
     base = ["audit", "report", "--store", str(tmp_path), "--tiers", "agent,broker"]
     assert main([*base, "--topic", "logs"]) == 0
@@ -119,7 +119,7 @@ def test_bad_arguments_get_a_sentence(
     status: int,
     words: str,
 ) -> None:
-    """And the right exit status."""
+    """A bad argument gets a sentence and exit status 2."""
     _store(tmp_path)
     given = [argument.format(store=tmp_path) for argument in arguments]
     assert main(["audit", "report", *given]) == status
@@ -129,7 +129,7 @@ def test_bad_arguments_get_a_sentence(
 def test_a_recount_of_nothing_is_not_good(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit status 1 and a sentence."""
+    """A recount of an empty output ends with status 1 and a sentence."""
     _store(tmp_path)
     (tmp_path / "out").mkdir()
     arguments = ["--output", str(tmp_path / "out"), "--store", str(tmp_path)]
@@ -141,7 +141,7 @@ def test_a_recount_of_nothing_is_not_good(
 def test_a_recount_of_what_is_no_output_is_a_mistake_in_the_question(
     output: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Status 2 and a sentence, as for every other option."""
+    """An --output that is none ends with status 2 and a sentence, like any other bad option."""
     assert main(["audit", "recount", "--output", output]) == 2
     assert "output" in capsys.readouterr().err
 
@@ -150,7 +150,7 @@ def test_a_recount_of_what_is_no_output_is_a_mistake_in_the_question(
 def test_settings_can_be_checked_without_starting(
     program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """0 with what it would do, 78 with what is wrong."""
+    """`audit validate` ends with 0 for good settings, and with 78 and the mistake for bad ones."""
     arguments = ["audit", "validate", program, "--set", "bootstrap.servers=a:1"]
     if program == "count":
         arguments += ["--set", f"state.dir={tmp_path}"]
@@ -164,7 +164,7 @@ ROSTER = "hosts:\n  - {host: web1, cluster: dc1, topics: [logs]}\n"
 
 
 def _config(folder: Path, roster: str = ROSTER) -> Path:
-    """Settings with a roster's file, beside a store that is complete."""
+    """Settings with a roster file, beside a store that is complete."""
     _store(folder / "store")
     (folder / "roster.yml").write_text(roster)
     config = folder / "audit.yml"
@@ -178,7 +178,8 @@ def _config(folder: Path, roster: str = ROSTER) -> Path:
 def test_waiting_for_a_host_that_is_proven_ends_at_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without hdfs unless it is asked for: the next load may be a day away."""
+    """Waiting for a proven host ends at once; hdfs is not required unless asked for, as the next
+    load may be a day away."""
     clock = ManualClock(SEALED_MS + 5_000)
     monkeypatch.setattr("skidway.audit.commands.hosts.SystemClock", lambda: clock)
     arguments = ["audit", "wait", "--config", str(_config(tmp_path)), "--host", "web1"]
@@ -221,7 +222,7 @@ def test_waiting_for_nonsense_gets_a_sentence(
     status: int,
     words: str,
 ) -> None:
-    """At once, and not at the end of the wait."""
+    """A wait with bad arguments fails at once with a sentence, not at the end of the wait."""
     given = ["audit", "wait", "--config", str(_config(tmp_path)), "--host", "web1", "--since", "9s"]
     assert main([*given, *arguments]) == status
     assert words in capsys.readouterr().err
@@ -230,7 +231,7 @@ def test_waiting_for_nonsense_gets_a_sentence(
 def test_a_host_that_is_short_is_named_when_the_time_is_over(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One sentence for each."""
+    """When the time is over, each host that is not proven gets one sentence."""
     config = _config(tmp_path, ROSTER + "  - {host: web2, cluster: dc1}\n")
     arguments = ["--host", "web1", "--host", "web2", "--since", "0s", "--timeout-s", "0"]
     assert main(["audit", "wait", "--config", str(config), *arguments]) == 1
@@ -242,7 +243,8 @@ def test_a_host_that_is_short_is_named_when_the_time_is_over(
 
 
 def test_hosts_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """1 while one that is expected is missed, and when there is none at all."""
+    """`audit hosts` ends with 1 while an expected host is missed, and when there is no host at
+    all."""
     config = _config(tmp_path)
     assert main(["audit", "hosts", "--config", str(config)]) == 1
     assert "1 of 1 expected hosts does not report (silent: web1)." in capsys.readouterr().out
@@ -257,7 +259,8 @@ def test_hosts_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_a_report_names_the_hosts_that_are_missed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its buckets may all be complete: what a silent host has not sent is in none of them."""
+    """A report names the missed hosts even if all its buckets are complete, as these lack what a
+    silent host has not sent."""
     report = ["audit", "report", "--tiers", "agent,broker", "--config", str(_config(tmp_path))]
     assert main(report) == 0
     said = capsys.readouterr().out
@@ -273,8 +276,8 @@ def test_a_report_names_the_hosts_that_are_missed(
 def test_reports_name_what_the_roster_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A host of which nothing is heard keeps a bucket from being complete; a retired host with data
-    is named as retired."""
+    """An expected host that was never heard keeps a bucket from being complete; a retired host with
+    data is marked as retired."""
     report = ["audit", "report", "--tiers", "agent,broker", "--config"]
     assert main([*report, str(_config(tmp_path))]) == 0
     capsys.readouterr()
@@ -293,7 +296,7 @@ def test_reports_name_what_the_roster_says(
 def test_a_roster_that_cannot_be_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By validate, and by whoever would go by it."""
+    """A bad roster is refused by `validate` and by each command that reads it."""
     config = str(_config(tmp_path, "hosts:\n  - {host: web1}\n"))
     for verb in (["validate"], ["report"], ["hosts"]):
         assert main(["audit", *verb, "--config", config]) == 78

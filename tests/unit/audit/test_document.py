@@ -1,4 +1,4 @@
-"""docs/audit.md: its files are read, and its examples run at the moment that it names."""
+"""docs/audit.md: its files are read, and its examples run at the time that the page names."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def ms(time: str) -> int:
 
 
 def said() -> list[Message]:
-    """app1 is good; app2 has not sealed auth, and the broker has too few of it; app4 is gone."""
+    """app1 is good; app2 has not sealed auth, and the broker has too few of its records; app4 is
+    gone."""
     counts = {
         "app1": {"10:00:00": (520, 520), "10:01:00": (498, 498)},
         "app2": {"10:00:00": (77, 77), "10:01:00": (80, 77)},
@@ -63,7 +64,7 @@ def said() -> list[Message]:
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The two files, and a store, in the current directory at five past ten."""
+    """The two files and a store, in the current directory at five past ten."""
     for name, text in FILES:
         (tmp_path / name).write_text(text)
     (tmp_path / "store").mkdir()
@@ -77,7 +78,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_page_has_its_files() -> None:
-    """Both that the examples go by."""
+    """The page holds both files that its examples use, and three examples."""
     assert [name for name, _ in FILES] == ["audit.yml", "roster.yml"]
     assert len(CONSOLES) == 3
 
@@ -86,7 +87,8 @@ def test_the_page_has_its_files() -> None:
 def test_examples_print_what_the_page_says(
     site: Path, console: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Word for word, and the exit status where the page shows it."""
+    """Each example prints what the page shows, word for word, with the exit status where the page
+    shows it."""
     shown, status = "", 0
     for line in console.splitlines():
         if line == "$ echo $?":
@@ -99,5 +101,5 @@ def test_examples_print_what_the_page_says(
 
 
 def test_the_files_are_good(site: Path) -> None:
-    """By the program's own word."""
+    """`audit validate` finds the page's files good."""
     assert main(["audit", "validate", "--config", "audit.yml"]) == 0

@@ -17,7 +17,7 @@ COUNT = ["bootstrap.servers=a:1", "state.dir=/x"]
 
 
 def test_the_policy_follows_the_settings() -> None:
-    """Tiers, lateness, roster and retired hosts."""
+    """The policy has the tiers, lateness, roster and retired hosts of the settings."""
     loaded = settings.load(
         AuditSettings,
         None,
@@ -31,7 +31,8 @@ def test_the_policy_follows_the_settings() -> None:
 
 
 def test_topics_are_exempt_from_a_tier_by_name_or_pattern() -> None:
-    """exempt.mirror and exempt.hdfs: what nobody mirrors or loads."""
+    """exempt.mirror and exempt.hdfs name, by name or pattern, the topics that nobody mirrors or
+    loads."""
     loaded = settings.load(
         AuditSettings, None, [*AUDIT, "exempt.mirror=dc3\\..+", "exempt.hdfs=dc1.debug,dc3\\..+"]
     )
@@ -47,7 +48,7 @@ def test_topics_are_exempt_from_a_tier_by_name_or_pattern() -> None:
 
 
 def test_places_are_retired_beside_hosts(tmp_path: Path) -> None:
-    """Two keys of which one begins like the other, in a file as in overrides."""
+    """`retired` and `retired.places` are two keys, though one begins like the other."""
     path = tmp_path / "audit.yml"
     path.write_text(
         "bootstrap.servers: a:1\nretired: [web3]\nretired.places: ['hdfs /old', mirror]\n"
@@ -61,7 +62,7 @@ def test_places_are_retired_beside_hosts(tmp_path: Path) -> None:
 
 
 def test_without_a_roster_every_agent_is_expected() -> None:
-    """A roster that names nobody says nothing."""
+    """Without a roster every agent is expected."""
     assert settings.load(AuditSettings, None, AUDIT).policy().roster.is_silent
 
 
@@ -77,13 +78,14 @@ def test_without_a_roster_every_agent_is_expected() -> None:
     ],
 )
 def test_what_cannot_work_is_refused(override: str, words: str) -> None:
-    """One sentence before anything starts."""
+    """Settings that cannot work are refused in one sentence before anything starts."""
     with pytest.raises(ConfigurationRefused, match=words):
         settings.load(AuditSettings, None, [*AUDIT, override])
 
 
 def test_exemptions_leave_two_tiers_to_compare() -> None:
-    """Else such a topic would be complete on the agent's word alone."""
+    """Exemptions must leave two tiers; otherwise a topic would be complete on the agent's word
+    alone."""
     given = [*AUDIT, "tiers=agent,mirror,hdfs", "exempt.mirror=a.b", "exempt.hdfs=a.b"]
     with pytest.raises(ConfigurationRefused, match=r"exempt\.mirror, exempt\.hdfs: .*two"):
         settings.load(AuditSettings, None, given)
@@ -95,12 +97,13 @@ def test_exemptions_leave_two_tiers_to_compare() -> None:
     [("topics=a(", "regular expression"), ("tier=agent", "tier"), ("cluster.name=a.b", "dot")],
 )
 def test_a_counter_that_cannot_work_is_refused(override: str, words: str) -> None:
-    """One sentence before anything starts."""
+    """Counter settings that cannot work are refused in one sentence before anything starts."""
     with pytest.raises(ConfigurationRefused, match=words):
         settings.load(CounterSettings, None, [*COUNT, override])
 
 
 def test_a_counters_name_follows_tier_and_cluster() -> None:
-    """So that two counters of a site never share numbers by accident."""
+    """A counter's name has its tier and cluster, so that two counters of a site never share numbers
+    by accident."""
     loaded = settings.load(CounterSettings, None, [*COUNT, "tier=mirror", "cluster.name=offline"])
     assert loaded.producer_name == "mirror-offline"

@@ -28,7 +28,7 @@ def settings(tmp_path: Path, text: str = SMALLEST, *overrides: str) -> LoaderSet
 
 
 def test_the_smallest_file_is_enough(tmp_path: Path) -> None:
-    """Five keys make a loader; everything else has a default."""
+    """Five keys are enough for a loader; everything else has a default."""
     loaded = settings(tmp_path)
     assert loaded.topics == ["hdfs-logs", "dc1.*"]
     assert (loaded.spark_master, loaded.compression) == ("local[*]", "zstd")
@@ -51,7 +51,7 @@ def test_the_smallest_file_is_enough(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_work_is_refused(tmp_path: Path, override: str, sentence: str) -> None:
-    """One sentence that names the key."""
+    """A setting that cannot work is refused in one sentence that names its key."""
     with pytest.raises(ConfigurationRefused, match=re.escape(sentence)):
         settings(tmp_path, SMALLEST, override)
 
@@ -62,7 +62,8 @@ def test_the_example_file_is_good(tmp_path: Path) -> None:
 
 
 def test_topics_are_chosen() -> None:
-    """Names, whole-name patterns, and never a topic of our own; what is missing is told."""
+    """Topics are chosen by name or by a pattern for the whole name, never our own ones; a missing
+    topic is reported."""
     existing = ["dc1.logs", "dc1._skidway_audit", "_skidway_audit", "dc10", "hdfs-logs", "other"]
     chosen, missing = topics.choose(["hdfs-logs", r"dc1\..*", "gone"], existing)
     assert chosen == ["dc1.logs", "hdfs-logs"]

@@ -1,4 +1,4 @@
-"""Stores of one process: the contract of every store, and what is special about a local one."""
+"""Stores of one process: the contract of every store, and what is special about the local one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class TestMemoryStore(StoreContract):
 def test_a_relative_root_is_named_by_its_absolute_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tasks in other directories open the same root by the store's URL."""
+    """A relative root becomes absolute in the store's URL, so that tasks in other directories open
+    the same one."""
     monkeypatch.chdir(tmp_path)
     assert open_store("out").url == str(tmp_path / "out")
     assert open_store(f"file://{tmp_path}/out").url == str(tmp_path / "out")
@@ -45,7 +46,8 @@ def test_a_relative_root_is_named_by_its_absolute_path(
 
 @pytest.mark.parametrize("url", ["s3://bucket/logs", "gs://x/y", "hdfs://", "hdfs://host:1"])
 def test_other_stores_are_refused(url: str) -> None:
-    """Where no name can be taken exactly once, or none is given, the configuration is refused."""
+    """A store that cannot create a name exactly once, or a URL without a path, is refused as a
+    configuration."""
     with pytest.raises(ConfigurationRefused, match=r"^output: "):
         open_store(url)
 
@@ -53,7 +55,7 @@ def test_other_stores_are_refused(url: str) -> None:
 def test_a_move_killed_between_its_steps_leaves_both_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Death between link and unlink leaves the file under both names, whole: none is lost."""
+    """A move that is killed between link and unlink leaves the whole file under both names."""
     store = LocalStore(str(tmp_path))
     put(store, "source", b"rows")
     monkeypatch.setattr(Path, "unlink", _dies)
@@ -65,7 +67,8 @@ def test_a_move_killed_between_its_steps_leaves_both_names(
 def test_the_target_is_durable_before_the_source_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A power cut must not take both names: the target's directory is synced before the unlink."""
+    """The target's directory is synced before the source is unlinked, so that a power cut cannot
+    take both names."""
     store = LocalStore(str(tmp_path))
     put(store, "source", b"rows")
     (tmp_path / "d").mkdir()
@@ -81,7 +84,7 @@ def test_the_target_is_durable_before_the_source_goes(
 def test_a_file_is_synced_before_it_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a task reports as written is on disk, not only in the page cache."""
+    """A file is synced before it is closed: what a task reports as written is on disk."""
     synced: list[int] = []
     monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(descriptor))
     writer = LocalStore(str(tmp_path)).create("file")
@@ -94,7 +97,8 @@ def test_a_file_is_synced_before_it_is_closed(
 def test_the_names_in_a_directory_are_synced_when_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A commit relies on it for the names of staged files, before it names them itself."""
+    """Syncing directories makes the names in them durable, as a commit needs for its staged files;
+    a missing directory is passed over."""
     store = LocalStore(str(tmp_path))
     put(store, "staging/rows", b"rows")
     synced: list[Path] = []
@@ -104,7 +108,7 @@ def test_the_names_in_a_directory_are_synced_when_asked_for(
 
 
 def test_an_output_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
-    """A root below a file fails with the path and the reason."""
+    """A root that cannot be written fails in one sentence with the path and the reason."""
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StoreFailed, match=r"cannot write .*/file/root/x: "):
         LocalStore(str(tmp_path / "file" / "root")).create("x")
@@ -113,7 +117,7 @@ def test_an_output_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> Non
 def test_files_that_vanish_while_listing_are_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another loader may move files while we list."""
+    """A file that another loader moves during a listing is left out of it."""
     store = LocalStore(str(tmp_path))
     put(store, "d/a", b"1")
     put(store, "d/b", b"2")
@@ -129,8 +133,8 @@ def test_files_that_vanish_while_listing_are_passed_over(
 def test_a_directory_that_is_still_written_to_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A loser's task may make a file while the winner deletes its staging directory: the winner
-    does not fail for it."""
+    """A directory is deleted even if a loser's task creates a file in it meanwhile; the winner does
+    not fail."""
     store = LocalStore(str(tmp_path))
     put(store, "staging/a", b"1")
     rmdir = os.rmdir
@@ -164,7 +168,8 @@ class Silent:
 
 
 def test_a_namenode_that_has_no_address_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Status 3, with the NameNode's name: it is no fault of the file that was asked for."""
+    """A NameNode whose address cannot be found is reported by name as unreachable (status 3), not
+    as a fault of the file."""
     monkeypatch.setattr(hdfs, "Client", Silent)
     with pytest.raises(StoreUnreachable, match=r"hdfs://namenode:8020/logs/_skidway: failed to"):
         HdfsStore("hdfs://namenode:8020/logs").length("_skidway")

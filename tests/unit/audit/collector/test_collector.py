@@ -1,4 +1,4 @@
-"""What the collector says of itself, without a cluster."""
+"""What the collector reports about itself, without a cluster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOUR = 3_600_000
 
 
 class Collector:
-    """One that hears three hosts, by a clock of its own."""
+    """A collector that hears three hosts and has a clock of its own."""
 
     def __init__(self, folder: Path, **others: Any) -> None:
         settings = AuditSettings(bootstrap_servers="a:1", store_dir=folder, **others)
@@ -29,7 +29,7 @@ class Collector:
         self.loop = _Loop(settings, _Expected(settings, self.clock), self.ledger, self.clock)
 
     def hear(self, *ahead_ms: int) -> None:
-        """One heartbeat of each host, taken as soon as it is sent."""
+        """Takes one heartbeat of each host as soon as it is sent."""
         now_ms = self.clock.time_ms()
         for number, ahead in enumerate(ahead_ms, start=1):
             sender = Sender(Tier.AGENT, "dc1", str(number), f"app{number}", 1)
@@ -49,7 +49,8 @@ def _metric(name: str, **labels: str) -> float | None:
 
 @promise("clocks measured")
 def test_a_host_with_a_wrong_clock_is_in_health_and_metrics_until_it_is_set(tmp_path: Path) -> None:
-    """By name; the collector itself is well."""
+    """Health and metrics name a host whose clock is wrong until the clock is set; the collector
+    stays healthy."""
     collector = Collector(tmp_path)
     collector.hear(0, HOUR, 0)
     is_well, detail = collector.health()
@@ -64,7 +65,7 @@ def test_a_host_with_a_wrong_clock_is_in_health_and_metrics_until_it_is_set(tmp_
 
 
 def test_how_much_clocks_may_differ_is_a_setting(tmp_path: Path) -> None:
-    """A minute, unless it says otherwise."""
+    """Clocks may differ by a minute unless the setting says otherwise."""
     for others, named in (({}, 0), ({"clock_difference_max_ms": 10_000}, 1)):
         collector = Collector(tmp_path, **others)
         collector.hear(0, 20_000, 0)
@@ -72,7 +73,8 @@ def test_how_much_clocks_may_differ_is_a_setting(tmp_path: Path) -> None:
 
 
 def test_a_collector_whose_own_clock_is_wrong_is_not_well(tmp_path: Path) -> None:
-    """What it says of silence and of what is due cannot be believed."""
+    """A collector whose own clock is wrong is unhealthy: it cannot judge silence, nor which buckets
+    are due."""
     collector = Collector(tmp_path)
     collector.hear(HOUR, HOUR, HOUR)
     is_well, detail = collector.health()
@@ -82,7 +84,7 @@ def test_a_collector_whose_own_clock_is_wrong_is_not_well(tmp_path: Path) -> Non
 
 
 def test_a_collector_that_read_nothing_says_so(tmp_path: Path) -> None:
-    """And not when: there is no such moment."""
+    """A collector that has read nothing says so in its health, and gives no time of a last read."""
     collector = Collector(tmp_path)
     collector.clock.advance(7)
     _, detail = collector.health()
@@ -91,7 +93,8 @@ def test_a_collector_that_read_nothing_says_so(tmp_path: Path) -> None:
 
 
 def test_it_judges_while_the_cluster_is_away(tmp_path: Path) -> None:
-    """Otherwise the page would say for ever what was true when something was read last."""
+    """The collector goes on judging while the cluster is away; otherwise the page would keep an old
+    verdict for ever."""
     collector = Collector(tmp_path)
     now_ms = collector.clock.time_ms()
     sender = Sender(Tier.AGENT, "dc1", "7", "app1", 1)
@@ -107,7 +110,8 @@ def test_it_judges_while_the_cluster_is_away(tmp_path: Path) -> None:
 
 
 def test_a_roster_that_changes_is_what_is_expected_from_then_on(tmp_path: Path) -> None:
-    """By metrics and by verdicts, without a restart; a bad one changes nothing and is said."""
+    """Metrics and verdicts follow a changed roster without a restart; a bad roster changes nothing
+    and is reported."""
     roster = tmp_path / "roster.yml"
     roster.write_text("hosts: [{host: app1, cluster: dc1}]")
     collector = Collector(tmp_path, roster_file=roster)

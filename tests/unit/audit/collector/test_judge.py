@@ -1,4 +1,5 @@
-"""Judging block by block says what judging everything at once says, in bounded steps."""
+"""Judging block by block gives the same verdicts as judging everything at once, in bounded
+steps."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
 
 
 class Site:
-    """A ledger of one agent and one counter, and who judges it."""
+    """A ledger of one agent and one counter, and the judge of it."""
 
     def __init__(self) -> None:
         self.ledger, self.clock = Ledger(), ManualClock()
@@ -60,7 +61,8 @@ class Site:
 
 @pytest.mark.parametrize("seed", range(20), indirect=True)
 def test_block_by_block_is_everything_at_once(seed: int) -> None:
-    """Whatever buckets there are and whatever is short, also when it changes in between."""
+    """The verdicts are the same, whatever buckets there are, whichever are short, and when counts
+    change in between."""
     chance, site = random.Random(seed), Site()
     for _ in range(4):
         for _ in range(chance.randrange(1, 12)):
@@ -73,8 +75,8 @@ def test_block_by_block_is_everything_at_once(seed: int) -> None:
 
 
 def test_what_was_not_judged_yet_is_never_called_complete(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A large store takes several steps after a start; until then it is said how much is missing,
-    and nothing is complete up to anywhere."""
+    """After a start a large store takes several steps; until they are done, the report says how
+    much is not judged yet, and names no time up to which a topic is complete."""
     site = Site()
     for hour in range(10):
         site.count(LOGS, hour * BLOCK_MS // SIZE, broker=4 if hour == 0 else 5)
@@ -94,7 +96,8 @@ def test_what_was_not_judged_yet_is_never_called_complete(monkeypatch: pytest.Mo
 
 
 def test_older_blocks_are_judged_again_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What changes in them is seen sooner or later, also where a step has time for one alone."""
+    """A change in an old block is seen after some steps, even where each step has time for only one
+    block."""
     site = Site()
     for hour in range(6):
         site.count(LOGS, hour * BLOCK_MS // SIZE)
@@ -107,7 +110,7 @@ def test_older_blocks_are_judged_again_in_turn(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_blocks_that_are_gone_are_forgotten() -> None:
-    """The store was made anew."""
+    """When the store is made anew, the judge forgets the buckets that are gone."""
     site = Site()
     site.count(LOGS, 0)
     assert site.judge.step().counted

@@ -92,7 +92,8 @@ PAGES = ["/", "/buckets", "/buckets?topic=logs", "/buckets?bucket=0", "/agents"]
 
 @pytest.mark.parametrize("path", PAGES)
 def test_pages_load_nothing_from_elsewhere_and_run_nothing(path: str) -> None:
-    """A strict policy, no script, no address outside of this server."""
+    """Every page has a strict content security policy, no script, and no address outside of this
+    server."""
     status, headers, body = _get(_ledger(), path)
     assert status == 200
     assert "default-src 'none'" in headers["content-security-policy"]
@@ -102,20 +103,21 @@ def test_pages_load_nothing_from_elsewhere_and_run_nothing(path: str) -> None:
 
 @pytest.mark.parametrize("path", PAGES)
 def test_text_from_outside_is_escaped(path: str) -> None:
-    """Host names and topics come from anybody who can write to the audit topic."""
+    """Pages escape host names and topics: anybody who can write to the audit topic can choose
+    them."""
     _, _, body = _get(_ledger(source=NASTY), path)
     assert HOSTILE not in body
 
 
 def test_the_overview_says_the_verdict_first() -> None:
-    """One sentence, then topics and buckets."""
+    """The overview begins with the verdict in one sentence; topics and buckets follow."""
     _, _, body = _get(_ledger(buckets=3), "/")
     assert "All 3 buckets of 1 topic are complete." in body
     assert "dc1.logs" in body
 
 
 def test_verdicts_are_told_in_words_and_not_by_colour_alone() -> None:
-    """Each cell, each topic's line, and what each word means."""
+    """Each cell and each topic's line has its verdict in words, and a key explains each word."""
     _, _, body = _get(_ledger(records=3, buckets=3), "/")
     assert "3 incomplete" in body
     assert body.count("✗ incomplete</b>") == 3 + 1, "the cells, and the key"
@@ -125,7 +127,7 @@ def test_verdicts_are_told_in_words_and_not_by_colour_alone() -> None:
 
 
 def test_a_warning_colours_the_page_until_it_is_accepted() -> None:
-    """Then it stands there with who accepted it, and nobody has to look."""
+    """A warning colours the page until somebody accepts it; then the page says who accepted it."""
     sent = (Count(LOGS, 7, 0, 60_000, 5, 50, 9, 5),)
     said = [
         Delta(AGENT, 1, 5, counts=sent),
@@ -148,28 +150,28 @@ def test_a_warning_colours_the_page_until_it_is_accepted() -> None:
 
 
 def test_a_short_tier_is_shown_with_its_reason() -> None:
-    """Which tier, and by how much."""
+    """The page names the tier that is short, and by how much."""
     _, _, body = _get(_ledger(records=3), "/buckets")
     assert "broker dc1 is short by 2 of 5" in body
     assert "incomplete" in body
 
 
 def test_a_bucket_is_shown_agent_by_agent() -> None:
-    """Down to checksums."""
+    """The page of a bucket shows each agent's part, down to checksums."""
     _, _, body = _get(_ledger(), "/buckets?topic=logs&bucket=0")
     assert "by agent" in body
     assert "<small>7</small>" in body
 
 
 def test_before_the_first_message_the_pages_say_so() -> None:
-    """An empty store is no error."""
+    """Before the first message every page answers and says that nothing was counted."""
     for path in PAGES:
         assert _get(Ledger(), path)[0] == 200
     assert "Nothing was counted" in _get(Ledger(), "/")[2]
 
 
 def test_every_view_is_there_as_json() -> None:
-    """For programs, with the same content."""
+    """Programs get every view as JSON, with the same content."""
     ledger = _ledger(records=3)
     overview = json.loads(_get(ledger, "/index.json")[2])
     assert overview["by_verdict"]["incomplete"] == 1
@@ -190,7 +192,8 @@ WATCHED = replace(POLICY, roster=ROSTER, silence_ms=600_000)
 
 
 def test_the_overview_names_hosts_that_are_missed() -> None:
-    """Silent ones and those that were never heard, in a sentence; nothing is said of good ones."""
+    """One sentence of the overview names the hosts that are silent or were never heard; it names no
+    good host."""
     _, _, body = _get(_ledger(), "/", policy=WATCHED)
     assert "2 of 2 expected hosts do not report (silent: &lt;script&gt;" in body
     assert "never heard: web9" in body
@@ -202,7 +205,7 @@ def test_the_overview_names_hosts_that_are_missed() -> None:
 
 
 def test_the_roster_is_shown_with_every_hosts_state() -> None:
-    """Expected ones that nobody heard, silent ones since when, retired ones."""
+    """The page of agents shows each host's state: never heard, silent since when, or retired."""
     _, _, body = _get(_ledger(), "/agents", policy=WATCHED)
     assert "✗</b> silent since 1970-01-12T13:46:40Z" in body
     assert "?</b> never heard" in body
@@ -214,7 +217,7 @@ def test_the_roster_is_shown_with_every_hosts_state() -> None:
 
 
 def test_a_fleet_has_a_page_that_is_bounded() -> None:
-    """Those that are missed come first; the rest is counted."""
+    """The page of a large fleet has a limit: missed hosts come first, the rest is only counted."""
     fleet = [Entry(f"web{index}", "dc1", retired=True) for index in range(HOSTS_SHOWN + 10)]
     many = replace(POLICY, roster=Roster([*fleet, Entry("zz", "dc9")]))
     _, _, body = _get(_ledger(), "/agents", policy=many)
@@ -226,7 +229,8 @@ def test_a_fleet_has_a_page_that_is_bounded() -> None:
 
 
 def test_a_retired_host_with_data_is_named_as_retired() -> None:
-    """In the reasons, and where a bucket is shown agent by agent."""
+    """A retired host that has data is marked as retired, in the reasons and in a bucket's
+    agents."""
     gone = replace(POLICY, roster=Roster(retired=["7"]))
     _, _, body = _get(_ledger(records=3), "/buckets?topic=logs&bucket=0", policy=gone)
     assert "(retired): broker dc1 is short by 2 of 5" in body
@@ -234,7 +238,8 @@ def test_a_retired_host_with_data_is_named_as_retired() -> None:
 
 
 def test_an_old_fault_stays_in_the_sentence_and_in_its_row() -> None:
-    """However many newer buckets are complete; the row leads to it."""
+    """An old bucket that is not complete stays in the sentence, however many newer ones are
+    complete; its topic's row links to it."""
     ledger = _ledger(buckets=70)
     short = Count(OTHER, 7, 0, 60_000, 5, 50, 9)
     said = [Delta(AGENT, 3, 6, counts=(short,)), Seal(AGENT, 4, 10**9, _sealed(3))]
@@ -258,7 +263,7 @@ def _sealed(at: int) -> tuple[SealedTopic, ...]:
 
 
 def test_what_a_recount_found_stands_in_the_topics_row() -> None:
-    """When, whether it agreed, and at a pointer why not."""
+    """A topic's row says when its rows were counted again, whether they agreed, and why not."""
     ledger = _ledger()
     good = RecountResult(60_000, "l1", "/out", LOGS, None, 1, 2, 5, 0, 0, ())
     ledger.take([messages.encode(good)])
@@ -268,12 +273,12 @@ def test_what_a_recount_found_stands_in_the_topics_row() -> None:
     body = _get(ledger, "/")[2]
     assert "✗ rows counted again at 1970-01-01 00:01:00: differs" in body
     assert "by the newest recount the rows of dc1.logs are not what was counted" in body
-    assert '<h1 class="incomplete">' in body  # green is what needs nobody
+    assert '<h1 class="incomplete">' in body  # green means: nobody has to act
     assert HOSTILE not in body
 
 
 def test_older_buckets_are_on_the_next_page() -> None:
-    """A page is bounded; the link goes on below it."""
+    """A page has a limit; a link below it leads to the next page."""
     ledger = _ledger(buckets=70)
     first = json.loads(_get(ledger, "/buckets.json")[2])
     assert (len(first["buckets"]), first["older_until"]) == (60, 600_000)
@@ -284,20 +289,20 @@ def test_older_buckets_are_on_the_next_page() -> None:
 
 @pytest.mark.parametrize("query", ["bucket=x", "until=1e9", f"bucket={10**30}"])
 def test_numbers_that_are_none_are_refused(query: str) -> None:
-    """With a sentence and 400."""
+    """A query whose number is not a number is refused with a sentence and status 400."""
     status, _, body = _get(_ledger(), f"/buckets?{query}")
     assert status == 400
     assert body.strip()
 
 
 def test_unknown_pages_and_methods_are_refused() -> None:
-    """404 and 405, with the same headers."""
+    """An unknown page gets status 404, an unknown method 405."""
     assert _get(_ledger(), "/nothing")[0] == 404
     assert _get(_ledger(), "/", method="POST")[0] == 405
 
 
 def test_the_style_is_served() -> None:
-    """The one thing that pages load."""
+    """The server has the style sheet, the only file that pages load."""
     status, headers, body = _get(_ledger(), "/style.css")
     assert (status, headers["content-type"]) == (200, "text/css; charset=utf-8")
     assert ".incomplete" in body
@@ -305,7 +310,7 @@ def test_the_style_is_served() -> None:
 
 @pytest.mark.parametrize("path", ["/", "/agents"])
 def test_a_wrong_clock_is_named_on_the_page(path: str) -> None:
-    """Of a host, and of the audit itself; for programs as well."""
+    """Pages and JSON name a wrong clock, of a host and of the audit itself."""
     now_ms = ManualClock().time_ms()
     ledger = _ledger()
     for ahead_ms, who in ((3_600_000, "agent on web2"), (0, "agent on web3")):
@@ -320,12 +325,13 @@ def test_a_wrong_clock_is_named_on_the_page(path: str) -> None:
 
 
 def test_a_collector_that_read_nothing_yet_says_so() -> None:
-    """No moment of 1970."""
+    """Until the collector has read something, the page says so and shows no time of 1970."""
     assert "Nothing was read yet" in _get(_ledger(), "/")[2]
 
 
 def test_what_was_accepted_is_passed_over_and_counted() -> None:
-    """What is complete up to then is said with it; its cell keeps the verdict and the reason."""
+    """The time up to which a topic is complete passes over an accepted bucket and says so; the
+    bucket's cell keeps its verdict and reason."""
     ledger = _ledger(buckets=3)
     loss = Loss(LOGS, 7, 3, 0, 9, Certainty.LOST, "gone", 60_000, 60_000)
     ledger.take([messages.encode(Delta(AGENT, 3, 5, losses=(loss,)))])
@@ -342,7 +348,7 @@ def test_what_was_accepted_is_passed_over_and_counted() -> None:
 
 
 def test_a_loader_is_not_called_silent() -> None:
-    """It is said when it loaded last."""
+    """A loader is never called silent; the page says when it loaded last."""
     ledger = _ledger()
     loader = Sender(Tier.HDFS, "dc1", "/lake/dc1.logs", "l1", 1)
     ledger.take([messages.encode(Delta(loader, 1, 60_000, ranges=(Range(LOGS, 0, 0, 5),)))])
@@ -355,7 +361,7 @@ def test_a_loader_is_not_called_silent() -> None:
 
 
 def test_topics_of_one_name_are_told_apart_on_the_pages() -> None:
-    """One that was made again is another topic, with rows of its own."""
+    """A topic that was made again has rows of its own, with its id beside the name."""
     ledger = _ledger()
     again = replace(LOGS, topic_id="3f2a9c1d" * 4)
     ledger.take(

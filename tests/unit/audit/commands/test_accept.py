@@ -46,7 +46,7 @@ Ask = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def store(tmp_path: Path) -> Ledger:
-    """The bucket of 00:01 is lost."""
+    """A store in which the bucket of 00:01 is lost."""
     counts = tuple(Count(LOGS, 7, n * 60_000, 60_000, 5, 50, 9) for n in range(3))
     said = [
         Delta(AGENT, 1, 5, counts=counts),
@@ -69,7 +69,7 @@ def ask(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Ask:
-    """A command against the store; what it says is taken at once."""
+    """Runs a command against the store, which takes the published decisions at once."""
     config = tmp_path / "audit.yml"
     config.write_text(
         f"bootstrap.servers: 127.0.0.1:1\nstore.dir: {tmp_path / 'store'}\n"
@@ -93,7 +93,8 @@ def ask(
 
 @promise("6 acceptance")
 def test_a_loss_is_accepted_until_it_is_taken_back(ask: Ask) -> None:
-    """The command says what it accepts; the report ends with 0, and tells how many."""
+    """The command prints what it accepts; until that is taken back, the report ends with status 0
+    and counts it."""
     assert ask("report")[0] == 1
     status, printed = ask(
         "accept dc1.logs 1970-01-01T00:01:30Z --reason 'the disk died' --name ada"
@@ -113,7 +114,8 @@ def test_a_loss_is_accepted_until_it_is_taken_back(ask: Ask) -> None:
 def test_by_a_clock_that_is_ahead_nothing_is_accepted(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It would make buckets due, and agents silent, before they are."""
+    """A command whose clock is ahead accepts nothing: buckets would be due, and agents silent, too
+    early."""
     monkeypatch.setattr(accept, "SystemClock", lambda: ManualClock(10**9 + 3_600_000))
     status, printed = ask(
         "accept dc1.logs 1970-01-01T00:01:30Z --reason known --set silence.ms=60000"
@@ -124,7 +126,8 @@ def test_by_a_clock_that_is_ahead_nothing_is_accepted(
 
 
 def test_a_range_takes_what_is_there(ask: Ask) -> None:
-    """Complete buckets between are left out; without anything there is a sentence, and 2."""
+    """A range of buckets leaves out the complete ones; if nothing is left to accept, the command
+    says why and ends with status 2."""
     status, printed = ask("accept logs 1970-01-01T00:00:00Z 1970-01-01T00:02:00Z --reason x")
     assert (status, printed.count("(lost)")) == (0, 1)
     for line, words in (
@@ -139,14 +142,15 @@ def test_a_range_takes_what_is_there(ask: Ask) -> None:
 
 
 def test_without_a_name_it_is_the_login_name(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also behind sudo, where everybody is root."""
+    """Without --name an acceptance has the login name, even behind sudo, where everybody is
+    root."""
     monkeypatch.setenv("SUDO_USER", "grace")
     assert ask("accept logs 1970-01-01T00:01:00Z --reason x")[0] == 0
     assert "accepted by grace (x)" in ask("report")[1]
 
 
 def test_what_was_decided_is_listed_with_who_and_why(ask: Ask) -> None:
-    """The oldest first; what was taken back is not there any more."""
+    """The list of decisions says who decided what, and why; what was taken back is not listed."""
     assert "Nobody has accepted or retired anything." in ask("decisions")[1]
     ask("accept logs 1970-01-01T00:01:00Z --reason 'the disk died' --name ada")
     ask("retire hdfs --reason 'no loads here' --name bob")
@@ -163,8 +167,8 @@ def test_what_was_decided_is_listed_with_who_and_why(ask: Ask) -> None:
 
 
 def test_too_many_rejects_are_accepted_until_it_is_taken_back(ask: Ask, store: Ledger) -> None:
-    """The bucket stays complete with its warning, by whom it was accepted; the report ends with 0
-    and counts it. More rejects than were accepted are a warning again."""
+    """An accepted bucket with too many rejects stays complete with its warning and the person's
+    name, and the report ends with status 0. More rejects than were accepted are a warning again."""
     assert ask("accept logs 1970-01-01T00:01:00Z --reason x --name ada")[0] == 0
     reject(store, 1, 2)
     status, printed = ask("report --topic logs")
@@ -190,7 +194,8 @@ def test_too_many_rejects_are_accepted_until_it_is_taken_back(ask: Ask, store: L
 
 
 def test_who_counts_again_makes_no_share_of_rejects_smaller(ask: Ask, store: Ledger) -> None:
-    """A counter under a new epoch, and a second output: the lines are as many as before."""
+    """A counter's new epoch and a second output do not make the share of rejects smaller: there are
+    no more lines than before."""
     reject(store, 1, 2)
     counts = tuple(Count(LOGS, 7, n * 60_000, 60_000, 5, 50, 9) for n in range(3))
     others = [
@@ -204,7 +209,7 @@ def test_who_counts_again_makes_no_share_of_rejects_smaller(ask: Ask, store: Led
 
 
 def reject(store: Ledger, number: int, count: int) -> None:
-    """So many more lines of the first bucket are rejected by the agent, and delivered."""
+    """The agent rejects and delivers `count` more lines of the first bucket."""
     counts = (Count(REJECTED, 7, 0, 60_000, count, 10 * count, number),)
     said = [
         Delta(AGENT, 2 * number + 3, 10**9, counts=counts),
@@ -216,7 +221,7 @@ def reject(store: Ledger, number: int, count: int) -> None:
 
 
 def test_a_bucket_before_1970_is_accepted(ask: Ask, store: Ledger) -> None:
-    """Lines may say such times, and buckets are called by theirs."""
+    """A bucket before 1970 can be accepted by its time: event times may be that old."""
     said = [
         Delta(AGENT, 5, 10**9, counts=(Count(LOGS, 7, -60_000, 60_000, 5, 50, 9),)),
         Seal(AGENT, 6, 10**9, (SealedTopic(LOGS, 10**9, 5),)),
@@ -229,7 +234,8 @@ def test_a_bucket_before_1970_is_accepted(ask: Ask, store: Ledger) -> None:
 
 
 def test_of_a_topic_that_was_made_again_one_can_be_accepted(ask: Ask, store: Ledger) -> None:
-    """By the name that reports print, with the beginning of its id; without, both are meant."""
+    """A person accepts one of two topics of a name by giving the beginning of its id, as reports
+    print it; without an id the command takes both."""
     again = replace(LOGS, topic_id="0123456789abcdef")
     loss = replace(LOSS, source=again, file=4)
     counts = (Count(again, 7, 60_000, 60_000, 5, 50, 9),)
@@ -247,7 +253,8 @@ def test_of_a_topic_that_was_made_again_one_can_be_accepted(ask: Ask, store: Led
 
 
 def test_what_agents_rejected_of_a_topic_is_in_its_report(ask: Ask, store: Ledger) -> None:
-    """Asked for by the topic's name alone, with and without its cluster's."""
+    """A report of one topic includes what agents rejected of it, with or without the cluster's
+    name."""
     reject(store, 1, 2)
     for name in ("logs", "dc1.logs"):
         printed = ask(f"report --topic {name}")[1]
@@ -256,7 +263,7 @@ def test_what_agents_rejected_of_a_topic_is_in_its_report(ask: Ask, store: Ledge
 
 
 def test_an_output_is_retired_until_it_is_taken_back(ask: Ask) -> None:
-    """By the name that the report prints."""
+    """An output is retired by the name that the report prints, until that is taken back."""
     assert ask("retire hdfs /old --reason moved --name ada") == (
         0, "hdfs /old is retired by ada: nobody waits for its counts any more.\n"
     )  # fmt: skip
@@ -266,7 +273,8 @@ def test_an_output_is_retired_until_it_is_taken_back(ask: Ask) -> None:
 
 
 def test_of_many_places_the_nearest_are_named_where_one_is_not_known() -> None:
-    """One line, however many outputs there were."""
+    """For an unknown place the refusal names the nearest known places, in one line however many
+    there are."""
     known = [Place(Tier.HDFS, f"/rows-{number}/dc1.logs") for number in range(99)]
     with pytest.raises(UsageError) as refused:
         retirement("hdfs /rows-777/dc1.logs", known, Signature(1, "ada", "x"))
@@ -275,8 +283,8 @@ def test_of_many_places_the_nearest_are_named_where_one_is_not_known() -> None:
 
 
 def test_a_place_that_other_words_still_retire_is_named_with_them(ask: Ask) -> None:
-    """Whoever takes a retirement back is told which other one, or which setting, still holds the
-    place or a part of it."""
+    """A person who takes a retirement back is told which other retirement, or which setting, still
+    holds the place or a part of it."""
     old = "hdfs /old --name ada --reason moved"
     one = "hdfs /old/dc1.logs --name bob --reason gone"
     assert ask(f"retire {old}")[0] == ask(f"retire {one}")[0] == 0
@@ -301,7 +309,8 @@ def test_a_place_that_other_words_still_retire_is_named_with_them(ask: Ask) -> N
 
 
 def test_what_is_decided_is_published_in_order_to_the_audit_topic() -> None:
-    """Each leaves the command when all in-sync replicas have it."""
+    """Decisions are published in order; each leaves the outbox once all in-sync replicas have
+    it."""
     cluster = MemoryCluster()
     said = [Retirement(1, 5, "ada", "x", "hdfs /old"), Retirement(2, 5, "ada", "x", "mirror")]
     outbox = MemoryOutbox([messages.encode(each) for each in said])

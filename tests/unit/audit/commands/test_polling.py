@@ -1,4 +1,4 @@
-"""How long a host is waited for, and what happens while a cluster is away."""
+"""How long `skidway audit wait` waits for a host, and what happens while a cluster is away."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AWAY = Unreachable("nobody answers")
 
 
 class Looks:
-    """What each look finds; the last one again and again. A look takes some time."""
+    """What each look finds; the last finding is repeated. A look takes some time."""
 
     def __init__(self, *found: list[Proof] | Exception, takes_s: float = 0.0) -> None:
         self.found: Iterator[list[Proof] | Exception] = iter(found)
@@ -44,14 +44,15 @@ class Looks:
 
 
 def test_it_ends_with_the_first_good_look() -> None:
-    """And pauses between looks."""
+    """Waiting pauses between looks and ends with the first good one."""
     looks = Looks(SHORT, SHORT, GOOD)
     assert looks.patiently(60) == GOOD
     assert looks.pauses == [POLL_S, POLL_S]
 
 
 def test_it_ends_when_the_time_is_over() -> None:
-    """With what is short then; without time it looks once."""
+    """When the time is over, waiting ends with what is still short; without any time it looks
+    once."""
     looks = Looks(SHORT)
     assert looks.patiently(2.5) == SHORT
     assert looks.pauses == [1.0, 1.0, 0.5]
@@ -60,34 +61,36 @@ def test_it_ends_when_the_time_is_over() -> None:
 
 
 def test_long_looks_are_rare() -> None:
-    """A large fleet is not looked at all the time."""
+    """The longer a look takes, the longer the pause behind it: a large fleet is not looked at all
+    the time."""
     looks = Looks(SHORT, GOOD, takes_s=10)
     assert looks.patiently(100) == GOOD
     assert looks.pauses == [20]
 
 
 def test_a_cluster_that_is_away_at_first_is_told_at_once() -> None:
-    """The address may be wrong."""
+    """A cluster that is away at the first look is an error at once: the address may be wrong."""
     with pytest.raises(Unreachable):
         (looks := Looks(AWAY)).patiently(60)
     assert looks.pauses == []
 
 
 def test_a_cluster_that_goes_away_may_come_back() -> None:
-    """Its brokers are restarted; only when the time is over it is told."""
+    """A cluster that goes away later may come back, as its brokers may be restarting; it is an
+    error only when the time is over."""
     assert Looks(SHORT, AWAY, AWAY, GOOD).patiently(60) == GOOD
     with pytest.raises(Unreachable):
         Looks(SHORT, AWAY).patiently(3)
 
 
 def test_a_mistake_is_no_reason_to_wait() -> None:
-    """Whatever else is wrong ends it."""
+    """Any other error ends the wait at once."""
     with pytest.raises(SkidwayError, match="no roster"):
         Looks(SHORT, SkidwayError("no roster names it")).patiently(60)
 
 
 def test_each_host_that_it_waits_for_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """Where there is no terminal a playbook's log shows what changed, and nothing else."""
+    """Without a terminal, progress prints only changes, so that a playbook's log stays short."""
     other = [Proof(replace(STATE, host=name), ("late",)) for name in ("b", "a", "d", "c")]
     looks = Looks(*[other] * 20, *[SHORT] * 20, GOOD)
     patiently(looks.look, looks.clock, looks.pause, 99, Progress("hosts", 4, plain_every_s=0))

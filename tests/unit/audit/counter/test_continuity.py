@@ -1,4 +1,4 @@
-"""Continuity of a partition: nothing is passed over silently."""
+"""Continuity of a partition: the counter passes over nothing silently."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _batch(base: int, last: int, crc: int = 7, epoch: int = 2) -> BatchHeader:
 
 
 def test_a_new_partition_begins_at_its_beginning() -> None:
-    """There is nothing to compare below offset 0."""
+    """A new partition is counted from offset 0; there is no batch below to compare."""
     following = continuity.resumed(Position())
     assert (following.fetch_offset, following.comparing) == (0, False)
     step = continuity.at_batch(following, _batch(0, 9))
@@ -27,7 +27,8 @@ def test_a_new_partition_begins_at_its_beginning() -> None:
 
 
 def test_after_an_interruption_the_batch_below_is_compared_and_not_counted_again() -> None:
-    """The fetch begins one record back, which gives that batch whole."""
+    """After an interruption the fetch begins one record back; the broker sends that batch whole,
+    and the counter compares it but does not count it again."""
     assert RESUMED.fetch_offset == 99
     step = continuity.at_batch(RESUMED, _batch(90, 99))
     assert (step.counts, step.stop, step.gap) == (False, "", None)
@@ -38,19 +39,22 @@ def test_after_an_interruption_the_batch_below_is_compared_and_not_counted_again
 
 @promise("4 readers compare")
 def test_another_batch_below_means_a_diverged_log() -> None:
-    """Another CRC or another leader epoch: somebody took back what was counted."""
+    """A batch below with another CRC or leader epoch means a diverged log: records that were
+    counted are no longer in it."""
     for other in (_batch(90, 99, crc=8), _batch(90, 99, epoch=3), _batch(95, 99)):
         assert "diverged" in continuity.at_batch(RESUMED, other).stop
 
 
 def test_a_batch_that_begins_below_means_a_diverged_log() -> None:
-    """Batches end where the next one begins; overlapping ones are different histories."""
+    """A batch that begins below the position means a diverged log: batches end where the next one
+    begins."""
     step = continuity.at_batch(Following(Position(100)), _batch(98, 105))
     assert "diverged" in step.stop
 
 
 def test_missing_offsets_are_a_named_gap_and_counting_goes_on() -> None:
-    """A mirror's own gap, for example: the batch behind it counts."""
+    """Missing offsets, such as a mirror's own gap, become a named gap, and the batch behind them is
+    counted."""
     step = continuity.at_batch(Following(Position(100)), _batch(120, 129))
     assert (step.counts, step.gap) == (True, (100, 120))
     assert step.following.position.next_offset == 130
@@ -58,7 +62,7 @@ def test_missing_offsets_are_a_named_gap_and_counting_goes_on() -> None:
 
 
 def test_a_batch_below_that_is_gone_is_named_as_a_doubt() -> None:
-    """What cannot be compared any more is not silently trusted."""
+    """When the batch below is gone, the counter records a doubt: it can no longer compare it."""
     step = continuity.at_batch(RESUMED, _batch(100, 109))
     assert (step.counts, step.gap, step.stop) == (True, (100, 100), "")
     assert "compared" in step.reason
@@ -67,7 +71,8 @@ def test_a_batch_below_that_is_gone_is_named_as_a_doubt() -> None:
 
 
 def test_expired_offsets_are_a_named_gap() -> None:
-    """The log begins behind the position: what expired was never counted."""
+    """When the log begins behind the position, the offsets that expired uncounted become a named
+    gap."""
     step = continuity.out_of_range(RESUMED, 150, 300)
     assert (step.gap, step.following.fetch_offset) == ((100, 150), 150)
     step = continuity.out_of_range(continuity.resumed(Position()), 10, 300)
@@ -75,11 +80,12 @@ def test_expired_offsets_are_a_named_gap() -> None:
 
 
 def test_only_the_compared_batch_having_expired_is_a_doubt() -> None:
-    """The log begins exactly at the position."""
+    """When the log begins exactly at the position, only the batch to compare has expired: that is a
+    doubt, not a gap."""
     step = continuity.out_of_range(RESUMED, 100, 300)
     assert (step.gap, step.following.fetch_offset, step.stop) == ((100, 100), 100, "")
 
 
 def test_a_log_shorter_than_what_was_counted_has_diverged() -> None:
-    """Counted records cannot be taken back."""
+    """A log that ends below what was counted has diverged."""
     assert "diverged" in continuity.out_of_range(RESUMED, 0, 80).stop

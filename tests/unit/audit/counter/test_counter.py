@@ -85,7 +85,7 @@ def site(tmp_path: Path) -> Site:
 
 
 def test_records_are_counted_by_agent_and_bucket_with_their_checksum(site: Site) -> None:
-    """What the delta says is what lies in the log."""
+    """The delta holds the count, bytes and checksum of exactly the records in the log."""
     _append(site, LOGS, 0, 100)
     site.run()
     [delta] = site.deltas()
@@ -103,7 +103,8 @@ def test_records_are_counted_by_agent_and_bucket_with_their_checksum(site: Site)
 
 @promise("6 numbers")
 def test_numbers_have_no_holes_and_buckets_are_chained(site: Site) -> None:
-    """Each delta names the one that touched its bucket before; idle turns use no number."""
+    """Numbers of deltas have no holes, each delta names the previous one of its bucket, and an idle
+    turn uses no number."""
     for part in range(3):
         _append(site, LOGS, part * 10, 10)
         site.run(2)
@@ -114,7 +115,7 @@ def test_numbers_have_no_holes_and_buckets_are_chained(site: Site) -> None:
 
 @promise("6 numbers")
 def test_a_chain_passes_over_deltas_of_other_buckets(site: Site) -> None:
-    """It names the last delta that touched the bucket, whatever was said of others since: else a
+    """A delta names the last delta of the same bucket and passes over those of others; otherwise a
     bucket that rested for a while would seem to lack a delta."""
     for first, file in ((0, 3), (2_000, 3), (0, 4)):
         _append(site, LOGS, first, 10, file=file)
@@ -124,7 +125,7 @@ def test_a_chain_passes_over_deltas_of_other_buckets(site: Site) -> None:
 
 
 def test_repeats_are_counted_apart(site: Site) -> None:
-    """A re-sent batch is no second set of records."""
+    """Records of a re-sent batch are counted as repeats, not as records."""
     _append(site, LOGS, 0, 10)
     _append(site, LOGS, 5, 10)
     site.run()
@@ -133,7 +134,8 @@ def test_repeats_are_counted_apart(site: Site) -> None:
 
 
 def test_a_restart_goes_on_where_the_last_commit_ended(site: Site) -> None:
-    """Marks come back too: what was counted before the restart is a repeat after it."""
+    """A restarted counter continues from its last commit with the same marks: what it counted
+    before is a repeat."""
     _append(site, LOGS, 0, 10)
     site.run()
     site.state.close()
@@ -146,9 +148,9 @@ def test_a_restart_goes_on_where_the_last_commit_ended(site: Site) -> None:
 
 
 def test_what_was_not_committed_is_counted_again_and_only_once(site: Site) -> None:
-    """A crash between counting and committing leaves no trace."""
+    """Records counted but not committed before a crash are counted exactly once after it."""
     _append(site, LOGS, 0, 10)
-    site.counter.turn(0)  # counts; the commit of this turn finds it
+    site.counter.turn(0)  # counts them, and commits the counts
     _append(site, LOGS, 10, 10)
     site.counter.turn(0)  # counted, not committed: the interval is not over
     site.start()
@@ -157,7 +159,7 @@ def test_what_was_not_committed_is_counted_again_and_only_once(site: Site) -> No
 
 
 def test_a_topic_that_was_away_between_two_commits_is_counted_once(tmp_path: Path) -> None:
-    """Metadata may lack a topic for a moment: what was counted of it stays counted."""
+    """When metadata lacks a topic for a moment, what was counted of it stays counted, once."""
     site = Site(tmp_path, topics=[".*"], commit_interval_ms=60_000, metadata_max_age_ms=100)
     logs = site.cluster.create("logs")
     site.run(1)
@@ -172,7 +174,7 @@ def test_a_topic_that_was_away_between_two_commits_is_counted_once(tmp_path: Pat
 
 
 def test_records_without_origin_are_counted_by_offset(site: Site) -> None:
-    """They have agent 0 and no bytes."""
+    """Records without origin are counted by offset, under agent 0 and with no bytes."""
     _append(site, LOGS, 0, 10, origin=False)
     site.run()
     [count] = [count for delta in site.deltas() for count in delta.counts]
@@ -180,7 +182,7 @@ def test_records_without_origin_are_counted_by_offset(site: Site) -> None:
 
 
 def test_new_topics_and_partitions_are_found(site: Site) -> None:
-    """They appear while the counter runs, and are counted from their beginnings."""
+    """Topics and partitions that appear while the counter runs are counted from their beginning."""
     site.run()
     site.cluster.create("mail", 2)
     _append(site, TopicPartition("mail", 1), 0, 7)
@@ -189,7 +191,7 @@ def test_new_topics_and_partitions_are_found(site: Site) -> None:
 
 
 def test_a_topic_made_again_is_another_topic(site: Site) -> None:
-    """Its counting begins at offset 0, with no marks, under its own id."""
+    """A topic made again is counted from offset 0, without marks and under its own id."""
     _append(site, LOGS, 0, 10)
     site.run()
     old = site.cluster.topics["logs"].topic_id.hex
@@ -201,7 +203,7 @@ def test_a_topic_made_again_is_another_topic(site: Site) -> None:
 
 
 def test_expired_records_are_a_named_gap(site: Site) -> None:
-    """Counting goes on behind it, and the delta says what could not be had."""
+    """Counting goes on behind expired records, and the delta names their offsets as a gap."""
     _append(site, LOGS, 0, 10)
     _append(site, LOGS, 10, 10)
     site.cluster.log(LOGS).expire(10)
@@ -215,7 +217,7 @@ DC1_LOGS = TopicPartition("dc1.logs", 0)
 
 
 def _mirrored(folder: Path, named: str = "") -> Site:
-    """A mirror of 40 records whose offsets 10 to 29 are not there."""
+    """A mirror of 40 records that lacks offsets 10 to 29."""
     site = Site(folder, tier="mirror", topics=[".*"])
     log = site.cluster.create("dc1.logs", configs={**MIRROR, gaps.CONFIG: named}).logs[0]
     for part in range(4):
@@ -237,7 +239,8 @@ def _mirrored(folder: Path, named: str = "") -> Site:
 def test_a_hole_has_the_reason_that_the_mirror_gave(
     tmp_path: Path, named: str, reason: str
 ) -> None:
-    """The topic config says what the mirror could not have; anything else is said to be unnamed."""
+    """A gap has the reason that the mirror's topic config gives for it; any other gap is called
+    unnamed."""
     site = _mirrored(tmp_path, named)
     site.run()
     [gap] = [gap for delta in site.deltas() for gap in delta.gaps]
@@ -246,7 +249,8 @@ def test_a_hole_has_the_reason_that_the_mirror_gave(
 
 
 def test_expired_offsets_that_a_mirror_named_have_its_reason(tmp_path: Path) -> None:
-    """A mirror of a topic that had expired begins behind 0: that is the mirror's gap, not ours."""
+    """When a mirror begins behind offset 0 because its source had expired, the gap has the mirror's
+    reason."""
     site = _mirrored(tmp_path, "0:0-30:expired")
     site.cluster.log(DC1_LOGS).expire(30)
     site.run()
@@ -257,7 +261,7 @@ def test_expired_offsets_that_a_mirror_named_have_its_reason(tmp_path: Path) -> 
 def test_a_hole_waits_until_the_mirror_can_be_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing behind the hole is counted before its reason is known."""
+    """The counter counts nothing behind a hole until it knows the reason from the mirror."""
 
     def failing(*_: object) -> None:
         raise Unreachable("nobody answers")
@@ -284,7 +288,8 @@ def test_a_hole_waits_until_the_mirror_can_be_asked(
 def test_a_question_for_log_bounds_that_fails_is_asked_again(
     site: Site, monkeypatch: pytest.MonkeyPatch, failure: SkidwayError
 ) -> None:
-    """A fetcher gives up what is out of range: the counter must seek it once more."""
+    """If asking for the log's bounds fails, the counter asks again: the fetcher has given up the
+    partition, which is out of range."""
     _append(site, LOGS, 0, 10)
     _append(site, LOGS, 10, 10)
     site.cluster.log(LOGS).expire(10)
@@ -304,7 +309,7 @@ def test_a_question_for_log_bounds_that_fails_is_asked_again(
 def test_a_topic_that_vanishes_while_it_is_asked_for_is_looked_for_later(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Deleting a topic ends no counter."""
+    """A topic that is deleted while the counter asks for it does not end the counter."""
     asked = MemoryClient.topic_configs
 
     def failing(*_: object) -> None:
@@ -320,7 +325,7 @@ def test_a_topic_that_vanishes_while_it_is_asked_for_is_looked_for_later(
 def test_a_partition_that_cannot_be_fetched_is_named_in_health(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is sought again and again; while that fails somebody has to know."""
+    """Health names a partition that cannot be fetched for as long as fetching fails."""
     _append(site, LOGS, 0, 10)
     site.run()
     poll = MemoryFetcher.poll
@@ -338,7 +343,8 @@ def test_a_partition_that_cannot_be_fetched_is_named_in_health(
 
 
 def test_a_diverged_log_stops_its_partition_by_name_and_no_other(site: Site) -> None:
-    """The batch just below the position is compared at every start."""
+    """At each start the counter compares the batch just below the position; a diverged log stops
+    its own partition only."""
     site.cluster.create("mail")
     _append(site, LOGS, 0, 10)
     site.run()
@@ -354,7 +360,7 @@ def test_a_diverged_log_stops_its_partition_by_name_and_no_other(site: Site) -> 
 
 
 def test_a_damaged_batch_stops_its_partition_by_name(site: Site) -> None:
-    """Damage is never skipped."""
+    """A damaged batch is never skipped: it stops its partition, and health says so."""
     _append(site, LOGS, 0, 10)
     site.cluster.log(LOGS).batches[0][-1] ^= 0xFF
     site.run()
@@ -362,7 +368,8 @@ def test_a_damaged_batch_stops_its_partition_by_name(site: Site) -> None:
 
 
 def test_each_tier_counts_its_own_topics(tmp_path: Path) -> None:
-    """broker: what was published here; mirror: what was mirrored to here, under its source."""
+    """The broker tier counts what was published in its cluster; the mirror tier counts what was
+    mirrored to it, under the source's name."""
     found = {}
     for tier in ("broker", "mirror"):
         folder = tmp_path / tier
@@ -380,7 +387,7 @@ def test_each_tier_counts_its_own_topics(tmp_path: Path) -> None:
 
 
 def test_our_own_topics_are_not_counted(site: Site) -> None:
-    """Counting the audit topic would never end."""
+    """The audit topic is never counted: each count would be one more message to count."""
     site.cluster.create("_skidway_audit")
     _append(site, TopicPartition("_skidway_audit", 0), 0, 5)
     site.run()
@@ -388,7 +395,7 @@ def test_our_own_topics_are_not_counted(site: Site) -> None:
 
 
 def test_a_new_epoch_counts_everything_again(site: Site) -> None:
-    """Numbers begin with 1, offsets at 0, marks empty."""
+    """A new epoch begins with number 1, offset 0 and no marks."""
     _append(site, LOGS, 0, 10)
     site.run()
     site.state.begin_epoch(2)
@@ -399,7 +406,8 @@ def test_a_new_epoch_counts_everything_again(site: Site) -> None:
 
 
 def test_a_changed_bucket_size_is_refused(site: Site) -> None:
-    """Until a new epoch counts everything again: buckets of two sizes are never complete."""
+    """Another bucket size is refused until a new epoch counts everything again: buckets of two
+    sizes are never complete."""
     site.state.settle_bucket(60_000)
     site.state.settle_bucket(60_000)
     with pytest.raises(ConfigurationRefused, match=r"bucket\.ms is 10000, but .* buckets of 60000"):
@@ -409,8 +417,8 @@ def test_a_changed_bucket_size_is_refused(site: Site) -> None:
 
 
 def test_a_full_disk_is_one_sentence_and_loses_nothing(site: Site) -> None:
-    """The transaction that found no room is taken back whole; with room, and started again, the
-    counter counts the same records under the same numbers."""
+    """A transaction that finds no room is rolled back whole; when there is room and the counter is
+    started again, it counts the same records under the same numbers."""
     _append(site, LOGS, 0, 10)
     site.run()
     database = site.state._connection
@@ -435,7 +443,8 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(site: Site) -> None:
 
 
 def test_a_state_of_the_format_before_is_taken_over(site: Site) -> None:
-    """Offsets, marks and numbers go on; the size of the buckets is noted from now on."""
+    """A state of the previous format keeps its offsets, marks and numbers; it records the bucket
+    size from now on."""
     _append(site, LOGS, 0, 10)
     site.run()
     site.state._connection.execute("ALTER TABLE meta DROP COLUMN bucket_ms")
@@ -450,7 +459,7 @@ def test_a_state_of_the_format_before_is_taken_over(site: Site) -> None:
 
 
 def test_heartbeats_come_when_due(site: Site) -> None:
-    """They repeat the last number."""
+    """A heartbeat is made when it is due, and repeats the last number."""
     assert site.counter.heartbeat() is None
     site.clock.advance(61)
     message = site.counter.heartbeat()
@@ -460,7 +469,7 @@ def test_heartbeats_come_when_due(site: Site) -> None:
 
 
 def test_a_damaged_database_is_refused(tmp_path: Path) -> None:
-    """The state never starts over by itself."""
+    """A damaged state is refused: the counter never starts over by itself."""
     path = tmp_path / "counter.db"
     path.write_bytes(b"this is no database at all" * 100)
     with pytest.raises(StateRefused, match="is damaged: file is not a database"):
@@ -468,7 +477,7 @@ def test_a_damaged_database_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_database_of_another_format_is_refused(tmp_path: Path) -> None:
-    """A newer version's state is not guessed at."""
+    """A state of a newer format is refused."""
     state = CounterState(tmp_path / "counter.db")
     state._connection.execute("PRAGMA user_version = 99")
     state.close()

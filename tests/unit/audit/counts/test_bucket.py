@@ -12,13 +12,14 @@ from support.promises import promise
 
 
 def test_a_bucket_holds_its_start_and_not_its_end() -> None:
-    """[start, start + size): the first ms belongs to it, the one past the last does not."""
+    """A bucket is [start, start + size): its first millisecond belongs to it, its end does not."""
     times = np.array([59_999, 60_000, 119_999, 120_000], np.int64)
     assert bucket.start(times, 60_000).tolist() == [0, 60_000, 60_000, 120_000]
 
 
 def test_times_before_1970_are_cut_alike() -> None:
-    """Also a record without a timestamp (-1) has a bucket that lies before it."""
+    """Times before 1970 have buckets of the same size, also the -1 of a record without
+    timestamp."""
     assert bucket.start(np.array([-1, -60_000, -60_001], np.int64), 60_000).tolist() == [
         -60_000,
         -60_000,
@@ -28,7 +29,7 @@ def test_times_before_1970_are_cut_alike() -> None:
 
 @given(st.lists(st.integers(-(2**50), 2**50), max_size=20), st.integers(1, 10**8))
 def test_columns_and_single_times_agree(times: list[int], size_ms: int) -> None:
-    """The vectorized cut is the plain one."""
+    """Columns of times get the same buckets as each time alone."""
     found = bucket.start(np.array(times, np.int64), size_ms).tolist()
     assert found == [bucket.start_of(time, size_ms) for time in times]
     assert all(start <= time < start + size_ms for start, time in zip(found, times, strict=True))
@@ -37,8 +38,8 @@ def test_columns_and_single_times_agree(times: list[int], size_ms: int) -> None:
 @promise("6 bucket size")
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=20), st.integers(1_000, 10**8))
 def test_absurd_times_have_the_outermost_buckets(times: list[int], size_ms: int) -> None:
-    """Any 64 bits may be a timestamp: all tiers put it into the same bucket, which the ledger can
-    be asked for."""
+    """A timestamp may be any 64 bit number: all tiers put it into the same bucket, one that the
+    ledger can be queried for."""
     found = bucket.start(np.array(times, np.int64), size_ms).tolist()
     assert found == [bucket.start_of(time, size_ms) for time in times]
     assert all(start % size_ms == 0 for start in found)

@@ -46,13 +46,15 @@ origins = st.tuples(ids, ids, ids, st.integers(0, 2**32 - 1))
 
 @pytest.mark.parametrize(("origin", "expected"), GOLDEN)
 def test_the_hash_never_changes(origin: Origin, expected: int) -> None:
-    """Messages and manifests of every version carry sums of exactly these values."""
+    """The hash of a record never changes: messages and manifests of every version hold sums of
+    these values."""
     assert _hashes([origin]).tolist() == [expected]
 
 
 @given(st.lists(origins, min_size=1, max_size=12))
 def test_columns_hash_as_the_documented_formula(records: list[Origin]) -> None:
-    """Runs of one file and mixed files give what the formula gives record by record."""
+    """Columns of records, of one file or of many, have the hashes that the documented formula gives
+    record by record."""
     repeated = [record for record in records for _ in range(2)]
     assert _hashes(repeated).tolist() == [_plain_hash(record) for record in repeated]
 
@@ -61,7 +63,7 @@ def test_columns_hash_as_the_documented_formula(records: list[Origin]) -> None:
 def test_the_sum_does_not_depend_on_order_or_grouping(
     records: list[Origin], random: random_numbers.Random
 ) -> None:
-    """Tiers see records in different orders and batches and still agree."""
+    """The sum is the same in any order and in any batches, so that tiers can agree."""
     whole = checksum.total(_hashes(records))
     shuffled = list(records)
     random.shuffle(shuffled)
@@ -75,19 +77,19 @@ def test_the_sum_does_not_depend_on_order_or_grouping(
 @promise("6 checksum")
 @given(st.lists(origins, min_size=2, max_size=12, unique=True))
 def test_a_loss_and_a_double_do_not_cancel(records: list[Origin]) -> None:
-    """The count stays the same, the checksum does not."""
+    """A lost record and a doubled one leave the count as it was, but change the checksum."""
     wrong = [records[1], *records[1:]]
     assert checksum.total(_hashes(wrong)) != checksum.total(_hashes(records))
 
 
 def test_no_records_have_the_checksum_zero() -> None:
-    """An empty batch changes no sum."""
+    """An empty batch has the checksum zero."""
     none = np.zeros(0, np.int64)
     assert checksum.total(checksum.record_hash(none, none, none, none)) == 0
 
 
 @given(st.integers(-(2**70), 2**70))
 def test_signed_is_the_residue_that_fits_a_long(number: int) -> None:
-    """Python's unbounded sums become the signed long of the format."""
+    """An unbounded sum becomes the signed long that is congruent to it modulo 2^64."""
     assert -(2**63) <= checksum.signed(number) < 2**63
     assert (checksum.signed(number) - number) % 2**64 == 0

@@ -53,7 +53,8 @@ def _one_by_one(chosen: list[tuple]) -> dict[BucketKey, Sums]:
 @pytest.mark.parametrize("times", [1, 300])
 @given(rows)
 def test_columns_count_as_records_one_by_one(times: int, chosen: list[tuple]) -> None:
-    """New records, repeats, straddles and rejects go where they belong, in few or many runs."""
+    """New records, repeats, straddles and rejects in columns are counted as they would be one by
+    one."""
     chosen = chosen * times if len(chosen) < 4 else chosen
     counts = Counts(60_000)
     counts.add(
@@ -70,7 +71,7 @@ def test_columns_count_as_records_one_by_one(times: int, chosen: list[tuple]) ->
 
 @given(rows)
 def test_parts_together_are_the_whole(chosen: list[tuple]) -> None:
-    """Slices counted apart add up."""
+    """Counts of the slices add up to the counts of the whole."""
     whole, part = Counts(60_000), Counts(60_000)
     whole.add(LOGS, _times(chosen), _origins(chosen))
     for half in (chosen[::2], chosen[1::2]):
@@ -82,7 +83,7 @@ def test_parts_together_are_the_whole(chosen: list[tuple]) -> None:
 
 
 def test_straddles_count_without_being_rejects_outside_the_loader() -> None:
-    """A counter has no rejects; the record still counts once."""
+    """Outside of the loader a straddle counts once and is no reject."""
     counts = Counts()
     row = [(5, 1, 1, 0, 10, "s")]
     counts.add(LOGS, _times(row), _origins(row), keep=_where(row, "k"), straddle=_where(row, "s"))
@@ -91,13 +92,14 @@ def test_straddles_count_without_being_rejects_outside_the_loader() -> None:
 
 
 def test_records_taken_out_cancel_their_counts() -> None:
-    """A signed delta brings every sum back to zero."""
+    """A sum and its negative add up to zero in every field."""
     sums = Sums(3, 70, checksum.signed(2**63 + 5), 1, 2)
     assert sums + -sums == Sums()
 
 
 def test_records_without_a_sound_origin_are_known_by_partition_and_offset() -> None:
-    """No origin, agent 0, no length or an end beyond 2^63: agent 0, file = partition."""
+    """A record without an origin, with agent 0, without length, or with an end beyond 2^63 gets
+    agent 0, its partition as file, and its offset."""
     top = 2**63 - 1
     origins = Origins(
         agent=np.array([9, 0, 9, 9, 9]),
@@ -114,13 +116,14 @@ def test_records_without_a_sound_origin_are_known_by_partition_and_offset() -> N
 
 
 def test_a_batch_without_any_origin_is_counted_by_offset() -> None:
-    """Another shipper's records are audited from the broker on."""
+    """A batch of another shipper, without any origin, is counted by offset."""
     found = identify(None, np.zeros(2, np.bool_), 1, np.array([7, 8]))
     assert (found.agent.tolist(), found.first.tolist()) == ([0, 0], [7, 8])
 
 
 def test_the_message_of_a_bucket_names_the_delta_before() -> None:
-    """The chain of numbers per bucket comes from the producer's durable state."""
+    """A bucket's message names the previous delta of that bucket, which the producer's durable
+    state knows."""
     counts = Counts(60_000)
     counts.put((LOGS, 9, 60_000), Sums(1, 2, 3))
     counts.put((LOGS, 9, 120_000), Sums(1, 2, 3))

@@ -20,7 +20,7 @@ def _counts(buckets: int) -> Counts:
 
 
 def test_one_delta_says_everything_when_it_fits() -> None:
-    """Ranges, gaps and counts of one transaction stay together."""
+    """Ranges, gaps and counts of one transaction go into one delta if they fit."""
     gap = Gap(LOGS, 0, 5, 9, "expired")
     numbered = number_deltas(
         SENDER, 1, 41, _counts(2), {}, ranges=[Range(LOGS, 0, 0, 9)], gaps=[gap]
@@ -32,13 +32,14 @@ def test_one_delta_says_everything_when_it_fits() -> None:
 
 
 def test_nothing_to_say_uses_no_number() -> None:
-    """Numbers without content would only be holes waiting to happen."""
+    """A transaction without content uses no number."""
     numbered = number_deltas(SENDER, 1, 41, Counts(), {})
     assert (numbered.deltas, numbered.last) == ((), 41)
 
 
 def test_what_is_too_large_for_one_message_takes_several_numbers() -> None:
-    """No number is left out, and each bucket remembers the number that really has it."""
+    """Content too large for one message takes several consecutive numbers, and each bucket
+    remembers the number of the delta that has it."""
     numbered = number_deltas(SENDER, 1, 0, _counts(50), {(LOGS, 9, 0): 7}, limit_bytes=2_000)
     numbers = [delta.number for delta in numbered.deltas]
     assert numbers == list(range(1, len(numbers) + 1))
@@ -53,7 +54,7 @@ def test_what_is_too_large_for_one_message_takes_several_numbers() -> None:
 
 
 def test_losses_come_behind_all_counts() -> None:
-    """A loss speaks about the buckets touched up to its own number."""
+    """Losses come in the last delta: a loss is about the buckets touched up to its own number."""
     loss = Loss(LOGS, 9, 3, 0, 10, Certainty.LOST, "it vanished", 0, 0)
     for limit in (900_000, 1_000):
         numbered = number_deltas(SENDER, 1, 0, _counts(9), {}, losses=[loss], limit_bytes=limit)
@@ -68,8 +69,8 @@ MOST = 1 << 62
 
 
 def test_no_message_is_larger_than_its_limit() -> None:
-    """A broker would refuse it for good: nothing takes more bytes than is reckoned for it, neither
-    texts nor numbers nor offsets; and messages are not made smaller than they need to be."""
+    """No message is larger than its limit, as a broker would refuse it for good: texts, numbers and
+    offsets take no more bytes than reckoned, and messages are not smaller than needed."""
     limit = 50_000
     for source in (WIDE, NARROW):
         counts = Counts(MOST)
@@ -94,12 +95,12 @@ def _many_partitions() -> list[SealedTopic]:
 
 
 def test_a_part_larger_than_the_limit_still_goes_out() -> None:
-    """The limit is a wish per message; nothing is dropped for it."""
+    """A single part that is larger than the limit is still sent; nothing is dropped."""
     assert len(number_deltas(SENDER, 1, 0, _counts(3), {}, limit_bytes=1).deltas) == 3
 
 
 def test_seals_of_many_topics_split_too() -> None:
-    """Each gets its own number behind the last one."""
+    """Seals of many topics are split too, each with the next number."""
     topics = [SealedTopic(LOGS, 100, 5, ((0, 1), (1, 2))) for _ in range(10)]
     seals = number_seals(SENDER, 1, 5, topics, limit_bytes=1_000)
     assert [seal.number for seal in seals] == list(range(6, 6 + len(seals)))

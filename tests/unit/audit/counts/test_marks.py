@@ -1,4 +1,4 @@
-"""Marks: repeats and straddles are recognized as the sequential rule says."""
+"""Marks: repeats and straddles are recognized as by the sequential rule."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _walk(chosen: list[Record], known: dict[FileKey, int]) -> Walked:
 
 
 def _sequential(chosen: list[Record], known: dict[FileKey, int]) -> tuple[str, dict[FileKey, int]]:
-    """The rule as it is written down, one record after the other."""
+    """The rule as it is documented, applied one record after the other."""
     current = dict(known)
     kinds = ""
     for agent, file, first, length in chosen:
@@ -45,7 +45,8 @@ def _kinds(walked: Walked) -> str:
 @promise("5 marks")
 @given(records, known_marks)
 def test_columns_walk_as_the_sequential_rule(chosen: list[Record], known: dict) -> None:
-    """Each record is exactly one of new, repeat and straddle, and the marks end up alike."""
+    """Walking columns finds the same new records, repeats, straddles and marks as the sequential
+    rule."""
     before = dict(known)
     walked = _walk(chosen, known)
     kinds, after = _sequential(chosen, known)
@@ -59,7 +60,8 @@ def test_columns_walk_as_the_sequential_rule(chosen: list[Record], known: dict) 
 def test_slices_walked_in_parallel_join_to_one_walk(
     slices: list[list[Record]], known: dict
 ) -> None:
-    """Walking slices without marks, and again those that join names, is walking them in order."""
+    """Slices walked without marks, then again where `join` says so, give the same result as one
+    walk in order."""
     walked = [_walk(part, {}) for part in slices]
     joined = marks.join([SliceEnds(x.lowest, x.highest) for x in walked], known)
     for index, right_marks in joined.again.items():
@@ -70,19 +72,20 @@ def test_slices_walked_in_parallel_join_to_one_walk(
 
 
 def test_a_resent_batch_is_repeats_and_what_follows_is_new() -> None:
-    """The usual case: an acknowledgement was lost, the same batch came twice."""
+    """The records of a re-sent batch are repeats, and what follows them is new."""
     batch = [(1, 7, 0, 10), (1, 7, 10, 10)]
     assert _kinds(_walk([*batch, *batch, (1, 7, 20, 5)], {})) == "kkrrk"
 
 
 def test_slices_that_do_not_overlap_are_not_walked_again() -> None:
-    """The second slice begins exactly where the first one ended."""
+    """A slice that begins exactly where the one before ended is not walked again."""
     ends = [SliceEnds({(1, 7): 0}, {(1, 7): 20}), SliceEnds({(1, 7): 20}, {(1, 7): 30})]
     assert marks.join(ends, {(1, 9): 4}).again == {}
 
 
 def test_a_slice_is_walked_again_with_the_marks_of_all_before_it() -> None:
-    """The marks that it needs are those of its own files only."""
+    """A slice that overlaps is walked again with the marks of all slices before it, for its own
+    files only."""
     ends = [SliceEnds({(1, 7): 0}, {(1, 7): 20}), SliceEnds({(1, 7): 10}, {(1, 7): 30})]
     assert marks.join(ends, {(1, 9): 4}).again == {1: {(1, 7): 20}}
 

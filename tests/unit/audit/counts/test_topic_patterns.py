@@ -24,11 +24,12 @@ EXISTING = ["_skidway_audit", "dc1._skidway_audit", "dc1.logs", "dc1.logs.reject
 def test_patterns_match_whole_names_and_never_our_own_topics(
     texts: list[str], expected: list[str]
 ) -> None:
-    """A topic's name brings its rejects; topics beginning with _ have to be named."""
+    """Patterns match whole names; a topic's name also selects its rejects; topics that begin with _
+    have to be named."""
     assert topic_patterns.choose(texts, EXISTING) == expected
 
 
 def test_what_is_no_regular_expression_is_refused_with_a_sentence() -> None:
-    """Before the program starts, not when the first topic comes."""
+    """A text that is no regular expression is refused before the program starts."""
     with pytest.raises(ConfigurationRefused, match="neither a topic's name"):
         topic_patterns.check(["dc1.(*"])

@@ -45,7 +45,8 @@ def _counted(ledger: Ledger) -> int:
 
 
 def test_own_and_mirrored_topics_are_read_and_nothing_counts_twice() -> None:
-    """The same messages come from the source cluster and from its mirror."""
+    """The collector reads its own audit topic and mirrored ones; a message that comes from both
+    counts once."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
     cluster.create("other")
@@ -61,7 +62,8 @@ def test_own_and_mirrored_topics_are_read_and_nothing_counts_twice() -> None:
 
 
 def test_catching_up_takes_all_that_is_there_now() -> None:
-    """Also what came since the last time; and nothing at all is soon read."""
+    """Catching up reads all messages that are there now, also those since the last time, and
+    returns at once if there are none."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     collection = _collection(cluster, ledger, clock)
     collection.catch_up()
@@ -75,7 +77,8 @@ def test_catching_up_takes_all_that_is_there_now() -> None:
 
 
 def test_a_restarted_collector_reads_on_where_the_store_ends() -> None:
-    """Positions are durable with what was read."""
+    """A restarted collector reads on from the position in the store, which is durable together with
+    what was read."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
     _publish(cluster, OWN, 1)
@@ -88,7 +91,7 @@ def test_a_restarted_collector_reads_on_where_the_store_ends() -> None:
 
 
 def test_an_audit_topic_made_again_is_read_from_its_beginning() -> None:
-    """Offsets begin anew; what was taken stays."""
+    """An audit topic made again is read from offset 0; what was read before stays."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
     _publish(cluster, OWN, 1, 2)
@@ -105,7 +108,8 @@ def test_an_audit_topic_made_again_is_read_from_its_beginning() -> None:
 @promise("6 audit topic made again")
 @pytest.mark.parametrize("restarted", [True, False])
 def test_an_audit_topic_made_again_and_longer_than_before_loses_no_head(restarted: bool) -> None:
-    """Its id says that what was read was another one, whatever the offsets look like."""
+    """Even when the new audit topic is longer than the old position, it is read from its start: the
+    topic id tells them apart."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
     _publish(cluster, OWN, 1, 2)
@@ -124,8 +128,8 @@ def test_an_audit_topic_made_again_and_longer_than_before_loses_no_head(restarte
 
 
 def test_a_store_of_the_format_before_is_taken_over(tmp_path: Path) -> None:
-    """Its positions have no topic id: they are taken for those of the topic that is there. Its
-    seals are no last words."""
+    """Positions of a store of the previous format have no topic id: the collector takes them for
+    those of the current topic. None of its seals is a last word."""
     cluster, clock = MemoryCluster(), ManualClock()
     cluster.create(TOPIC)
     _publish(cluster, OWN, 1)
@@ -146,7 +150,8 @@ def test_a_store_of_the_format_before_is_taken_over(tmp_path: Path) -> None:
 def test_an_audit_topic_that_vanishes_while_it_is_out_of_range_is_no_accident(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An error that the collector waits out, as for any other that the cluster may give."""
+    """An audit topic that is deleted while its offset is out of range raises an error that the
+    collector waits out."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
     collection = _collection(cluster, ledger, clock)

@@ -1,4 +1,4 @@
-"""The ledger: the fold in SQLite says what the fold in memory says."""
+"""The ledger: the fold in SQLite gives the same evidence as the fold in memory."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ def _encoded(chosen: list[Message]) -> list[bytes]:
 def test_the_ledger_and_the_fold_give_the_same_verdicts(
     chosen: list[Message], random: object
 ) -> None:
-    """Two ways from messages to a verdict; the second in another order and with repetitions, but
-    for the order in which senders are heard first, which can raise a doubt."""
+    """The ledger gives the same verdicts as the fold when messages come in another order and
+    repeatedly. Only the order in which senders are first heard is kept, as it can raise a doubt."""
     said = _without_clones(chosen)
     expected = judge(said, POLICY, 300)
     again = said * 2
@@ -128,7 +128,8 @@ def test_the_ledger_and_the_fold_give_the_same_verdicts(
 def test_the_ledger_and_the_fold_know_the_same_files_again(
     chosen: list[Message], random: object
 ) -> None:
-    """By birth, first bytes and predecessor, in whatever order and however often they were told."""
+    """Ledger and fold recognize the same files by birth, first bytes and predecessor, in whatever
+    order and however often they are announced."""
     expected = Fold(_without_clones(chosen)).evidence()
     again = _without_clones(chosen) * 2
     random.shuffle(again)
@@ -148,7 +149,8 @@ def _first_of_each_sender(said: list[Message]) -> list[Message]:
 
 
 def _without_clones(chosen: list[Message]) -> list[Message]:
-    """Of messages with one key the first: which of two contents counts depends on the order."""
+    """Keeps the first of the messages with one key: which of two contents counts depends on the
+    order."""
     kept: dict[object, Message] = {}
     for message in chosen:
         key: object = len(kept)
@@ -162,7 +164,8 @@ def _without_clones(chosen: list[Message]) -> list[Message]:
 @settings(max_examples=share_of(250))
 @given(st.lists(any_message, max_size=14))
 def test_the_ledger_and_the_fold_agree_on_clones(chosen: list[Message]) -> None:
-    """In the same order both count the first content and name the second."""
+    """Given the same order, ledger and fold both count the first content of a number and name the
+    second."""
     ledger = ledger_of(_encoded(chosen))
     assert verdicts(ledger.evidence(), POLICY, 300) == judge(chosen, POLICY, 300)
     ledger.close()
@@ -173,7 +176,8 @@ def test_the_ledger_and_the_fold_agree_on_clones(chosen: list[Message]) -> None:
 def test_a_window_shows_what_the_whole_shows_of_it(
     chosen: list[Message], start: int, source: Source
 ) -> None:
-    """A page about one hour and one topic says the same as the page about everything."""
+    """A page about one bucket and one topic shows the same verdicts as the page about
+    everything."""
     ledger = ledger_of(_encoded(chosen))
     whole = verdicts(ledger.evidence(), POLICY, 300)
     part = verdicts(ledger.evidence((start, start + 100), [source.topic]), POLICY, 300)
@@ -187,7 +191,8 @@ def _delta(number: int) -> Delta:
 
 
 def test_what_was_taken_is_durable_with_its_position(tmp_path: Path) -> None:
-    """After a restart the collector reads on, and repetitions change nothing."""
+    """What was taken is durable together with its position: after a restart the collector reads on,
+    and repetitions change nothing."""
     tp = TopicPartition("_skidway_audit", 0)
     ledger = Ledger(tmp_path / "audit.db")
     ledger.take([messages.encode(_delta(1))], {tp: Position(17)})
@@ -201,7 +206,7 @@ def test_what_was_taken_is_durable_with_its_position(tmp_path: Path) -> None:
 
 
 def test_records_that_are_no_messages_are_counted_and_change_nothing() -> None:
-    """Somebody else wrote to the topic."""
+    """Records that are no audit messages are counted and change nothing else."""
     ledger = ledger_of([b"hello", messages.encode(_delta(1)), b""])
     assert ledger.refused_count == 2
     assert ledger.newest_buckets(5) == [0]
@@ -212,7 +217,8 @@ def test_records_that_are_no_messages_are_counted_and_change_nothing() -> None:
 
 @pytest.mark.parametrize("name", ["9" * 19, "9" * 20, "9" * 5000, "\u00b2", "\u0663", "", "-7"])
 def test_an_agent_tier_sender_that_is_no_agent_id_harms_nobody(name: str) -> None:
-    """Whoever may write to the topic must not be able to stop the collector or the report."""
+    """An agent's message whose producer is no agent id stops neither the collector nor the
+    report."""
     sender = Sender(Tier.AGENT, "dc1", name, "h", 1)
     chosen: list[Message] = [
         _delta(1),
@@ -229,7 +235,7 @@ def test_an_agent_tier_sender_that_is_no_agent_id_harms_nobody(name: str) -> Non
 
 @pytest.mark.parametrize("moment", [-(1 << 63), -(1 << 62), 1 << 62, (1 << 63) - 1])
 def test_times_that_no_calendar_holds_harm_nobody(moment: int) -> None:
-    """A clock gone mad is shown as a number."""
+    """A time outside of the calendar is shown as a number and makes no bucket complete."""
     sender = Sender(Tier.AGENT, "dc1", "7", "h", 1)
     count = Count(LOGS, 7, 0, 100, 1, 2, 3)
     chosen: list[Message] = [
@@ -248,7 +254,7 @@ def test_times_that_no_calendar_holds_harm_nobody(moment: int) -> None:
 
 
 def _old(message: Message) -> bytes:
-    """As a program wrote it that does not know last words."""
+    """The message as a program writes it that does not know last words."""
     text = resources.files("skidway.schemas").joinpath("history", "audit-1.avsc").read_text("utf-8")
     _, record = single_object.decode(messages.encode(message))
     for sealed in record["seals"]:
@@ -266,8 +272,8 @@ def _of_all_kinds(*, final: bool) -> list[Delta | Seal]:
 
 @pytest.mark.parametrize("newer_first", [True, False])
 def test_a_message_again_in_the_encoding_of_another_version_is_no_clone(newer_first: bool) -> None:
-    """A loader of the version before, after a roll-back, says again what the newer one said: the
-    ledger and the fold both call it a repetition. Other content is a clone in either encoding."""
+    """A loader that is rolled back to the previous version repeats what the newer one sent: ledger
+    and fold call that a repetition. Other content is a clone in either encoding."""
     said = _of_all_kinds(final=False)
     new, old = [messages.encode(x) for x in said], [_old(x) for x in said]
     assert not set(new) & set(old)
@@ -284,7 +290,7 @@ def test_a_message_again_in_the_encoding_of_another_version_is_no_clone(newer_fi
 
 
 def test_what_an_older_encoding_cannot_say_is_not_the_same() -> None:
-    """A last word, and its seal without the mark under the same number: two contents."""
+    """A last word and a seal without that mark, under the same number, are two contents."""
     final, plain = _of_all_kinds(final=True)[1], _of_all_kinds(final=False)[1]
     for values in ([messages.encode(final), _old(plain)], [_old(plain), messages.encode(final)]):
         found = ledger_of(values).evidence()
@@ -292,7 +298,8 @@ def test_what_an_older_encoding_cannot_say_is_not_the_same() -> None:
 
 
 def test_a_collector_can_go_back_to_the_version_before(tmp_path: Path) -> None:
-    """What that one does with the store, in the format that it knows; the last words are kept."""
+    """The previous version can work with the store, in the format that it knows, and the last words
+    are kept."""
     ledger = Ledger(tmp_path / "audit.db")
     ledger.take([messages.encode(each) for each in _of_all_kinds(final=True)])
     before = ledger.evidence()
@@ -309,7 +316,7 @@ def test_a_collector_can_go_back_to_the_version_before(tmp_path: Path) -> None:
 
 
 def test_a_failed_transaction_leaves_nothing_behind() -> None:
-    """Neither half a message nor ids that do not exist."""
+    """A failed transaction leaves neither half a message nor ids that do not exist."""
     ledger = Ledger()
 
     def broken() -> object:
@@ -325,7 +332,8 @@ def test_a_failed_transaction_leaves_nothing_behind() -> None:
 
 
 def test_sums_wrap_around_like_the_checksums_they_hold() -> None:
-    """SQLite's own integers would turn into floating point."""
+    """Sums of checksums wrap around in the ledger as in the fold; SQLite's own integers would
+    become floating point."""
     top = replace(_delta(1).counts[0], checksum=2**63 - 1)
     parts = [replace(_delta(n), counts=(replace(top, previous=n - 1),)) for n in (1, 2, 3)]
     ledger = ledger_of(_encoded(parts))
@@ -334,14 +342,15 @@ def test_sums_wrap_around_like_the_checksums_they_hold() -> None:
 
 
 def test_a_store_that_is_no_database_is_refused(tmp_path: Path) -> None:
-    """A clear sentence instead of a traceback."""
+    """A store that is no database is refused with a sentence."""
     (tmp_path / "audit.db").write_bytes(b"no database " * 1000)
     with pytest.raises(StateRefused, match=r"audit\.db"):
         Ledger(tmp_path / "audit.db")
 
 
 def test_damage_that_nothing_reads_at_the_start_is_noticed_there(tmp_path: Path) -> None:
-    """A page somewhere in the middle: SQLite looks through all of them before any is used."""
+    """At its start the ledger has SQLite check all pages, and so notices damage that nothing else
+    would read then."""
     path = tmp_path / "audit.db"
     ledger = Ledger(path)
     ledger.take([messages.encode(_delta(number)) for number in range(1, 2000)])
@@ -354,7 +363,8 @@ def test_damage_that_nothing_reads_at_the_start_is_noticed_there(tmp_path: Path)
 
 
 def test_a_full_disk_takes_nothing_and_loses_nothing(tmp_path: Path) -> None:
-    """Messages and position come together or not at all; with room they are read again."""
+    """On a full disk neither messages nor position are taken; when there is room, the same messages
+    are read again."""
     path, tp = tmp_path / "audit.db", TopicPartition("_skidway_audit", 0)
     values = [messages.encode(_delta(number)) for number in range(1, 2000)]
     ledger = Ledger(path)
@@ -373,7 +383,8 @@ def test_a_full_disk_takes_nothing_and_loses_nothing(tmp_path: Path) -> None:
 
 @promise("clocks host")
 def test_a_host_is_called_what_its_newest_message_says_whatever_its_clock_said() -> None:
-    """A clock that was years ahead at one start keeps no name, in whatever order messages come."""
+    """A host has the name in the message with the highest number, in whatever order messages come;
+    a clock that was years ahead does not keep an old name."""
     before, now = (Sender(Tier.AGENT, "dc1", "7", name, 1) for name in ("before", "now"))
     ahead_ms = 1 << 50
     said: list[Message] = [
@@ -387,8 +398,7 @@ def test_a_host_is_called_what_its_newest_message_says_whatever_its_clock_said()
 
 
 def test_the_order_in_which_messages_come_changes_nothing() -> None:
-    """Each is taken by itself, as they trickle in: least, greatest and newest stay what they are,
-    whichever came last."""
+    """Messages taken one by one give the same least, greatest and newest values in either order."""
     values, places = zip(*_said_at_their_times(), strict=True)
     found, of_before = [], []
     for step in (1, -1):
@@ -409,8 +419,8 @@ def test_the_order_in_which_messages_come_changes_nothing() -> None:
 
 
 def _said_at_their_times() -> Iterator[tuple[bytes, Heard]]:
-    """Messages of two agents that announce one file, and of a broker, and where each lies. What
-    grows with the numbers of some falls with those of others."""
+    """Messages of two agents that announce one file, and of a broker, with the place of each.
+    Values that grow with the numbers of some fall with those of others."""
     one = Sender(Tier.AGENT, "dc1", "7", "h1", 2, Bounds(100, 300))
     later = replace(one, host="h2", bounds=Bounds(200, 300))
     last = replace(one, host="h2", bounds=Bounds(50, 400))

@@ -1,4 +1,4 @@
-"""Which clock is wrong, from records that were taken at known moments."""
+"""Which clock is wrong, judged from records taken at known moments."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def agent(number: int) -> Sender:
 
 
 class Site:
-    """Programs that send heartbeats into a cluster in memory, and a collector of it."""
+    """Programs that send heartbeats into a cluster in memory, and a collector that reads it."""
 
     def __init__(self, ledger: Ledger | None = None, *, is_brokers_time: bool = False) -> None:
         self.now_ms = NOW
@@ -82,7 +82,7 @@ class Site:
             stamp_append_time(log.batches[-1], 0, read_header(log.batches[-1]), self.now_ms)
 
     def say(self, sender: Sender, ahead_ms: int = 0, waited_ms: int = 0) -> None:
-        """A heartbeat, sent now by a clock that is ahead, and made a while ago."""
+        """Sends a heartbeat now, by a clock that may be ahead; the message may have waited."""
         sent_ms = self.now_ms + ahead_ms
         self.send(Heartbeat(sender, 0, sent_ms - waited_ms), sent_ms)
 
@@ -91,7 +91,7 @@ class Site:
         self.clock.advance(seconds)
 
     def live(self, ahead: dict[Sender, int], rounds: int = 14) -> Clocks:
-        """Everybody says something every half minute, and is heard at once."""
+        """Every sender sends something each half minute, and is heard at once."""
         for _ in range(rounds):
             self.pass_on(29)
             self.collection.turn(0)
@@ -102,7 +102,7 @@ class Site:
         return self.judge()
 
     def present_ms(self, ledger: Ledger | None = None) -> int:
-        """What our clock is taken to say."""
+        """The time that our clock should show."""
         return present_ms((ledger or self.ledger).evidence(), POLICY, self.clock.time_ms())
 
     def judge(self, ledger: Ledger | None = None) -> Clocks:
@@ -114,7 +114,7 @@ GOOD = dict.fromkeys(ALL, 0)
 
 
 def test_clocks_that_agree_are_not_spoken_of() -> None:
-    """Nor those that differ by less than the bound."""
+    """Clocks that agree, or differ by less than the bound, are not reported."""
     found = Site().live(GOOD | {agent(2): 50_000})
     assert found == Clocks(senders=3)
     assert clock_report.sentences(found) == []
@@ -123,7 +123,8 @@ def test_clocks_that_agree_are_not_spoken_of() -> None:
 @promise("clocks measured")
 @pytest.mark.parametrize("ahead_ms", [HOUR, -HOUR])
 def test_a_sender_whose_clock_differs_is_named_with_its_host_and_by_how_much(ahead_ms: int) -> None:
-    """Ahead or behind; nobody else is, and ours is good."""
+    """A sender whose clock is ahead or behind is named with its host and the difference; no other
+    sender is, and our clock is good."""
     found = Site().live(GOOD | {agent(2): ahead_ms})
     assert [(x.host, x.ahead_ms) for x in found.others] == [("app2", ahead_ms)]
     assert not found.is_ours_wrong
@@ -135,7 +136,8 @@ def test_a_sender_whose_clock_differs_is_named_with_its_host_and_by_how_much(ahe
 @promise("clocks measured")
 @pytest.mark.parametrize("ahead_ms", [HOUR, -HOUR])
 def test_our_own_clock_is_told_by_most_others(ahead_ms: int) -> None:
-    """And a sender that is wrong besides is measured by what ours should say."""
+    """When most senders differ from our clock, ours is wrong; a sender that is wrong besides is
+    measured by what ours should show."""
     site = Site()
     site.clock.set_time_ms(NOW + ahead_ms)
     found = site.live(GOOD | {agent(3): 2 * HOUR})
@@ -147,28 +149,29 @@ def test_our_own_clock_is_told_by_most_others(ahead_ms: int) -> None:
 
 
 def test_with_one_sender_ours_is_doubted() -> None:
-    """Nobody can say which of the two it is."""
+    """With only one sender our own clock is doubted: nobody can say which of the two is wrong."""
     found = Site().live({agent(1): -HOUR})
     assert found.ours_ms == HOUR
     assert "that of the only program" in clock_report.sentences(found)[0]
 
 
 def test_a_clock_that_was_set_right_is_not_spoken_of_any_more() -> None:
-    """As soon as a window is over."""
+    """A clock that was set right is no longer reported once a window is over."""
     site = Site()
     assert site.live(GOOD | {agent(2): HOUR}).others
     assert not site.live(GOOD).others
 
 
 def test_who_is_not_heard_any_more_has_no_clock() -> None:
-    """Nobody waits until somebody sets the clock of a host that is gone."""
+    """A sender that is no longer heard is no longer reported for its clock."""
     site = Site()
     site.live(GOOD | {agent(2): HOUR})
     assert not site.live({agent(1): 0, BROKER: 0}).wrong
 
 
 def test_of_a_window_the_least_lag_counts() -> None:
-    """What waited on its way says nothing of the clock. And one that was set tells all anew."""
+    """The least lag of a window counts, as messages may wait on their way. A clock that was set
+    begins anew."""
     known = then(then(None, Reading(5, 10)), Reading(5, 3_000))
     assert known == Reading(5, 10)
     known = then(then(known, Reading(6, 20)), Reading(7, 30))
@@ -178,7 +181,8 @@ def test_of_a_window_the_least_lag_counts() -> None:
 
 @promise("clocks measured")
 def test_a_backlog_behind_an_outage_is_no_slow_clock() -> None:
-    """Neither what waited in outboxes, nor one late batch that was under way all the time."""
+    """After an outage neither messages that waited in outboxes nor a late batch make a clock look
+    slow."""
     site = Site()
     site.live(GOOD)
     late_ms = site.now_ms
@@ -193,7 +197,8 @@ def test_a_backlog_behind_an_outage_is_no_slow_clock() -> None:
 
 
 def test_a_late_batch_alone_is_no_slow_clock() -> None:
-    """It is the first of its window; only a lag that stays is a clock's."""
+    """One late batch, the first of its window, makes no clock look slow; only a lasting lag
+    does."""
     site = Site()
     site.live(GOOD)
     late_ms = site.now_ms
@@ -207,7 +212,8 @@ def test_a_late_batch_alone_is_no_slow_clock() -> None:
 
 @promise("clocks measured")
 def test_what_shrinks_is_a_backlog() -> None:
-    """As of a mirror that catches up: from window to window less."""
+    """A lag that shrinks from window to window, as behind a mirror that catches up, is a backlog
+    and no slow clock."""
     site = Site()
     site.live(GOOD)
     for behind_ms in range(HOUR, 0, -HOUR // 5):
@@ -216,7 +222,7 @@ def test_what_shrinks_is_a_backlog() -> None:
 
 
 def test_a_collector_that_reads_on_after_a_day_takes_nothing_for_a_slow_clock() -> None:
-    """What it finds was not live."""
+    """A collector that reads on after a day takes no old message for a sign of a slow clock."""
     site = Site()
     site.live(GOOD)
     site.pass_on(3600)
@@ -231,7 +237,8 @@ def test_a_collector_that_reads_on_after_a_day_takes_nothing_for_a_slow_clock() 
 
 @promise("clocks measured")
 def test_a_store_that_is_made_anew_from_old_topics_finds_no_wrong_clock() -> None:
-    """And the one that was wrong and is not any more is not named."""
+    """A store made anew from old topics reports no wrong clock, not even one that was wrong
+    then."""
     site = Site()
     site.live(GOOD | {agent(2): HOUR})
     site.pass_on(86_400)
@@ -243,15 +250,16 @@ def test_a_store_that_is_made_anew_from_old_topics_finds_no_wrong_clock() -> Non
 
 @promise("clocks measured")
 def test_where_the_broker_writes_its_clock_messages_say_the_senders() -> None:
-    """LogAppendTime: a record's timestamp says nothing of who sent it."""
+    """With LogAppendTime the sender's clock is taken from the message, as the record has the
+    broker's time."""
     site = Site(is_brokers_time=True)
     found = site.live(GOOD | {agent(2): -HOUR})
     assert [(x.host, x.ahead_ms) for x in found.others] == [("app2", -HOUR)]
 
 
 def test_a_loaders_counts_of_yesterday_are_no_slow_clock() -> None:
-    """It publishes what a run before had committed: what counts is when it sent it; where the
-    record does not say that, nothing of it counts."""
+    """A loader that publishes an earlier run's counts has no slow clock: the time of sending
+    counts. Where the record lacks that time, the message says nothing of the clock."""
     for is_brokers_time in (False, True):
         site = Site(is_brokers_time=is_brokers_time)
         site.live(GOOD)
@@ -264,8 +272,8 @@ def test_a_loaders_counts_of_yesterday_are_no_slow_clock() -> None:
 
 
 def test_a_command_with_a_clock_that_is_behind_says_so() -> None:
-    """It reads the topics at once, and the newest messages are of the future: of all that were
-    heard lately, so it is its own clock."""
+    """A command whose clock is behind reads messages from the future, from all recent senders, and
+    so reports its own clock."""
     site = Site()
     site.live(GOOD)
     found = Ledger()
@@ -275,7 +283,8 @@ def test_a_command_with_a_clock_that_is_behind_says_so() -> None:
 
 
 def test_a_command_names_the_one_sender_that_is_ahead() -> None:
-    """The others were heard a moment ago, by their clocks and by ours."""
+    """A command names the one sender that is ahead and finds its own clock good, as the others were
+    heard a moment ago."""
     site = Site()
     site.live(GOOD | {agent(2): HOUR})
     found = Ledger()
@@ -285,7 +294,7 @@ def test_a_command_names_the_one_sender_that_is_ahead() -> None:
 
 
 def test_a_command_with_a_clock_that_is_ahead_names_it_as_a_likely_cause() -> None:
-    """Nobody was heard for an hour: none lives, or the clock is ahead."""
+    """When no sender was heard for an hour, a command names its own clock as a likely cause."""
     site = Site()
     site.live(GOOD)
     site.clock.set_time_ms(site.now_ms + HOUR)
@@ -296,7 +305,8 @@ def test_a_command_with_a_clock_that_is_ahead_names_it_as_a_likely_cause() -> No
 
 @promise("clocks silence")
 def test_hosts_that_report_are_not_silent_by_a_clock_that_is_ahead() -> None:
-    """The collector knows that it is, so silence is judged by what it should say."""
+    """A collector whose clock is ahead calls no reporting host silent: it judges silence by the
+    time that its clock should show."""
     site = Site()
     site.clock.set_time_ms(NOW + HOUR)
     site.live(GOOD)
@@ -307,8 +317,9 @@ def test_hosts_that_report_are_not_silent_by_a_clock_that_is_ahead() -> None:
 
 
 def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
-    """It speaks: hosts, gate, report and page say how far it is behind. It is missed all the same,
-    as its seals vouch for long ago only; and once it does not speak any more it is silent."""
+    """A host that reports by a clock far behind is called behind, not silent, in hosts, gate,
+    report and page. It is missed all the same, as its seals are old; once it stops reporting, it is
+    silent."""
     site = Site()
     site.live(GOOD | {agent(2): -HOUR})
     evidence = site.ledger.evidence()
@@ -341,7 +352,8 @@ def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
 
 
 def test_by_a_clock_of_ours_that_is_ahead_a_silent_host_is_not_called_behind() -> None:
-    """All are behind by it; what is left of that is nothing."""
+    """By a clock of ours that is ahead all hosts seem behind, so that a silent one is called
+    silent."""
     site = Site()
     site.clock.set_time_ms(NOW + HOUR)
     site.live(GOOD)
@@ -352,7 +364,8 @@ def test_by_a_clock_of_ours_that_is_ahead_a_silent_host_is_not_called_behind() -
 
 @promise("clocks silence")
 def test_a_host_that_died_with_its_clock_ahead_is_silent() -> None:
-    """Heard last when we took its message, not when its clock will be true."""
+    """A host that died with its clock ahead was last heard when we took its message, and is
+    silent."""
     site = Site()
     site.live(GOOD | {agent(2): 1_000 * HOUR})
     site.live({agent(1): 0, BROKER: 0})
@@ -362,7 +375,8 @@ def test_a_host_that_died_with_its_clock_ahead_is_silent() -> None:
 
 @promise("clocks due")
 def test_a_bucket_is_not_taken_for_over_by_a_clock_that_is_ahead() -> None:
-    """Two clocks that are ahead alike, a host's and ours, call nothing complete too early."""
+    """When a host's clock and ours are ahead by the same time, no bucket is called complete too
+    early."""
     site = Site()
     site.clock.set_time_ms(NOW + HOUR)
     others = {agent(2): 0, agent(3): 0, BROKER: 0}
@@ -384,7 +398,8 @@ def test_a_bucket_is_not_taken_for_over_by_a_clock_that_is_ahead() -> None:
 
 @promise("clocks counter")
 def test_a_counter_whose_clock_is_ahead_is_not_heard_before_it_speaks() -> None:
-    """Records without origin wait for a counter that was heard since the bucket was due."""
+    """A bucket of records without origin waits until its counter is heard by our clock; the
+    counter's own clock may be ahead."""
     part = Count(LOGS, 0, 0, 60_000, 1, 1, 1)
     delta = Delta(BROKER, 1, HOUR, ranges=(Range(LOGS, 0, 0, 1),), counts=(part,))
     fold = Fold()
@@ -403,7 +418,9 @@ def _where(taken_ms: int, sent_ms: int, offset: int = 0) -> Heard:
 def test_where_the_broker_writes_its_clock_no_seal_vouches_for_what_came_later(
     is_brokers_time: bool,
 ) -> None:
-    """Also to a collector that reads it a day later; else the clock that was ahead is believed."""
+    """With LogAppendTime a seal by a clock that was ahead proves nothing beyond the broker's time,
+    even for a collector that reads it a day later; without it, such a collector believes the
+    seal."""
     site = Site(is_brokers_time=is_brokers_time)
     counts = (Count(LOGS, 1, NOW + HOUR // 2, 60_000, 1, 1, 1),)
     ahead_ms, ranges = NOW + HOUR, (Range(LOGS, 0, 0, 1),)
@@ -421,8 +438,9 @@ def test_where_the_broker_writes_its_clock_no_seal_vouches_for_what_came_later(
 def test_what_lay_between_epochs_is_unknown_up_to_when_the_new_ones_seal_came(
     is_live: bool,
 ) -> None:
-    """An older copy of a state goes on while its clock is an hour behind; a store that is made anew
-    later has nothing but that to go by."""
+    """An older copy of a state continues while its clock is an hour behind: the buckets up to the
+    moment when its seal came are unknown. A store made anew later knows only the seal's own
+    time."""
     old, new = (Sender(Tier.AGENT, "dc1", "1", "app1", epoch) for epoch in (1, 2))
     between = Count(LOGS, 1, NOW - HOUR // 2, 60_000, 1, 1, 1)
     behind = Count(LOGS, 1, NOW + 60_000, 60_000, 1, 1, 1)
@@ -445,7 +463,8 @@ def test_what_lay_between_epochs_is_unknown_up_to_when_the_new_ones_seal_came(
 
 
 def test_the_ledger_keeps_what_the_fold_keeps() -> None:
-    """Of each sender one reading, however many messages come, in one transaction or in several."""
+    """Ledger and fold keep one reading for each sender, however many messages come, in one
+    transaction or in several."""
     ledger, fold = Ledger(), Fold()
     for round_ in range(6):
         said: list[Message] = [Heartbeat(x, 0, NOW + round_) for x in ALL]
@@ -462,7 +481,7 @@ def test_the_ledger_keeps_what_the_fold_keeps() -> None:
 
 
 def test_clocks_gone_mad_harm_nobody() -> None:
-    """Any 64 bit number is a time."""
+    """Any 64 bit number as a time is reported, and nothing fails."""
     for moment in (-(1 << 63), (1 << 63) - 1):
         ledger = Ledger()
         ledger.take([messages.encode(Heartbeat(agent(1), 0, moment))], {}, NOW, [_mad(moment)])
@@ -479,7 +498,8 @@ def _mad(moment: int) -> Heard:
 
 @pytest.fixture
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
-    """`skidway audit <verb>` on a complete store, by a clock that is ahead of the collector's."""
+    """Runs `skidway audit <verb>` on a complete store, by a clock that is ahead of the
+    collector's."""
     site = Site(Ledger(tmp_path / DATABASE))
     site.live(dict.fromkeys([agent(2), BROKER], 0))
     bucket = NOW - NOW % 60_000
@@ -511,7 +531,8 @@ REPORT = ("report", "--tiers", "agent,broker")
 def test_a_report_by_a_clock_that_is_behind_is_not_good(
     stored: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All is too young, and that is not well: it says why, in words and for programs."""
+    """A report by a clock that is behind finds every bucket too young; it ends with 1 and names the
+    clock, in words and in JSON."""
     assert stored(*REPORT) == 0
     assert "clock" not in capsys.readouterr().out
     assert stored(*REPORT, ahead_ms=-HOUR) == 1
@@ -525,7 +546,8 @@ def test_a_report_by_a_clock_that_is_behind_is_not_good(
 def test_hosts_by_a_clock_that_is_wrong_say_so(
     stored: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Behind: they look as if they reported; ahead: all of them silent, and that is the reason."""
+    """`audit hosts` ends with 1 and names its own clock: behind, it would find all hosts reporting;
+    ahead, all of them silent."""
     assert stored("hosts", ahead_ms=-HOUR) == 1
     assert "The clock of this host is 3600 s behind" in capsys.readouterr().out
     assert stored("hosts", ahead_ms=HOUR) == 1
@@ -535,7 +557,8 @@ def test_hosts_by_a_clock_that_is_wrong_say_so(
 def test_a_collector_that_never_read_anything_is_told_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And not for how long since 1970."""
+    """A report on a store of a collector that never read anything says so, without a duration since
+    1970."""
     Ledger(tmp_path / DATABASE).close()
     assert main(["audit", "report", "--store", str(tmp_path)]) == 1
     assert "note: the collector has not read anything yet\n" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Whose counts hold, where a counter or a loader began anew."""
+"""Which counts hold where a counter or a loader began a new epoch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from support.promises import promise
 
 @promise("6 epochs")
 def test_a_higher_epoch_of_a_counter_replaces_the_lower() -> None:
-    """It counted everything again; the old sums are not added to the new ones."""
+    """A counter's higher epoch replaces the lower one: it counted everything again, and the sums
+    are not added."""
     new = replace(HDFS, epoch=2)
     assert verdict([*good(), delta(new, 1, count())]).status is Status.COMPLETE
     behind = verdict([*good(), delta(new, 1)])
@@ -26,7 +27,8 @@ def test_a_higher_epoch_of_a_counter_replaces_the_lower() -> None:
 
 
 def test_a_counters_copy_that_ran_is_mended_by_a_new_epoch() -> None:
-    """That counts everything again; what the copy said is replaced."""
+    """A new epoch counts everything again and replaces what a second running copy of the counter
+    had sent."""
     copy = [*good(), delta(BROKER, 1, count(3))]
     assert verdict(copy).status is Status.UNKNOWN
     assert verdict([*copy, delta(replace(BROKER, epoch=2), 1, count())]).status is Status.COMPLETE
@@ -34,7 +36,8 @@ def test_a_counters_copy_that_ran_is_mended_by_a_new_epoch() -> None:
 
 @promise("6 epochs")
 def test_an_epoch_that_is_used_again_is_never_passed_over() -> None:
-    """An output's counts are replaced by those of a higher one, and may be all there is now."""
+    """An output that uses a lower epoch again leaves the bucket unknown: the higher epoch replaces
+    counts that may be all there are now."""
     higher = replace(HDFS, epoch=2)
     found = verdict([*good(), delta(higher, 1, count())])
     assert found.status is Status.COMPLETE

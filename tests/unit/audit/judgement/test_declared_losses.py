@@ -1,4 +1,5 @@
-"""What an agent declared lost: it stays lost whoever is waited for, and wherever it may belong."""
+"""What an agent declared lost stays lost, whichever hosts are waited for and wherever it may
+belong."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ def _judged(said: list[Message], policy: Policy, bucket: int = START) -> BucketV
 
 
 def _two_hosts() -> list[Message]:
-    """app1 counts in a bucket, app2 declares a loss there and counts nothing."""
+    """app1 counts in a bucket; app2 declares a loss in it and counts nothing."""
     lost = Loss(LOGS, 2, 3, 100, None, Certainty.LOST, "it vanished", START, START + SIZE)
     return [
         _seal(1, 1, START),
@@ -78,7 +79,7 @@ def _two_hosts() -> list[Message]:
     ],
 )
 def test_whoever_is_waited_for_a_loss_stays(roster: Roster) -> None:
-    """A host that lost lines and is retired, or taken out of the roster, has lost them still."""
+    """A host's loss stays lost when the host is retired or taken out of the roster."""
     found = _judged(_two_hosts(), replace(POLICY, roster=roster))
     assert found.status is Status.LOST
     assert any("it vanished" in reason for reason in found.reasons)
@@ -91,8 +92,9 @@ def test_whoever_is_waited_for_a_loss_stays(roster: Roster) -> None:
 def test_a_loss_may_belong_to_all_that_was_touched_since_the_seal(
     end: int | None, together: bool
 ) -> None:
-    """A log of yesterday is read today, and a record of it is refused for good: nobody knows its
-    time, and its neighbours were of yesterday."""
+    """A loss counts against every bucket that its agent touched since its seal. When a log of
+    yesterday is read today and a record is refused for good, nobody knows its time, but its
+    neighbours were of yesterday."""
     lost = Loss(LOGS, 1, 3, 40, end, Certainty.LOST, "refused", START, START)
     counts = (_count(1, OLD), _count(1, START))
     said: list[Message] = [
@@ -108,7 +110,8 @@ def test_a_loss_may_belong_to_all_that_was_touched_since_the_seal(
 
 @pytest.mark.parametrize("loser", [1, 2])
 def test_a_loss_belongs_to_nothing_that_its_agent_did_not_touch_since_the_seal(loser: int) -> None:
-    """What others counted meanwhile in an old bucket says nothing of the lost lines' times."""
+    """A loss does not count against an old bucket that its agent did not touch since the seal, even
+    if others counted there meanwhile."""
     lost = Loss(LOGS, loser, 3, 40, 50, Certainty.LOST, "refused", START, START)
     said: list[Message] = [
         Delta(_agent(1), 1, START, counts=(_count(1, OLD),)),
@@ -129,8 +132,8 @@ def test_a_loss_belongs_to_nothing_that_its_agent_did_not_touch_since_the_seal(l
 def test_a_loss_may_belong_to_what_was_touched_since_the_look_of_the_seal(
     at: int, expected: Status
 ) -> None:
-    """What the agent delivered between its look and its seal may be newer than the look, and so
-    may be the lines beside it that are lost."""
+    """A loss also counts against the buckets touched between the agent's look at its files and its
+    seal: what was delivered then, and lost beside it, may be newer than the look."""
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
     seal = Seal(_agent(1), 3, START, (SealedTopic(LOGS, START, at),))
     said: list[Message] = [
@@ -149,7 +152,8 @@ def test_a_loss_may_belong_to_what_was_touched_since_the_look_of_the_seal(
 def test_what_was_touched_since_the_seal_may_have_been_touched_before_and_behind(
     touched: tuple[int, int],
 ) -> None:
-    """Whatever else came into the bucket, one of its deltas is of while the lines were lost."""
+    """A bucket touched between seal and loss is lost, even if it was also touched before the seal
+    or after the loss."""
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
     first, again = _count(1, OLD), replace(_count(1, OLD), previous=touched[0])
     counts = dict(zip(touched, (first, again), strict=True))
@@ -167,7 +171,8 @@ def test_what_was_touched_since_the_seal_may_have_been_touched_before_and_behind
 
 
 def test_a_loss_that_another_agent_declares_reaches_back_as_far() -> None:
-    """Of the one that it is of nothing was heard, so nobody knows how late its lines come."""
+    """A loss of an agent that was never heard reaches back by our lateness: nobody knows how late
+    that agent's lines come."""
     policy = replace(POLICY, lateness_ms=SIZE)
     lost = Loss(LOGS, 2, 3, 40, 50, Certainty.LOST, "refused", START, START)
     said: list[Message] = [Delta(_agent(1), 1, START, counts=(_count(1, OLD),), losses=(lost,))]
@@ -178,7 +183,8 @@ def test_a_loss_that_another_agent_declares_reaches_back_as_far() -> None:
 
 
 def test_a_loss_belongs_to_what_any_epoch_touched_since_the_seal() -> None:
-    """Also where the agent's epoch before had touched the bucket long ago."""
+    """A loss counts against a bucket that the new epoch touched since its seal, even if the epoch
+    before touched it long ago."""
     new = replace(_agent(1), epoch=2)
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
     said: list[Message] = [
@@ -191,17 +197,18 @@ def test_a_loss_belongs_to_what_any_epoch_touched_since_the_seal() -> None:
 
 
 def test_where_agents_are_not_asked_their_losses_are_not() -> None:
-    """What they say is no tier of such an audit, which begins with the broker."""
+    """An audit that begins with the broker tier ignores what agents declare lost."""
     policy = replace(POLICY, tiers=(Tier.BROKER,))
     said = [*_two_hosts(), Heartbeat(BROKER, 1, NOW)]
     assert _judged(said, policy).status is Status.COMPLETE
     uncounted = [x for x in said if not isinstance(x, Delta) or x.losses]
     assert [x.status for x in judge(uncounted, POLICY, NOW)] == [Status.LOST]
-    assert judge(uncounted, policy, NOW) == []  # one that is open for ever, and says not why
+    assert judge(uncounted, policy, NOW) == []  # it would be open for ever, without a reason
 
 
 def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> None:
-    """The host is expected, and its next agent is not there yet: nobody has read its logs."""
+    """When an agent is retired by its id, an expected host still needs another agent: until that
+    reports, nobody has read the host's logs."""
     said: list[Message] = [
         _seal(2, 1, START),
         Delta(_agent(1), 1, START + 5, counts=(_count(1, START),)),
@@ -220,7 +227,8 @@ def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> Non
 
 
 def test_a_loss_is_listed_in_the_window_that_has_its_bucket() -> None:
-    """Once, where nobody counted anything: windows follow each other without a hole."""
+    """A loss where nobody counted anything is listed once: in the one of several adjoining windows
+    that holds its bucket."""
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
     said = [_seal(1, 1, START), Delta(_agent(1), 2, START + 5, losses=(lost,))]
     found = []

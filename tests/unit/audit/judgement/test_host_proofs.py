@@ -1,4 +1,4 @@
-"""When hosts are proven healthy since a moment, and what is said when they are not."""
+"""When hosts are proven healthy since a moment, and which reasons are given when they are not."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def seal(sender: Sender, number: int, until: int, at: int, *sources: Source) -> 
 
 
 def good() -> list[Message]:
-    """app1 wrote five lines, its agent sealed behind the bucket, the broker counted them."""
+    """app1 wrote five lines, its agent sealed behind the bucket, and the broker counted them."""
     return [delta(APP1, 1, count()), delta(BROKER, 1, count()), seal(APP1, 2, END + 10_000, 1)]
 
 
@@ -95,18 +95,20 @@ def reasons(messages: Sequence[Message], policy: Policy = POLICY, now: int = NOW
 
 
 def test_sealed_behind_the_bucket_and_counted_alike_is_proof() -> None:
-    """Seconds after the bucket is over; its lateness is not waited for."""
+    """A host is proven when it sealed behind the bucket and the tiers counted alike, seconds after
+    the bucket's end and without waiting for its lateness."""
     assert reasons(good()) == ""
 
 
 def test_a_host_that_writes_nothing_is_proven_by_its_seals() -> None:
-    """There is nothing to compare, also where no counter ever reported the topic."""
+    """A host that writes nothing is proven by its seals alone, even where no counter ever reported
+    the topic."""
     assert reasons([seal(APP1, 1, END + 10_000, 0)]) == ""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A change to what is good, and what is said of it."""
+    """A change to the good messages, and the reason that is given for it."""
 
     name: str
     reason: str
@@ -183,19 +185,20 @@ CASES = [
 @promise("6 gate", "clocks gate")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_what_is_missing_is_said(case: Case) -> None:
-    """One host, and each thing that keeps it from being proven."""
+    """Each thing that keeps a host from being proven is given as a reason."""
     messages = [x for i, x in enumerate(good()) if i not in case.drop] + case.add
     assert case.reason in reasons(messages, case.policy, case.now)
 
 
 def test_buckets_too_young_to_be_due_are_not_asked_about() -> None:
-    """The broker's counter is always a little behind in the newest ones."""
+    """Buckets too young to be due are not required: the broker's counter is always a little behind
+    in the newest ones."""
     young = [delta(APP1, 3, count(4, bucket=END)), seal(APP1, 4, END + 10_500, 3)]
     assert reasons([*good(), *young]) == ""
 
 
 def test_a_loss_that_was_accepted_does_not_hold_the_gate_back() -> None:
-    """It is the same verdict that the report reads."""
+    """A loss that was accepted does not keep a host from being proven, as the report says, too."""
     loss = Loss(NGINX, 1, 7, 0, 9, Certainty.LOST, "gone", START, START)
     lost = [*good(), delta(APP1, 3, losses=(loss,))]
     later = END + LATENESS + 1
@@ -208,7 +211,8 @@ def test_a_loss_that_was_accepted_does_not_hold_the_gate_back() -> None:
 
 
 def test_a_topic_made_again_needs_no_seal_under_its_old_id() -> None:
-    """The agent seals the new one; nothing was counted of the old one since."""
+    """A host needs no seal of a topic's old id once the topic was made again and the agent seals
+    the new one."""
     old = replace(NGINX, topic_id="n0")
     before = [seal(replace(APP1), 1, START - SIZE, 0, old)]
     assert reasons([*before, seal(APP1, 2, END + 10_000, 1)]) == ""
@@ -216,7 +220,8 @@ def test_a_topic_made_again_needs_no_seal_under_its_old_id() -> None:
 
 
 def test_hosts_that_nobody_knows_are_a_mistake() -> None:
-    """Unless a roster names them: then they are late."""
+    """Waiting for a host that no roster names and nobody heard is a usage error; a host of the
+    roster is late instead."""
     with pytest.raises(UsageError, match="--host app7: no roster names"):
         asked(good(), hosts=("app1", "app7"))
     roster = Roster([Entry("app7", "dc1", frozenset({"nginx"}))])
@@ -225,15 +230,15 @@ def test_hosts_that_nobody_knows_are_a_mistake() -> None:
 
 
 def test_nobody_waits_for_a_retired_host() -> None:
-    """That is a mistake, too."""
+    """Waiting for a retired host is a usage error."""
     roster = Roster([Entry("app1", "dc1", retired=True)])
     with pytest.raises(UsageError, match="--host app1: it is retired"):
         asked(good(), replace(POLICY, roster=roster))
 
 
 def test_each_topic_of_a_host_is_proven_in_the_tiers_that_it_has() -> None:
-    """One agent writes a topic that is mirrored and one that is not: a gate that asks for mirror
-    waits for the first, and not for ever for the second."""
+    """Each topic of a host is proven in its own tiers: a gate that asks for mirror waits for the
+    mirrored topic, and not for ever for one exempt from it."""
     policy = replace(POLICY, tiers=(*TIERS, Tier.MIRROR))
     auth = count(agent=1, source=AUTH)
     broker = delta(BROKER, 1, count(), auth, ranges=(Range(NGINX, 0, 0, 10), Range(AUTH, 0, 0, 10)))
@@ -248,7 +253,7 @@ def test_each_topic_of_a_host_is_proven_in_the_tiers_that_it_has() -> None:
 
 @promise("6 gate")
 def test_each_of_a_hosts_newest_agents_must_prove_it() -> None:
-    """A dead agent whose clock was ahead seals nothing for the one that began after it, when the
+    """A dead agent whose clock was ahead proves nothing for the agent that began after it, when the
     clock was set back and the state was lost."""
     again = replace(APP1, producer="9")
     old = [Heartbeat(APP1, 0, START), *good(), seal(APP1, 3, NOW + 50_000, 2)]
@@ -264,7 +269,8 @@ def test_each_of_a_hosts_newest_agents_must_prove_it() -> None:
 
 
 def test_a_host_of_two_clusters_must_be_proven_in_both() -> None:
-    """As far as the roster says so; what it was in before does not matter."""
+    """A host that the roster has in two clusters must be proven in both; a cluster that it was in
+    before does not matter."""
     both = Roster([Entry("app1", "dc1"), Entry("app1", "dc2")])
     found = asked(good(), replace(POLICY, roster=both))
     assert [(x.state.cluster, x.is_short) for x in found] == [("dc1", False), ("dc2", True)]
@@ -285,7 +291,7 @@ moments = st.sampled_from(
 
 @st.composite
 def worlds(draw: st.DrawFn) -> list[Message]:
-    """Deltas, counts and seals of two hosts and two topics, mostly as they should be."""
+    """Deltas, counts and seals of two hosts and two topics, most of them as they should be."""
     said: list[Message] = []
     numbers: dict[Sender, int] = {}
 
@@ -319,8 +325,8 @@ def worlds(draw: st.DrawFn) -> list[Message]:
 def test_a_host_is_never_proven_wrongly(
     messages: list[Message], now: int, topics: tuple[str, ...] | None
 ) -> None:
-    """Proven means: its newest agent has sealed each topic behind the bucket of the moment, and its
-    part of each due bucket since is complete, or is but for the lateness of its seal."""
+    """If a host is proven, its newest agent has sealed each topic behind the moment's bucket, and
+    its part of each due bucket since is complete, or lacks only a seal that is late enough."""
     entries = (
         [] if topics is None else [Entry(x, "dc1", frozenset(topics)) for x in ("app1", "app2")]
     )

@@ -1,4 +1,4 @@
-"""What is said of each host, from a handful of messages."""
+"""The state that is found for each host, from a handful of messages."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def agents(state: HostState) -> list[int]:
 
 
 def test_a_host_that_reports() -> None:
-    """Its cluster, agent, topics, and until when all of these are sealed: the least."""
+    """A host's state has its cluster, agent and topics, and the least of the times up to which they
+    are sealed."""
     said = [seal(APP1, 1, NGINX, until=NOW - 5), seal(APP1, 2, AUTH, until=NOW - 9)]
     [found] = states([*said], expected("app1", "dc1", "nginx", "auth"))
     topics: dict[str, int | None] = {"auth": NOW - 9, "nginx": NOW - 5}
@@ -65,7 +66,8 @@ def test_a_host_that_reports() -> None:
 
 
 def test_a_topic_that_was_never_sealed_is_the_host_s_all_the_same() -> None:
-    """Its agent could not read a file of it from the first look on: the host has not sealed all."""
+    """A topic that the agent could never seal, since it could not read one of its files, is listed
+    for the host, which is then not sealed as a whole."""
     said = [seal(APP1, 1, NGINX), seal(APP1, 2, AUTH, until=NEVER_SEALED)]
     [found] = states([*said])
     assert found.topics == {"auth": None, "nginx": NOW}
@@ -73,7 +75,7 @@ def test_a_topic_that_was_never_sealed_is_the_host_s_all_the_same() -> None:
 
 
 def test_a_silent_host_is_missed() -> None:
-    """Since it was heard last."""
+    """An expected host that is silent is missed, and its state says since when."""
     said = [seal(APP1, 1, NGINX, time=NOW - SILENCE - 1)]
     [found] = states([*said], expected("app1"))
     assert (found.status, found.is_missed) == (HostStatus.SILENT, True)
@@ -84,7 +86,7 @@ def test_a_silent_host_is_missed() -> None:
 
 
 def test_a_host_that_was_never_heard_is_missed() -> None:
-    """Nobody knows it but the roster."""
+    """A host that only the roster names is missed as never heard."""
     found = states([seal(APP1, 1, NGINX)], expected("app1"), expected("app9", "dc1", "nginx"))
     assert [x.host for x in found if x.is_missed] == ["app9"]
     assert host_report.sentence(found) == (
@@ -93,7 +95,8 @@ def test_a_host_that_was_never_heard_is_missed() -> None:
 
 
 def test_a_retired_host_is_named_as_such_and_not_missed() -> None:
-    """Also where the settings retire it, by name or by agent id."""
+    """A host retired by the roster, or by the settings under its name or agent id, is called
+    retired and not missed."""
     old = [seal(APP1, 1, NGINX, time=1)]
     for given in (
         states([*old], Entry("app1", "dc1", retired=True)),
@@ -104,13 +107,14 @@ def test_a_retired_host_is_named_as_such_and_not_missed() -> None:
 
 
 def test_a_host_that_comes_back_is_expected_again() -> None:
-    """Once the roster does not retire it any more."""
+    """A host is expected again once the roster no longer retires it."""
     old = [seal(APP1, 1, NGINX, time=1)]
     assert states([*old], expected("app1"))[0].is_missed
 
 
 def test_without_a_roster_every_host_ever_heard_of_is_expected() -> None:
-    """And with one those that it does not name are shown, but not missed."""
+    """Without a roster every host ever heard of is expected; with one, a host that it does not name
+    is shown but not missed."""
     said: list[Message] = [seal(APP1, 1, NGINX), seal(APP2, 1, NGINX, time=1)]
     assert [x.host for x in states(said) if x.is_missed] == ["app2"]
     found = {x.host: x for x in states(said, expected("app1"))}
@@ -119,7 +123,7 @@ def test_without_a_roster_every_host_ever_heard_of_is_expected() -> None:
 
 
 def test_the_newest_agent_of_a_host_counts() -> None:
-    """A host that was installed anew has a new agent id; what the old one sealed is past."""
+    """When a host was installed anew, its new agent counts; what the old one sealed does not."""
     anew = replace(APP1, producer="9")
     found = states([seal(APP1, 7, NGINX, time=NOW - 50), Heartbeat(anew, 0, NOW)], expected("app1"))
     assert [(agents(x), x.sealed_until) for x in found] == [([9], None)]
@@ -131,7 +135,8 @@ def test_the_newest_agent_of_a_host_counts() -> None:
 
 
 def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
-    """The clock of the one heard last may have been ahead: a topic is sealed when both have."""
+    """An agent that began later counts beside the one heard last, whose clock may have been ahead,
+    until it is silent: a topic is sealed when both have sealed it."""
     anew = replace(APP1, producer="9")
     said: list[Message] = [
         seal(APP1, 1, NGINX, time=NOW - 500),
@@ -151,7 +156,8 @@ def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
 
 @promise("6 expected hosts")
 def test_an_agent_is_silent_by_our_clock_too_before_it_counts_no_more() -> None:
-    """Else a clock that was ahead for longer than the silence would hide who began later."""
+    """An agent counts until it is silent by our clock too; otherwise another one's clock that was
+    far ahead would hide it."""
     anew = replace(APP1, producer="9")
     ahead = [seal(APP1, 1, NGINX, time=5), seal(APP1, 2, NGINX, time=NOW + 2 * SILENCE)]
     for heard_ms, expected_agents in ((NOW - SILENCE + 1, [1, 9]), (NOW - SILENCE, [1])):
@@ -160,7 +166,7 @@ def test_an_agent_is_silent_by_our_clock_too_before_it_counts_no_more() -> None:
 
 
 def test_a_host_of_two_clusters_is_two() -> None:
-    """Each with an agent of its own."""
+    """A host in two clusters is two hosts, each with an agent of its own."""
     there = Sender(Tier.AGENT, "dc2", "5", "app1", 1)
     found = states(
         [seal(APP1, 1, NGINX), seal(there, 1, ELSEWHERE, time=1)],
@@ -172,21 +178,22 @@ def test_a_host_of_two_clusters_is_two() -> None:
 
 
 def test_a_topic_that_the_roster_names_and_no_agent_seals() -> None:
-    """It is never sealed, so the host is not sealed either."""
+    """A topic that the roster names and no agent seals keeps the host from being sealed."""
     [found] = states([seal(APP1, 1, NGINX)], expected("app1", "dc1", "nginx", "auth"))
     assert found.topics == {"nginx": NOW, "auth": None}
     assert found.sealed_until is None
 
 
 def test_a_topic_made_again_is_sealed_by_its_newest_seal() -> None:
-    """Nobody seals the old one any more."""
+    """A topic made again is sealed up to its newest seal; nobody seals the old one."""
     again = replace(NGINX, topic_id="n9")
     [found] = states([seal(APP1, 1, NGINX, until=5), seal(APP1, 2, again, until=NOW - 1)])
     assert found.topics == {"nginx": NOW - 1}
 
 
 def test_seals_that_may_be_a_copys_do_not_count() -> None:
-    """From the number on that came with two contents."""
+    """From the number that came with two contents on, an agent's seals do not count: a copy may
+    have sent them."""
     delta = Delta(APP1, 2, NOW, counts=(Count(NGINX, 1, 0, 60_000, 1, 1, 1),))
     said = [seal(APP1, 1, NGINX, until=5), seal(APP1, 2, NGINX, until=NOW), delta]
     for later in ([], [seal(APP1, 3, NGINX, until=NOW)]):
@@ -195,7 +202,8 @@ def test_seals_that_may_be_a_copys_do_not_count() -> None:
 
 
 def test_hosts_of_the_settings_are_found_in_whatever_cluster_they_are() -> None:
-    """They name none; and where nobody was heard the cluster is not known."""
+    """The settings name hosts without a cluster: a host is found in the cluster in which it was
+    heard; one never heard has none."""
     found = states(
         [seal(APP1, 1, NGINX)],
         Entry("app1", None, frozenset({"nginx"})), Entry("app9", None, frozenset({"nginx"})),
@@ -206,7 +214,7 @@ def test_hosts_of_the_settings_are_found_in_whatever_cluster_they_are() -> None:
 
 
 def test_an_agent_of_which_only_counters_know_is_told_by_its_id() -> None:
-    """Its records came, and nothing that it said."""
+    """An agent whose records were counted but which never sent a message is named by its id."""
     broker = Sender(Tier.BROKER, "dc1", "b", "c", 1)
     [found] = states([Delta(broker, 1, NOW, counts=(Count(NGINX, 77, 0, 60_000, 1, 1, 1),))])
     assert (found.host, found.status) == ("agent 77", HostStatus.NEVER_HEARD)

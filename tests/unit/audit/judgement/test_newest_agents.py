@@ -1,4 +1,5 @@
-"""Which agents of a host are waited for, whatever its clock said: the order of the log decides."""
+"""Which agents of a host are waited for, whatever their clocks say: the order of the log
+decides."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ POLICY = Policy(
 OLD, NEW = (Sender(Tier.AGENT, "dc1", str(n), "app1", 1) for n in (1, 2))
 
 Said = tuple[Message, int]
-"""A message, and our clock when we took it. They lie in the log in the order of a list."""
+"""A message, and our clock when we took it. Messages lie in the log in the order of the list."""
 
 
 def beat(sender: Sender, taken_ms: int, ahead_ms: int = 0) -> Said:
@@ -65,7 +66,7 @@ def folded(said: list[Said], partitions: dict[str, int] | None = None) -> Eviden
 
 
 def ledger_of(said: list[Said], size: int) -> Ledger:
-    """In parts of that many messages."""
+    """A ledger that takes `size` messages at a time."""
     ledger = Ledger()
     places = [_where(n, x) for n, x in enumerate(said)]
     for begin in range(0, len(said), size):
@@ -81,7 +82,8 @@ def newest(evidence: Evidence) -> list[int]:
 @promise("clocks newest agent")
 @pytest.mark.parametrize("ahead_ms", [-24 * HOUR, -HOUR, 0, HOUR, 24 * HOUR])
 def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> None:
-    """However far ahead the host's clock was when it died; also when the new one is silent."""
+    """The agent that began last is waited for, silent or not, however far ahead the clock was when
+    the one before it died."""
     old = [beat(OLD, NOW - HOUR, ahead_ms), beat(OLD, NOW - HOUR + MINUTE, ahead_ms)]
     for heard_ms in (NOW - 2 * SILENCE, NOW - 10):
         assert newest(folded([*old, beat(NEW, heard_ms)])) == [2]
@@ -89,7 +91,8 @@ def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> Non
 
 @pytest.mark.parametrize("ahead_ms", [-HOUR, 0, HOUR])
 def test_a_state_that_is_brought_back_counts_beside_the_one_that_began_later(ahead_ms: int) -> None:
-    """Until that one is silent: by our clock, too."""
+    """When an old state is restored, its agent is waited for beside the one that began later, until
+    that one is silent by our clock too."""
     back = beat(OLD, NOW - 5, ahead_ms)
     first = [beat(OLD, NOW - HOUR, ahead_ms)]
     assert newest(folded([*first, beat(NEW, NOW - MINUTE), back])) == [1, 2]
@@ -103,7 +106,8 @@ def test_a_state_that_is_brought_back_counts_beside_the_one_that_began_later(ahe
 def test_two_machines_that_are_called_alike_are_both_waited_for(
     names: str, is_stored: bool
 ) -> None:
-    """However long one of them has been silent, and whatever the clocks said."""
+    """Two machines with one host name are both waited for, however long one has been silent and
+    whatever their clocks say."""
     senders = {"A": (OLD, -HOUR), "B": (NEW, HOUR)}
     spoken = [senders[name] for name in names.replace(" ", "")]
     said = [beat(x, NOW - HOUR + n, ahead_ms) for n, (x, ahead_ms) in enumerate(spoken)]
@@ -116,7 +120,8 @@ def test_two_machines_that_are_called_alike_are_both_waited_for(
 
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 def test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once(size: int) -> None:
-    """A state that was lost, or brought back, was not; agents of other hosts are not."""
+    """Two agents of one host ran side by side if their messages alternate, however many are taken
+    at once. A lost or restored state does not look so, and agents of other hosts do not count."""
     other = Sender(Tier.AGENT, "dc1", "3", "app2", 1)
     for senders, found in (
         ([OLD, OLD, NEW, NEW], set()),
@@ -132,7 +137,8 @@ def test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once(siz
 
 @promise("6 expected hosts")
 def test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent() -> None:
-    """It was heard behind the newer one's first message; the verdict and the page name both."""
+    """An agent that was heard after the newer one's first message is waited for though it is
+    silent; verdict and page name both."""
     bucket, early = NOW - 5 * MINUTE, NOW - 20 * MINUTE
     part = Count(LOGS, 2, bucket, MINUTE, 1, 1, 1)
     said: list[Said] = [
@@ -167,7 +173,8 @@ def test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent() -> 
 
 @promise("clocks newest agent")
 def test_where_no_log_tells_the_order_both_are_waited_for() -> None:
-    """A topic with several partitions, or one that was made again: until one is silent."""
+    """Where no log gives the order, as with several partitions, both agents are waited for until
+    one is silent."""
     said = [beat(OLD, NOW - MINUTE, HOUR), beat(NEW, NOW - 10)]
     assert newest(folded(said, {"1": 0, "2": 1})) == [1, 2]
     said = [beat(OLD, NOW - 2 * SILENCE), beat(NEW, NOW - 10)]
@@ -176,7 +183,8 @@ def test_where_no_log_tells_the_order_both_are_waited_for() -> None:
 
 @promise("clocks replaced agent")
 def test_what_a_replaced_agent_had_unread_was_written_before_the_next_began() -> None:
-    """By the next one's clock; one that was set back before says nothing of it."""
+    """What a replaced agent left unread was written before the next one began, by that one's clock,
+    unless the clock was set back."""
     old = [beat(OLD, NOW - HOUR), beat(OLD, NOW - HOUR + MINUTE)]
     evidence = folded([*old, beat(NEW, NOW - 10)])
     assert unread_until(evidence, 1, [1, 2], SILENCE) == NOW - 10
@@ -186,7 +194,7 @@ def test_what_a_replaced_agent_had_unread_was_written_before_the_next_began() ->
 
 
 def _host_whose_clock_was_ahead(*of_new: Message) -> list[Said]:
-    """The old agent sealed by a clock that was a day ahead, and died; another one began."""
+    """The old agent sealed by a clock a day ahead and died; another agent began."""
     died_ms, bucket = NOW - HOUR, NOW - 5 * MINUTE
     part = Count(LOGS, 1, bucket, MINUTE, 1, 1, 1)
     ahead_ms = died_ms + 24 * HOUR
@@ -200,7 +208,8 @@ def _host_whose_clock_was_ahead(*of_new: Message) -> list[Said]:
 
 @promise("6 expected hosts")
 def test_a_bucket_waits_for_the_agent_that_began_last_and_died_too() -> None:
-    """The seals of the one before, of a clock that was ahead, prove nothing of what it had."""
+    """A bucket waits for the agent that began last, even if it died too: seals of the one before,
+    by a clock that was ahead, prove nothing for it."""
     early = (SealedTopic(LOGS, NOW - 2 * SILENCE - 1, 0),)
     said = _host_whose_clock_was_ahead(Seal(NEW, 1, NOW - 2 * SILENCE, early))
     [found] = verdicts(folded(said), POLICY, NOW)
@@ -214,7 +223,8 @@ def test_a_bucket_waits_for_the_agent_that_began_last_and_died_too() -> None:
 @promise("6 moment of a seal", "clocks seal")
 @pytest.mark.parametrize("is_stored", [False, True])
 def test_a_seal_vouches_for_nothing_that_came_after_it_was_taken(is_stored: bool) -> None:
-    """The clock was an hour ahead when the agent died; lines of that hour nobody has read."""
+    """A seal by a clock that was ahead proves nothing after the moment at which it was taken:
+    nobody has read the lines of that time."""
     died_ms = NOW - HOUR
     bucket = died_ms + HOUR // 2
     part = Count(LOGS, 1, bucket, MINUTE, 1, 1, 1)
@@ -242,7 +252,8 @@ def _where(offset: int, said: Said) -> Heard:
 
 
 def test_the_ledger_says_the_same() -> None:
-    """In whatever order it takes them, and however often."""
+    """The ledger finds the same newest agents in whatever order and however often it takes the
+    messages."""
     said = _host_whose_clock_was_ahead(Heartbeat(NEW, 0, NOW - 2 * SILENCE))
     places = [
         Heard(TOPIC, "id", 0, n, x.time_ms, ms, is_live=True) for n, (x, ms) in enumerate(said)

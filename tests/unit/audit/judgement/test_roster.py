@@ -1,4 +1,5 @@
-"""The roster: a file read strictly, put together with the settings, and taken when it changes."""
+"""The roster: a file that is read strictly, joined with the settings, and taken again when it
+changes."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ hosts:
 
 
 def written(folder: Path, text: str = GOOD) -> Path:
-    """As a template is put into its place: a new file under the old name."""
+    """Puts the file into its place as a template does: a new file under the old name."""
     path, fresh = folder / "roster.yml", folder / "roster.new"
     fresh.write_text(text)
     os.replace(fresh, path)
@@ -34,7 +35,7 @@ def written(folder: Path, text: str = GOOD) -> Path:
 
 
 def test_a_file_names_hosts_by_cluster_and_topic(tmp_path: Path) -> None:
-    """A host may be in several clusters, each with topics of its own."""
+    """The file may name a host in several clusters, each with topics of its own."""
     roster = Roster(read_file(written(tmp_path)))
     assert roster.hosts("dc1", "nginx") == {"app1"}
     assert roster.hosts("dc1", "auth") == {"app1"}
@@ -44,7 +45,8 @@ def test_a_file_names_hosts_by_cluster_and_topic(tmp_path: Path) -> None:
 
 
 def test_a_retired_host_is_retired_in_its_cluster_alone(tmp_path: Path) -> None:
-    """Another host of that name in another cluster is another host."""
+    """A host is retired in its cluster only; one of the same name in another cluster is another
+    host."""
     roster = Roster([*read_file(written(tmp_path)), Entry("app7", "dc2")])
     assert roster.is_retired("dc1", "app7")
     assert not roster.is_retired("dc2", "app7")
@@ -74,7 +76,7 @@ def test_a_retired_host_is_retired_in_its_cluster_alone(tmp_path: Path) -> None:
 def test_what_is_wrong_is_one_sentence_with_its_place(
     tmp_path: Path, text: str, words: str
 ) -> None:
-    """File, and line or host."""
+    """A mistake in the file is refused in one sentence with the file, and the line or host."""
     path = written(tmp_path, text)
     with pytest.raises(ConfigurationRefused) as refused:
         read_file(path)
@@ -84,7 +86,8 @@ def test_what_is_wrong_is_one_sentence_with_its_place(
 
 
 def test_settings_and_file_add_up(tmp_path: Path) -> None:
-    """The settings' hosts hold in every cluster; retired anywhere is retired."""
+    """Hosts of the settings are added to those of the file in every cluster; a host retired by
+    either is retired."""
     loaded = settings.load(
         AuditSettings,
         None,
@@ -99,7 +102,7 @@ def test_settings_and_file_add_up(tmp_path: Path) -> None:
 
 
 def test_the_files_key_may_be_nested_beside_topics(tmp_path: Path) -> None:
-    """`roster: {file: ..., nginx: ...}` is the file and a topic, not two topics."""
+    """`roster: {file: ..., nginx: ...}` gives the file and one topic, not two topics."""
     config = tmp_path / "audit.yml"
     config.write_text("bootstrap.servers: a:1\nroster:\n  file: /r.yml\n  nginx: app1\n")
     loaded = settings.load(AuditSettings, config)
@@ -110,7 +113,8 @@ def test_the_files_key_may_be_nested_beside_topics(tmp_path: Path) -> None:
 @promise("6 expected hosts")
 @pytest.mark.parametrize("entries", [(), (Entry("app7", "dc1", retired=True),)])
 def test_a_roster_without_a_host_that_must_report_says_nothing(entries: tuple[Entry, ...]) -> None:
-    """Then every agent ever heard of is expected: an emptied file makes no verdict better."""
+    """When the roster names no host that must report, every agent ever heard of is expected: an
+    emptied file makes no verdict better."""
     roster = Roster(entries)
     assert roster.is_silent
     assert roster.expects("dc1", "nginx", "anybody")
@@ -118,7 +122,7 @@ def test_a_roster_without_a_host_that_must_report_says_nothing(entries: tuple[En
 
 
 def test_without_topics_a_host_is_expected_wherever_it_speaks() -> None:
-    """The roster needs not repeat what the agent itself says."""
+    """A host without topics in the roster is expected in each topic of its agent."""
     roster = Roster([Entry("a", "dc1"), Entry("b", "dc1", frozenset({"nginx"}))])
     assert roster.expects("dc1", "auth", "a")
     assert not roster.expects("dc1", "auth", "b")
@@ -129,7 +133,8 @@ def test_without_topics_a_host_is_expected_wherever_it_speaks() -> None:
 def test_a_changed_file_is_taken_and_a_bad_one_is_not(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The last good one holds; why is said once, and until the file is good again."""
+    """A changed file is taken; while it is bad, the last good one holds and the problem is
+    reported."""
     clock = ManualClock()
     file = RosterFile(written(tmp_path), clock)
     assert len(file.entries) == 3
@@ -155,6 +160,6 @@ def test_a_changed_file_is_taken_and_a_bad_one_is_not(
 
 
 def test_no_program_starts_with_a_bad_file(tmp_path: Path) -> None:
-    """There is no last good one yet."""
+    """No program starts with a bad file, as there is no last good one yet."""
     with pytest.raises(ConfigurationRefused, match="cannot read"):
         RosterFile(tmp_path / "none.yml", ManualClock())

@@ -1,4 +1,4 @@
-"""The senders of counts: who is good, silent, late, retired."""
+"""The states of the senders of counts: good, silent, late, retired."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def states(policy: Policy, now_ms: int) -> dict[str, SenderState]:
 
 
 def test_a_loader_is_not_silent_between_its_loads() -> None:
-    """It has a schedule and no heartbeat; a counter has one, and is silent."""
+    """A loader, which sends no heartbeats, is not silent between its loads; a counter without
+    heartbeats is."""
     found = states(POLICY, 21 * HOUR)
     assert (found["/lake/dc1.logs"].words, found["/lake/dc1.logs"].status) == (
         "loaded last at 1970-01-01 10:00:00Z", "complete"
@@ -41,7 +42,8 @@ def test_a_loader_is_not_silent_between_its_loads() -> None:
 
 @pytest.mark.parametrize(("hours", "late"), [(34, False), (35, True)])
 def test_an_output_is_late_by_the_schedule_that_the_audit_is_told(hours: int, late: bool) -> None:
-    """Of its topics the newest load counts: one that nobody writes to is not loaded."""
+    """An output is late when the newest load of all its topics is older than the schedule: a topic
+    without new records is not loaded."""
     found = states(replace(POLICY, loads_every_ms=24 * HOUR), hours * HOUR)
     for name in ("/lake/dc1.logs", "/lake/dc1.quiet"):
         assert found[name].words.startswith("late: ") is late
@@ -49,7 +51,8 @@ def test_an_output_is_late_by_the_schedule_that_the_audit_is_told(hours: int, la
 
 
 def test_what_is_retired_is_called_so_and_is_neither_silent_nor_late() -> None:
-    """By its place, as the reports print it."""
+    """A place that is retired by its name in the reports is called retired, and never silent or
+    late."""
     policy = replace(POLICY, loads_every_ms=HOUR, retired_places=("hdfs /lake", "broker dc1"))
     assert {(x.words, x.status) for x in states(policy, 99 * HOUR).values()} == {
         ("retired", "none")

@@ -61,7 +61,7 @@ def _judged(
 
 
 def test_what_is_old_and_incomplete_is_not_forgotten() -> None:
-    """A hundred newer buckets that are complete do not make the first one so."""
+    """An old bucket that is incomplete counts as overdue, however many newer ones are complete."""
     counts = [_count(LOGS, index, 5) for index in range(100)]
     found = _judged(counts, [_count(LOGS, 0, 4), *counts[1:]])
     assert (found.by_status[Status.COMPLETE], found.overdue) == (99, {Status.INCOMPLETE: 1})
@@ -71,7 +71,8 @@ def test_what_is_old_and_incomplete_is_not_forgotten() -> None:
 
 
 def test_no_topic_vanishes() -> None:
-    """Neither one whose buckets are all older than those that are shown, nor one without any."""
+    """A topic is listed even if all its buckets are older than those shown, and none for rejects
+    that nobody had."""
     newer = [_count(LOGS, index, 5) for index in range(50, 90)]
     old = [_count(OTHER, 0, 5)]
     found = _judged(newer + old, newer)
@@ -83,7 +84,8 @@ def test_no_topic_vanishes() -> None:
 
 
 def test_complete_until_is_the_end_of_what_is_complete_from_the_oldest_on() -> None:
-    """Not the newest complete bucket."""
+    """A topic is complete up to the end of the unbroken run of complete buckets from the oldest on,
+    not up to the newest complete bucket."""
     counts = [_count(LOGS, index, 5) for index in range(5)]
     found = _judged(counts, [*counts[:3], _count(LOGS, 3, 4), counts[4]])
     [topic] = [x for x in found.topics if x.source == LOGS]
@@ -94,7 +96,8 @@ LOADED = Policy(tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS), lateness_ms=0)
 
 
 def test_records_that_are_all_rejects_are_complete_with_a_warning() -> None:
-    """55 arrived, 55 rejected, 0 rows: nothing was lost, and nobody finds a row."""
+    """A bucket whose records are all rejects is complete with a warning: nothing was lost, but
+    there is no row."""
     sent = [_count(LOGS, 0, 55)]
     found = _judged(sent, sent, [_count(LOGS, 0, 55, rejects=55)], LOADED)
     [topic] = [x for x in found.topics if x.source == LOGS]
@@ -104,7 +107,7 @@ def test_records_that_are_all_rejects_are_complete_with_a_warning() -> None:
 
 
 def test_the_share_of_rejects_that_needs_no_warning_is_a_setting() -> None:
-    """One percent, if nothing is said."""
+    """The share of rejects without a warning is a setting, one percent by default."""
     sent = [_count(LOGS, 0, 100)]
     assert _judged(sent, sent, [_count(LOGS, 0, 100, rejects=1)], LOADED).warned == 0
     assert _judged(sent, sent, [_count(LOGS, 0, 100, rejects=2)], LOADED).warned == 1
@@ -113,7 +116,8 @@ def test_the_share_of_rejects_that_needs_no_warning_is_a_setting() -> None:
 
 
 def test_lines_that_agents_reject_are_held_against_those_that_they_deliver() -> None:
-    """They are a topic of their own, and complete there."""
+    """Lines that agents reject, a topic of their own, are compared with all lines of the agents to
+    find their share."""
     few = [_count(LOGS, 0, 990), _count(REJECTED, 0, 10)]
     assert _judged(few, few).warned == 0
     many = [_count(LOGS, 0, 45), _count(REJECTED, 0, 55)]
@@ -130,7 +134,8 @@ def _recounted(output: str, faults: int, topic: Source = LOGS) -> RecountResult:
 
 @pytest.mark.parametrize("said", [Ledger, Fold])
 def test_the_newest_recount_of_each_output_counts(said: Callable[[], Ledger | Fold]) -> None:
-    """What was found, until a later one finds it no more; the report is not good meanwhile."""
+    """A recount's finding stays, and the report is not good, until a later recount of that output
+    agrees."""
     found = said()
 
     def tell(*results: RecountResult) -> Standing:
@@ -167,8 +172,9 @@ def test_the_newest_recount_of_each_output_counts(said: Callable[[], Ledger | Fo
 
 
 def test_offsets_that_no_counter_could_read_stand_in_every_summary() -> None:
-    """Records without origin that lay there leave no other trace; also of a topic in which nobody
-    counted anything. What two counters name is one hole."""
+    """Every summary names the offsets that no counter could read, as records without origin leave
+    no other trace, even in a topic where nobody counted anything. A gap that two counters name
+    counts once."""
     holes = [Gap(OTHER, 0, 0, 90, "expired"), Gap(OTHER, 1, 5, 15, "expired")]
     mirror = Sender(Tier.MIRROR, "offline", "mirror", "c2", 1)
     said = [
@@ -183,7 +189,8 @@ def test_offsets_that_no_counter_could_read_stand_in_every_summary() -> None:
 
 @promise("6 losses")
 def test_a_loss_is_listed_where_no_line_arrived() -> None:
-    """Its bucket has no counts, and all others are complete: that is no reason to say "all"."""
+    """A loss is listed even where its bucket has no counts: the report does not call all buckets
+    complete."""
     ledger = Ledger()
     loss = Loss(LOGS, 7, 3, 0, None, Certainty.LOST, "it vanished", 4 * SIZE, 5 * SIZE)
     said = [

@@ -53,7 +53,7 @@ from support.promises import promise
 
 
 def test_equal_counts_and_a_seal_make_a_bucket_complete() -> None:
-    """The one good case, with no reason against it."""
+    """Equal counts in all tiers and a seal make a bucket complete, without a reason against it."""
     found = verdict(good())
     assert (found.status, found.reasons, found.due) == (Status.COMPLETE, (), True)
     assert found.count(Tier.HDFS) == 5
@@ -61,7 +61,7 @@ def test_equal_counts_and_a_seal_make_a_bucket_complete() -> None:
 
 @given(st.permutations(range(5)), st.lists(st.integers(0, 4), max_size=5))
 def test_order_and_repetition_do_not_matter(order: list[int], again: list[int]) -> None:
-    """Messages come from several clusters, some twice."""
+    """The verdict is the same in whatever order messages come, and if some come twice."""
     messages = good()
     shuffled = [messages[i] for i in [*order, *again]]
     assert judge(shuffled, POLICY, NOW) == judge(messages, POLICY, NOW)
@@ -69,7 +69,7 @@ def test_order_and_repetition_do_not_matter(order: list[int], again: list[int]) 
 
 @dataclass(frozen=True)
 class Case:
-    """A change to the good bucket, and what must come of it."""
+    """A change to the good bucket, and the verdict and reason that must follow."""
 
     name: str
     status: Status
@@ -208,7 +208,7 @@ CASES = [
 @promise("6 expected hosts")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_each_rule_keeps_a_bucket_from_being_complete(case: Case) -> None:
-    """And says why, in words."""
+    """Each broken rule keeps a bucket from being complete, and the verdict says why."""
     messages = [x for i, x in enumerate(good()) if i not in case.drop] + case.add
     found = verdict(messages, case.policy, case.now)
     assert found.status is case.status, found.reasons
@@ -216,7 +216,8 @@ def test_each_rule_keeps_a_bucket_from_being_complete(case: Case) -> None:
 
 
 def test_at_the_moment_at_which_it_is_due_a_bucket_is_judged() -> None:
-    """It is no longer too young, and all rules hold: what is short is not complete for a moment."""
+    """At the moment when a bucket is due, it is no longer too young and all rules hold: a short one
+    is never complete, not even for a moment."""
     found = verdict(good(), now=DUE)
     assert (found.status, found.due) == (Status.COMPLETE, True)
     short = [*good()[:3], good()[4], delta(HDFS, 1, count(3))]
@@ -225,12 +226,13 @@ def test_at_the_moment_at_which_it_is_due_a_bucket_is_judged() -> None:
 
 
 def test_a_seal_covers_an_agent_that_sent_nothing() -> None:
-    """An idle host is idle, because it said so."""
+    """A seal also completes a bucket for an agent that sent nothing."""
     assert verdict([*good(), seal(SECOND, 1, DUE, 0)]).status is Status.COMPLETE
 
 
 def test_an_announced_agent_is_expected_before_it_seals() -> None:
-    """It may hold lines of any bucket."""
+    """An agent that announced a file is expected before its first seal: it may hold lines of any
+    bucket."""
     announcement = Announcement(START, 8, 1, "web2", "/x", 1, 1, b"f", 4, LOGS)
     found = verdict([*good(), announcement])
     assert found.status is Status.OPEN
@@ -238,7 +240,7 @@ def test_an_announced_agent_is_expected_before_it_seals() -> None:
 
 
 def test_a_retired_host_is_not_waited_for() -> None:
-    """An operator has decided; only what it did send must still agree."""
+    """A retired host is not waited for; only what it sent must still agree."""
     messages = [*good(), seal(SECOND, 1, START, 0)]
     assert verdict(messages).status is Status.OPEN
     for name in ("web2", "8"):
@@ -248,9 +250,9 @@ def test_a_retired_host_is_not_waited_for() -> None:
 
 @promise("6 expected hosts")
 def test_an_agent_that_began_later_is_waited_for_though_the_old_ones_clock_was_ahead() -> None:
-    """The host's clock was set back when the state was lost: the new agent reads old lines again,
-    and until it has sealed nobody knows where these count. One that is silent is waited for no
-    more: its state may have been replaced by the old one's."""
+    """When a host's clock was set back and its state lost, the new agent is waited for, as it reads
+    old lines again. Once silent it is waited for no more: the old one's state may have replaced its
+    own."""
     policy = replace(POLICY, roster=roster("web1"))
     again = replace(SECOND, host="web1")
     old = Announcement(START, 7, 1, "web1", "/x", 1, 1, b"f", 4, LOGS)
@@ -275,8 +277,8 @@ def test_an_agent_that_began_later_is_waited_for_though_the_old_ones_clock_was_a
 def test_what_a_replaced_agent_had_unread_nobody_knows(
     sealed: int, is_final: bool, expected: Status
 ) -> None:
-    """Its state was lost between its last seal and the new agent's first message: of that time no
-    bucket is complete, also where the new one counted all of it, unless it said its last word."""
+    """No bucket between a lost agent's last seal and the new agent's first message is complete,
+    even where the new one counted all of it, unless the old agent sent its last word."""
     old = replace(SECOND, host="web1")
     topics = (SealedTopic(LOGS, sealed, 0, final=is_final),)
     messages = [Seal(old, 1, START - SIZE, topics), *good()]
@@ -286,11 +288,12 @@ def test_what_a_replaced_agent_had_unread_nobody_knows(
     ranges = (Range(AGAIN, 0, 0, 10),)
     again += [Delta(x, 1, START, ranges=ranges, counts=(count(source=AGAIN),)) for x in COUNTERS]
     [found] = judge([messages[0], *again], policy, NOW + POLICY.silence_ms)
-    assert (found.source, found.status) == (AGAIN, expected)  # of which it never spoke
+    assert (found.source, found.status) == (AGAIN, expected)  # the old agent never named it
 
 
 def test_a_replaced_agent_says_nothing_of_what_came_later() -> None:
-    """The new agent began before the bucket did: all of it was written for that one to read."""
+    """A replaced agent does not keep open a bucket that began after the new agent: that one reads
+    all of it."""
     old = replace(SECOND, host="web1")
     first = Announcement(START - 1, 7, 1, "web1", "/x", 1, 1, b"f", 4, LOGS)
     messages = [seal(old, 1, START - SIZE, 0), first, *good()]
@@ -299,7 +302,7 @@ def test_a_replaced_agent_says_nothing_of_what_came_later() -> None:
 
 
 def test_the_roster_decides_who_is_expected() -> None:
-    """A host that is not in it is not waited for; one that is must have sealed."""
+    """A host in the roster must have sealed; a host that is not in it is not waited for."""
     messages = [*good(), seal(SECOND, 1, START, 0)]
     assert verdict(messages, replace(POLICY, roster=roster("web1"))).status is (Status.COMPLETE)
     both = replace(POLICY, roster=roster("web1", "web2"))
@@ -307,7 +310,7 @@ def test_the_roster_decides_who_is_expected() -> None:
 
 
 def test_only_topics_that_are_asked_for_are_judged() -> None:
-    """Others are in the evidence for their sake."""
+    """Only the topics asked for are judged; the evidence holds others because those need it."""
     evidence = Fold([*good(), Delta(AGENT, 3, START, counts=(count(source=REJECTED),))]).evidence()
     for asked in (frozenset({"logs"}), frozenset({"logs.rejected"})):
         found = verdicts(replace(evidence, asked=asked), POLICY, NOW)
@@ -316,7 +319,7 @@ def test_only_topics_that_are_asked_for_are_judged() -> None:
 
 @promise("1 topic made again")
 def test_a_topic_made_again_is_another_topic() -> None:
-    """Counts of the two never add up to each other."""
+    """A topic made again is another topic: the counts of the two are never added."""
     again = replace(LOGS, topic_id="other")
     messages = [*good(), Delta(AGENT, 3, START, counts=(count(source=again),))]
     found = {x.source.topic_id: x.status for x in judge(messages, POLICY, NOW)}
@@ -329,7 +332,8 @@ def test_a_topic_made_again_is_another_topic() -> None:
     "expected", [Roster(), Roster([Entry("web1"), Entry("web2")]), roster("web1", "web2")]
 )
 def test_who_had_a_topic_is_waited_for_when_it_was_made_again(expected: Roster) -> None:
-    """A host that is away may have lines for it, until it seals the new one, or is retired."""
+    """A host that had a topic is waited for when the topic is made again, until it seals the new
+    one or is retired: it may hold lines for it."""
     policy = replace(POLICY, roster=expected)
     found = verdict_of(AGAIN, made_again(), policy)
     assert (found.status, found.reasons) == (
@@ -342,7 +346,7 @@ def test_who_had_a_topic_is_waited_for_when_it_was_made_again(expected: Roster) 
 
 
 def test_several_hosts_share_one_reason() -> None:
-    """A thousand agents with the same fault are one line, not a thousand."""
+    """Agents with the same fault share one reason, however many they are."""
     messages: list[Message] = good()
     for agent in range(10, 16):
         messages.append(seal(Sender(Tier.AGENT, "dc1", str(agent), f"h{agent}", 1), 1, START, 0))
@@ -352,7 +356,8 @@ def test_several_hosts_share_one_reason() -> None:
 
 
 def test_an_unknown_agent_in_the_broker_is_never_complete() -> None:
-    """Records whose agent never spoke: the agent tier is not zero, it is missing."""
+    """Records of an agent that never sent a message leave a bucket not complete: the agent tier is
+    missing, not zero."""
     messages = good()
     for index, sender in enumerate(COUNTERS, start=1):
         messages[index] = delta(sender, 1, count(), count(2, agent=9))

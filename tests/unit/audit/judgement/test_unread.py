@@ -1,4 +1,5 @@
-"""Messages of a newer version on the audit topic: never passed over, and read once they can be."""
+"""Messages of a newer version on the audit topic are never passed over, and are read once they can
+be."""
 
 from __future__ import annotations
 
@@ -68,14 +69,14 @@ NEWER = _newer()
 
 
 def encoded(message: Message) -> bytes:
-    """As a program of the newer version writes it."""
+    """The message as a program of the newer version writes it."""
     name, record = single_object.decode(messages.encode(message))
     return NEWER.encode(name, record | {"mood": "bad"})
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """A store that has a complete bucket."""
+    """A store with one complete bucket."""
     ledger = Ledger(tmp_path / "audit.db")
     ledger.take([messages.encode(x) for x in GOOD], {TP: Position(17, "id")})
     [found] = verdicts(ledger.evidence(), POLICY, 300)
@@ -87,8 +88,8 @@ def store(tmp_path: Path) -> Path:
 @promise("6 newer version")
 @pytest.mark.parametrize("said", SAID_LATER, ids=["a loss", "a file", "a seal"])
 def test_what_a_newer_version_said_leaves_nothing_complete(store: Path, said: Message) -> None:
-    """It may be a loss of that very bucket. The schema is told by its fingerprint, in the verdict
-    of the bucket and of each agent's part."""
+    """A message of a newer version leaves no bucket complete, as it may declare a loss in it. The
+    verdicts of the bucket and of each agent's part name its schema by fingerprint."""
     with pytest.raises(SchemaUnknown) as unknown:
         messages.decode(encoded(said))
     ledger = Ledger(store)
@@ -107,7 +108,8 @@ def test_what_a_newer_version_said_leaves_nothing_complete(store: Path, said: Me
 
 @promise("6 newer version")
 def test_what_a_newer_version_said_is_covered_by_no_acceptance_of_before(store: Path) -> None:
-    """Neither in the bucket nor in an agent's part of it: the gate of an upgrade asks that."""
+    """No earlier acceptance covers a message of a newer version, neither in the bucket nor in an
+    agent's part, which the gate of an upgrade reads."""
     ledger = Ledger(store)
     ledger.take([messages.encode(SAID_LATER[0])])
     lost = verdicts(ledger.evidence(), POLICY, 300)
@@ -127,8 +129,8 @@ def test_what_a_newer_version_said_is_covered_by_no_acceptance_of_before(store: 
 def test_a_version_that_has_the_schema_reads_from_there_on(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In each partition from where the first such message may lie: nothing of it is lost, and what
-    was read twice counts once."""
+    """A version that knows the schema reads each partition again from where the first such message
+    may lie: none is lost, and what was read twice counts once."""
     later = [encoded(SAID_LATER[0]), messages.encode(GOOD[2])]
     ledger = Ledger(store)
     ledger.take(later, {TP: Position(18, "id"), OTHER: Position(5, "other")})
@@ -149,7 +151,8 @@ def test_a_version_that_has_the_schema_reads_from_there_on(
 def test_of_a_topic_made_again_meanwhile_nothing_is_passed_over(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """How far the topic of before was read says nothing about it."""
+    """If the audit topic was made again meanwhile, it is read from its start: how far the previous
+    topic was read says nothing about the new one."""
     ledger = Ledger(store)
     ledger.take([encoded(SAID_LATER[0])], {TP: Position(40, "made again")})
     monkeypatch.setattr(single_object, "shipped", lambda: NEWER)
@@ -159,7 +162,8 @@ def test_of_a_topic_made_again_meanwhile_nothing_is_passed_over(
 
 
 def test_schemas_without_end_are_counted_together(store: Path) -> None:
-    """Whoever writes anything to the topic fills no store with it."""
+    """Beyond a limit, unknown schemas are counted together, so that nobody who writes to the topic
+    can fill the store."""
     ledger = Ledger(store)
     ledger.take([b"\xc3\x01" + number.to_bytes(8) for number in range(1, 200)])
     assert len(ledger.unread()) == 65

@@ -1,4 +1,4 @@
-"""Listing an output on HDFS while others change it; the client is one of lists."""
+"""Listing an output on HDFS while others change it; the HDFS client is a dictionary of lists."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class _Status(NamedTuple):
 
 
 class _Client:
-    """Directories by path; what is listed and not there any more is None."""
+    """Directories by path; one that is listed but no longer there is None."""
 
     def __init__(self, tree: dict[str, list[_Status] | None]) -> None:
         self._tree = tree
@@ -34,7 +34,8 @@ def _output(tree: dict[str, list[_Status] | None]) -> HdfsOutput:
 
 
 def test_a_directory_that_goes_away_meanwhile_hides_no_file_of_another() -> None:
-    """A recount that did not see them would say that the rows agree."""
+    """A directory that goes away during the listing hides no file of another directory: a recount
+    that missed them would be wrong."""
     tree: dict[str, list[_Status] | None] = {
         "/out/logs": [
             _Status("/out/logs/dt=1", True), _Status("/out/logs/dt=2", True),

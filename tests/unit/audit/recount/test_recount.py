@@ -51,7 +51,7 @@ def _origins(first: int, count: int) -> Origins:
 
 
 class Output:
-    """An output directory, and what hdfs and the agent say of it."""
+    """An output directory, with the counts that hdfs and the agent report of it."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.loads = root, 0
@@ -61,7 +61,7 @@ class Output:
         self, first: int, count: int, *, kind: str = "rows", moved: bool = True,
         said: int | None = None, hour: int = 0,
     ) -> str:  # fmt: skip
-        """A committed load of one file; `said`: how many records the tiers claim."""
+        """A committed load of one file; `said` is how many records the tiers claim."""
         self.loads += 1
         begin = hour * HOUR_MS + 5 * MINUTE
         origins, times = _origins(first, count), np.full(count, begin + first, np.int64)
@@ -153,7 +153,7 @@ def output(tmp_path: Path) -> Output:
 
 @promise("6 two ways")
 def test_rows_that_are_what_was_counted_agree(output: Output) -> None:
-    """Rows and rejects together, over several loads."""
+    """Rows and rejects of several loads agree with what the tiers counted."""
     output.load(0, 100)
     output.load(100, 50)
     output.load(150, 5, kind="rejects")
@@ -167,7 +167,7 @@ def test_rows_that_are_what_was_counted_agree(output: Output) -> None:
 
 
 def test_files_that_were_not_moved_into_place_yet_count(output: Output) -> None:
-    """The manifest commits them; where they lie is the loader's next step."""
+    """Files that still lie in staging count: the manifest has committed them."""
     output.load(0, 10, moved=False)
     assert recount_report.is_good(output.compared())
 
@@ -182,7 +182,7 @@ def test_files_that_were_not_moved_into_place_yet_count(output: Output) -> None:
 def test_a_row_too_few_or_too_many_is_found(
     output: Output, rows: int, said: int, words: str
 ) -> None:
-    """Although the manifest itself claims what the file has."""
+    """A row too few or too many is found, although the manifest itself claims what the file has."""
     output.load(0, rows, said=said)
     compared = output.compared()
     assert not recount_report.is_good(compared)
@@ -193,8 +193,8 @@ def test_a_row_too_few_or_too_many_is_found(
 
 @promise("6 two ways")
 def test_lines_that_are_not_loaded_yet_are_no_difference(output: Output) -> None:
-    """What agents have counted since the load is for the report to judge; where hdfs has counted
-    more than there are rows, or agents have counted fewer, the recount names it."""
+    """Lines that agents have counted since the load are no difference; the recount names a bucket
+    where hdfs has counted more than there are rows, or agents fewer."""
     output.load(0, 10)
     later = (np.full(5, 5 * MINUTE), _origins(10, 5)), (np.full(5, 9 * MINUTE), _origins(15, 5))
     for times, origins in later:  # of a bucket that has rows, and of one that has none
@@ -216,11 +216,12 @@ def the_fault(found: Recounted) -> Fault:
 
 
 PLACE = Whereabouts("1970-01-01T00", (7,), 0, 0, 10)
-"""Of the first ten rows."""
+"""Where the first ten rows lie."""
 
 
 def test_a_file_changed_behind_the_manifest_is_found(output: Output) -> None:
-    """As many rows, of other records: the bytes are not those that were committed."""
+    """A file replaced by one with as many other rows is found: its bytes are not those that were
+    committed."""
     path = output.load(0, 10)
     output.put(path, _parquet(_origins(5, 10), np.full(10, 5 * MINUTE)))
     fault = the_fault(output.recount())
@@ -233,7 +234,7 @@ def test_a_file_changed_behind_the_manifest_is_found(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_changed_byte_of_any_column_is_found(output: Output) -> None:
-    """Rows whose origins are untouched and whose text is another one are other rows."""
+    """A changed byte in any column is found, even where the rows' origins are untouched."""
     path = output.load(0, 10)
     data = (output.root / path).read_bytes()
     output.put(path, data.replace(b"line 50", b"line 5O"))
@@ -243,7 +244,7 @@ def test_a_changed_byte_of_any_column_is_found(output: Output) -> None:
 
 
 def test_a_file_of_another_length_is_found(output: Output) -> None:
-    """Bytes behind the end are no Parquet, and too few none either."""
+    """A file with too few bytes is named with both lengths."""
     path = output.load(0, 10)
     data = (output.root / path).read_bytes()
     output.put(path, data[:-1])
@@ -252,7 +253,7 @@ def test_a_file_of_another_length_is_found(output: Output) -> None:
 
 
 def test_rows_that_the_loader_itself_wrote_wrongly_are_found(output: Output) -> None:
-    """The bytes are those of the manifest, the rows are not."""
+    """Rows that the loader wrote wrongly are found, though the bytes are those of the manifest."""
     path = output.load(0, 10)
     other = _parquet(_origins(5, 10), np.full(10, 5 * MINUTE))
     manifest = output.root / f"_skidway/{TOPIC}/{1:020}.json"
@@ -264,7 +265,7 @@ def test_rows_that_the_loader_itself_wrote_wrongly_are_found(output: Output) -> 
 
 
 def test_every_column_is_read(output: Output) -> None:
-    """Bytes that were committed and hold a column that nobody can read are no rows."""
+    """The recount reads every column: a committed file with one unreadable column is a fault."""
     path = output.load(0, 10)
     data = (output.root / path).read_bytes()
     broken = data.replace(b"\x07\0\0\0line 50", b"\xff\xff\xff\x7fline 50")
@@ -279,7 +280,7 @@ def test_every_column_is_read(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_file_that_is_gone_or_no_parquet_is_named(output: Output) -> None:
-    """Of whichever load it is; the rest is still recounted."""
+    """A file of any load that is gone or no Parquet is named, and the rest is still recounted."""
     gone, broken = output.load(0, 10), output.load(10, 10)
     output.load(20, 10)
     (output.root / gone).unlink()
@@ -295,7 +296,7 @@ def test_a_file_that_is_gone_or_no_parquet_is_named(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_file_beside_those_of_the_manifests_is_named(output: Output) -> None:
-    """Who reads the directory takes its rows, though nobody committed them."""
+    """A file that no manifest names is a fault: readers of the directory take its rows."""
     output.load(0, 10)
     path = f"{TOPIC}/{HOUR}/other.parquet"
     output.put(path, _parquet(_origins(30, 5), np.full(5, 5 * MINUTE)))
@@ -317,7 +318,8 @@ def test_a_file_beside_those_of_the_manifests_is_named(output: Output) -> None:
 def test_the_command_says_it_by_status_line_and_document(
     output: Output, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """0 while everything is as committed, 1 with a line for each file with which it is not."""
+    """The command ends with 0 while everything is as committed, and otherwise with 1 and a line for
+    each faulty file."""
     path = output.load(0, 10)
     store = tmp_path_factory.mktemp("store")
     ledger = Ledger(store / DATABASE)
@@ -339,7 +341,8 @@ def test_the_command_says_it_by_status_line_and_document(
 @promise("6 recount")
 @pytest.mark.parametrize("folder", [f"{TOPIC}/{HOUR}", f"{TOPIC}/dt=1970-01-02/hour=00"])
 def test_a_file_that_was_copied_is_named_with_its_original(output: Output, folder: str) -> None:
-    """In its own hour or in another one: its rows stand there twice."""
+    """A copied file, in its own hour or in another one, is named with its original: its rows are
+    there twice."""
     path = output.load(0, 10)
     output.put(f"{folder}/copy.parquet", (output.root / path).read_bytes())
     fault = the_fault(output.recount())
@@ -348,7 +351,8 @@ def test_a_file_that_was_copied_is_named_with_its_original(output: Output, folde
 
 
 def test_a_file_of_the_same_length_is_no_copy(output: Output) -> None:
-    """Its rows are others: whoever moves it away loses them."""
+    """A file of the same length with other bytes is not called a copy: moving it away would lose
+    its rows."""
     path = output.load(0, 10)
     data = bytearray((output.root / path).read_bytes())
     data[len(data) // 2] ^= 1
@@ -357,7 +361,7 @@ def test_a_file_of_the_same_length_is_no_copy(output: Output) -> None:
 
 
 def test_an_output_is_held_against_its_newest_epoch(output: Output) -> None:
-    """What one that was removed had counted is replaced."""
+    """An output is compared with its newest epoch, which replaces the counts of a removed one."""
     output.load(0, 10)
     *_, hdfs = output.messages()
     removed = replace(hdfs, sender=replace(hdfs.sender, epoch=1), counts=())
@@ -369,8 +373,8 @@ def test_an_output_is_held_against_its_newest_epoch(output: Output) -> None:
 def test_a_topic_of_which_nothing_is_left_is_named(
     output: Output, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Rows and manifests are gone, and other topics agree; also where rows lie there by names that
-    no loader gives."""
+    """A topic whose rows and manifests are gone is named, even where other topics agree, or where
+    rows lie in its directory under names that no loader gives."""
     path = output.load(0, 10)
     store = tmp_path_factory.mktemp("store")
     ledger = Ledger(store / DATABASE)
@@ -403,7 +407,8 @@ def test_a_topic_of_which_nothing_is_left_is_named(
 def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
     output: Output, tmp_path: Path
 ) -> None:
-    """Also where all that was counted of it is older than what the night's recount looks at."""
+    """A topic without manifests is reported under the output that counted it, even where its counts
+    are older than the hours that are recounted."""
     output.load(0, 10)
     ledger = Ledger()
     ledger.take(encode(_of_output(each, output.root)) for each in output.messages())
@@ -417,14 +422,15 @@ def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
 
 
 def _of_output(message: Delta, root: Path) -> Delta:
-    """As the loader of that output says it."""
+    """The message as the loader of that output sends it."""
     if message.sender.tier is not Tier.HDFS:
         return message
     return replace(message, sender=replace(message.sender, producer=f"{root}/{TOPIC}"))
 
 
 def test_rows_behind_a_link_to_a_directory_are_found(output: Output, tmp_path: Path) -> None:
-    """Readers follow it; a link back to where it lies is followed by nobody."""
+    """Rows behind a link to a directory are found, as readers follow it; a link back to its own
+    directory is not followed."""
     path = output.load(0, 10)
     elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere" / "hour=05"
     elsewhere.mkdir(parents=True)
@@ -436,7 +442,8 @@ def test_rows_behind_a_link_to_a_directory_are_found(output: Output, tmp_path: P
 
 
 def test_a_name_that_is_no_text_is_named(output: Output) -> None:
-    """With its bytes; the rest is counted all the same."""
+    """A file whose name is no valid text is named with its bytes escaped, and the recount goes
+    on."""
     output.load(0, 10)
     (output.root / TOPIC / os.fsdecode(b"\xff.parquet")).write_bytes(b"rows")
     fault = the_fault(output.recount())
@@ -444,14 +451,14 @@ def test_a_name_that_is_no_text_is_named(output: Output) -> None:
 
 
 def test_a_copy_among_the_rejects_is_named(output: Output) -> None:
-    """Rejects have arrived as rows have; they are listed alike."""
+    """A copied file of rejects is named like one of rows."""
     path = output.load(0, 10, kind="rejects")
     output.put(f"{path}.again", (output.root / path).read_bytes())
     assert the_fault(output.recount()).kind is Kind.TWICE
 
 
 def test_a_file_that_two_loads_name_is_named(output: Output) -> None:
-    """Then one of them has no rows of its own."""
+    """A file that two manifests name is a fault: one of the loads has no rows of its own."""
     path = output.load(0, 10)
     [file] = json.loads((output.root / f"_skidway/{TOPIC}/{1:020}.json").read_text())["files"]
     output.loads += 1
@@ -461,21 +468,21 @@ def test_a_file_that_two_loads_name_is_named(output: Output) -> None:
 
 @pytest.mark.parametrize("name", ["_SUCCESS", ".part.crc", ".hive-staging/x", "x._COPYING_"])
 def test_what_readers_pass_over_is_no_fault(output: Output, name: str) -> None:
-    """Spark and Hive leave such names alone."""
+    """A file whose name Spark and Hive ignore is no fault."""
     output.load(0, 10)
     output.put(f"{TOPIC}/{HOUR}/{name}", b"x")
     assert recount_report.is_good(output.compared())
 
 
 def test_what_a_loader_is_staging_is_no_fault(output: Output) -> None:
-    """Of a load that has no manifest yet, and never may have one."""
+    """Staged files of a load without a manifest are no fault."""
     output.load(0, 10)
     output.put(f"_skidway/{TOPIC}/staging/2-y/part.parquet", b"half")
     assert recount_report.is_good(output.compared())
 
 
 class Moving(LocalOutput):
-    """An output in which a loader does something just before a look."""
+    """An output in which a loader changes something just before a look."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(str(root))
@@ -495,7 +502,7 @@ class Moving(LocalOutput):
 
 @promise("6 recount")
 def test_a_load_that_is_committed_meanwhile_is_no_fault(output: Output) -> None:
-    """Its manifest came behind the look at the manifests, and its files before the listing."""
+    """A load committed between the look at the manifests and the listing of files is no fault."""
     output.load(0, 10)
     moving = Moving(output.root)
     moving.before_files = lambda: output.load(10, 10)
@@ -504,8 +511,8 @@ def test_a_load_that_is_committed_meanwhile_is_no_fault(output: Output) -> None:
 
 
 def test_what_is_loaded_meanwhile_is_no_difference(output: Output) -> None:
-    """Its counts are heard before its rows are read: the next recount judges those buckets, and
-    this one all others."""
+    """Buckets loaded during a recount are left to the next one, which judges them; this one judges
+    all others."""
     output.load(0, 10)
     output.load(20, 10, hour=3, said=11)
     found = output.recount()
@@ -520,8 +527,7 @@ def test_what_is_loaded_meanwhile_is_no_difference(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_file_that_is_moved_meanwhile_is_no_fault(output: Output) -> None:
-    """Not in its place at the first look, not where it was staged at the second: at the third it
-    is in its place."""
+    """A file that is moved into place between two looks is found at the third look."""
     path = output.load(0, 10, moved=False)
 
     def move() -> None:
@@ -535,7 +541,8 @@ def test_a_file_that_is_moved_meanwhile_is_no_fault(output: Output) -> None:
 
 
 def test_side_files_are_checked_like_rows(output: Output) -> None:
-    """Marks that are damaged or gone would drop lines or double them at the next load."""
+    """Side files are checked like rows: damaged or missing marks would drop lines or double them at
+    the next load."""
     output.load(0, 10)
     output.loads += 1
     side = f"_skidway/{TOPIC}/marks/{2:020}.parquet"
@@ -552,7 +559,7 @@ def test_side_files_are_checked_like_rows(output: Output) -> None:
 
 
 def test_rows_without_any_manifest_are_named(output: Output) -> None:
-    """A topic whose manifests are gone is not one that has nothing to recount."""
+    """Rows without any manifest are a fault: such a topic has something to recount."""
     path = output.load(0, 10)
     shutil.rmtree(output.root / "_skidway")
     found = output.recount()
@@ -561,7 +568,7 @@ def test_rows_without_any_manifest_are_named(output: Output) -> None:
 
 
 def test_other_folders_beside_the_topics_are_left_alone(output: Output) -> None:
-    """They are none of ours, whatever is in them."""
+    """Other folders beside the topics are left alone, whatever they hold."""
     output.load(0, 10)
     output.put("reports/dt=2026-01-01/summary.csv", b"x")
     assert recount_report.is_good(output.compared())
@@ -570,7 +577,8 @@ def test_other_folders_beside_the_topics_are_left_alone(output: Output) -> None:
 def test_of_very_many_faults_the_first_are_named(
     output: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The others are counted: a recount's memory does not grow with what is wrong."""
+    """Of very many faults only the first are named and the others counted, so that memory stays
+    bounded."""
     monkeypatch.setattr("skidway.audit.recount.faults.FAULTS_MAX", 3)
     for first in range(5):
         (output.root / output.load(first, 1)).unlink()
@@ -580,7 +588,7 @@ def test_of_very_many_faults_the_first_are_named(
 
 
 def test_a_missing_manifest_is_named(output: Output) -> None:
-    """A hole in the chain of loads, however wide."""
+    """Missing manifests are named, one or several in a row."""
     output.load(0, 10)
     output.loads += 1
     output.load(10, 10)
@@ -592,7 +600,8 @@ def test_a_missing_manifest_is_named(output: Output) -> None:
 
 
 def test_a_manifest_that_cannot_be_understood_stops_the_recount(output: Output) -> None:
-    """Guessing which files belong would be no second way to the verdict."""
+    """A manifest that cannot be understood stops the recount, which must not guess which files
+    belong."""
     for parts in ({"format": 2}, {"number": 2}, {"files": None}, {"files": [{}]}, {"source": {}}):
         output.loads = 1
         output.commit(**parts)
@@ -601,7 +610,7 @@ def test_a_manifest_that_cannot_be_understood_stops_the_recount(output: Output) 
 
 
 def test_nothing_to_recount_is_no_agreement(tmp_path: Path) -> None:
-    """An empty directory proves nothing."""
+    """An empty directory is not reported as good."""
     assert recount.topics(LocalOutput(str(tmp_path))) == []
     assert not recount_report.is_good([])
     assert "no committed load" in recount_report.sentence([])
@@ -609,13 +618,14 @@ def test_nothing_to_recount_is_no_agreement(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["s3://bucket/x", "/nowhere/at/all"])
 def test_an_output_that_cannot_be_is_refused(url: str) -> None:
-    """One sentence."""
+    """An impossible output is refused in one sentence."""
     with pytest.raises(ConfigurationRefused, match="--output"):
         open_output(url)
 
 
 def test_the_hours_since_a_moment_are_counted_alone(output: Output) -> None:
-    """What lies before is listed and not read, so a night's recount is as dear as a day's rows."""
+    """Only the hours since a moment are read; older files are only listed, so that a nightly
+    recount costs one day's rows."""
     old, new = output.load(0, 100), output.load(100, 50, hour=2)
     (output.root / old).write_bytes(b"x" * (output.root / old).stat().st_size)
     found = output.recount(since_ms=2 * HOUR_MS)
@@ -631,7 +641,7 @@ def test_the_hours_since_a_moment_are_counted_alone(output: Output) -> None:
 
 
 def test_what_was_found_comes_as_a_message(output: Output) -> None:
-    """With the first reasons in words; the collector has it from there."""
+    """A recount's result becomes a message with the first reasons in words, for the collector."""
     output.load(0, 100)
     [good] = recount_report.results(output.compared(), "/out", None, 5)
     assert (good.is_good, good.source, good.rows, good.reasons) == (True, LOGS, 100, ())
@@ -648,7 +658,8 @@ def test_what_was_found_comes_as_a_message(output: Output) -> None:
 def test_the_collector_is_told_what_a_night_s_recount_found(
     output: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One message a topic, with the moment from which rows were counted again."""
+    """A nightly recount sends one message for each topic, with the moment since which rows were
+    counted."""
     output.load(0, 100)
     output.load(100, 50, hour=2)
     store = tmp_path / "store"

@@ -54,7 +54,8 @@ SHORT, LATE = _verdict(Status.INCOMPLETE), _verdict(Status.OPEN)
 def test_the_sentence_and_the_exit_status(
     verdicts: list[BucketVerdict], status: int, strict: int, sentence: str
 ) -> None:
-    """Young buckets are no fault unless everything is asked for; nothing at all is one."""
+    """Young buckets are no fault unless everything is required; a report without any bucket is not
+    good."""
     found = standing(verdicts)
     assert report.sentence(found) == sentence
     assert report.exit_status(found, everything=False) == status
@@ -71,7 +72,8 @@ def _complete(source: Source, counted: Sums, *warnings: str) -> BucketVerdict:
 
 
 def test_what_was_rejected_or_repeated_stands_in_the_sentence() -> None:
-    """Complete says that every record arrived; how many are no rows is said beside it."""
+    """A bucket is complete when every record arrived; the sentence adds how many were rejected or
+    repeated."""
     found = standing(
         [
             _complete(LOGS, Sums(55, 500, 1, rejects=55, repeats=1), "too many rejects"),
@@ -88,7 +90,7 @@ def test_what_was_rejected_or_repeated_stands_in_the_sentence() -> None:
 
 
 def test_the_table_shows_every_tier_and_tells_missing_from_zero() -> None:
-    """A tier that never reported has no number."""
+    """The table has a column for every tier; a tier that never reported has no number."""
     [row] = report.table([SHORT], TIERS)
     assert (row["agent"], row["broker"], row["mirror"]) == (5, 4, None)
     assert row["why"] == "one; two; three; and 1 more"
@@ -96,7 +98,8 @@ def test_the_table_shows_every_tier_and_tells_missing_from_zero() -> None:
 
 
 def test_alike_buckets_that_follow_one_another_share_a_row() -> None:
-    """An old log fills a thousand buckets: nobody reads a thousand lines that say the same."""
+    """Consecutive buckets with the same verdict share a row, as an old log fills a thousand of
+    them."""
     verdicts = [
         *(_verdict(Status.COMPLETE, bucket=number * 60_000) for number in range(1000)),
         _verdict(Status.INCOMPLETE, bucket=60_000_000),
@@ -111,7 +114,7 @@ def test_alike_buckets_that_follow_one_another_share_a_row() -> None:
 
 
 def test_the_document_has_everything() -> None:
-    """Programs get all reasons and sums, per agent too."""
+    """The JSON document has all reasons and sums, for each agent too."""
     document = report.document(standing([SHORT]), [_verdict(Status.INCOMPLETE, repeats=2)])
     [bucket] = document["buckets"]
     assert bucket["reasons"] == ["one", "two", "three", "four"]
@@ -124,13 +127,15 @@ def test_the_document_has_everything() -> None:
 
 
 def test_times_that_no_calendar_holds_are_shown_as_they_are() -> None:
-    """Foreign producers write what they like."""
+    """A time outside of the calendar is shown in milliseconds: other producers may send any
+    number."""
     assert report.time_text(10**17) == f"{10**17} ms"
     assert report.time_text(-1) == "1969-12-31T23:59:59Z"
 
 
 def test_topics_of_one_name_are_told_by_their_ids() -> None:
-    """A topic that was made again is another one; a name that is the only one stands alone."""
+    """Topics of one name are shown with their ids; a topic whose name is unique is shown
+    without."""
     old, new = (replace(SHORT, source=replace(LOGS, topic_id=x * 32)) for x in "ab")
     none = replace(SHORT, source=replace(LOGS, topic_id=""))
     rows = report.table([old, new, none], TIERS)

@@ -1,4 +1,4 @@
-"""What people decide: acceptances, retirements, and what takes them back."""
+"""What people decide: acceptances, retirements, and what revokes them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def delta(sender: Sender, records: int, number: int = 1, losses: tuple[Loss, ...
 
 
 def said(old: int | None = 5, new: int | None = None, *losses: Loss) -> list[Message]:
-    """A bucket of five records; as many as are given in two outputs; and losses."""
+    """A bucket of five records, with the given numbers of records in two outputs, and losses."""
     outputs = [delta(x, n) for x, n in ((OLD, old), (NEW, new)) if n is not None]
     seal = Seal(AGENT, 2 + len(losses), NOW, (SealedTopic(LOGS, NOW, 1 + len(losses)),))
     lost = [delta(AGENT, 0, 2 + n, (loss,)) for n, loss in enumerate(losses)]
@@ -79,7 +79,8 @@ def accepted(found: list[Message], policy: Policy = POLICY) -> list[Message]:
 
 @promise("6 acceptance")
 def test_an_accepted_loss_stays_a_loss_and_holds_nothing_back() -> None:
-    """With name and reason, also in the sums of the report; it is never called complete."""
+    """An accepted loss is shown with name and reason and is never called complete, but it no longer
+    makes the report fail."""
     lost = said(5, None, LOSS)
     assert (bucket(lost).status, bucket(lost).is_overdue) == (Status.LOST, True)
     found = bucket(accepted(lost))
@@ -105,7 +106,8 @@ def test_an_accepted_loss_stays_a_loss_and_holds_nothing_back() -> None:
 
 @promise("6 acceptance")
 def test_what_comes_later_is_not_covered() -> None:
-    """Another loss in the same bucket, and a tier that is short by then."""
+    """An acceptance covers neither a later loss in the same bucket nor a tier that becomes short
+    later."""
     seen = said(5, None, LOSS)
     [acceptance] = acceptances.acceptances([bucket(seen)], SIGNED)
     other = replace(LOSS, first=200, end=300)
@@ -123,13 +125,13 @@ def test_what_comes_later_is_not_covered() -> None:
 
 
 def test_a_loss_of_the_same_words_is_another_one() -> None:
-    """What names a loss are its file and bytes, not what is said of it."""
+    """A loss is named by its file and bytes, not by its words."""
     names = {x.name for x in bucket(said(5, None, LOSS)).agents[0].findings}
     assert names == {"LOST 3 100-200"}
 
 
 def test_an_acceptance_that_is_taken_back_covers_nothing() -> None:
-    """And one that is given again afterwards covers again."""
+    """A revoked acceptance covers nothing; one given again afterwards does."""
     found = accepted(said(5, None, LOSS))
     revoked = [*found, *acceptances.revocations([bucket(found)], _standing(found), SIGNED)]
     assert bucket(revoked).is_overdue
@@ -143,7 +145,8 @@ def _standing(messages: list[Message]) -> list[Acceptance]:
 
 
 def test_all_that_was_accepted_of_a_bucket_is_taken_back() -> None:
-    """Also by whom a second person accepted the same, and what covers nothing at the moment."""
+    """A revocation takes back all acceptances of a bucket, of a second person too, and those that
+    cover nothing now."""
     lost = said(5, None, LOSS)
     both = [*lost, *acceptances.acceptances([bucket(lost)], SIGNED)]
     both += acceptances.acceptances([bucket(lost)], replace(SIGNED, person="grace"))
@@ -152,7 +155,8 @@ def test_all_that_was_accepted_of_a_bucket_is_taken_back() -> None:
 
 
 def test_another_difference_of_the_same_words_is_not_covered() -> None:
-    """ "Short by 2" of some records is accepted; then other records are those that are short."""
+    """An accepted "short by 2" does not cover another difference with the same words and other
+    records."""
     short = said(3, None)
     assert bucket(accepted(short)).is_accepted
     acceptance = acceptances.acceptances([bucket(short)], SIGNED)
@@ -168,7 +172,8 @@ def _with_checksum(message: Message, checksum: int) -> Message:
 
 
 def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() -> None:
-    """Records that come later into the bucket, and never get there either, are not covered."""
+    """Where a place counted nothing, an acceptance covers what others had then; records that come
+    later and do not arrive there either are not covered."""
     early = said(None)
     assert "tier hdfs never reported this topic" in bucket(early).reasons[0]
     [acceptance] = acceptances.acceptances([bucket(early)], SIGNED)
@@ -182,7 +187,8 @@ def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() 
 
 @promise("6 acceptance")
 def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
-    """More that come into the bucket for the same reason are in doubt anew."""
+    """An acceptance of lines in doubt covers the lines of that moment; more lines for the same
+    reason are in doubt anew."""
     new = replace(AGENT, epoch=2)
     early = [*said(), delta(new, 5), delta(BROKER, 5, 2), delta(OLD, 5, 2)]
     doubted = "before its first seal"
@@ -198,7 +204,8 @@ def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
 
 
 def test_what_is_not_there_cannot_be_accepted() -> None:
-    """A sentence for each: no bucket, a complete one, a young one, one that was accepted."""
+    """A bucket that is missing, complete, young, only open or already accepted cannot be accepted;
+    each gets a sentence."""
     lost = said(5, None, LOSS)
     for found, words in (
         ([], "No bucket"),
@@ -212,7 +219,8 @@ def test_what_is_not_there_cannot_be_accepted() -> None:
 
 
 def test_unknown_and_incomplete_buckets_can_be_accepted() -> None:
-    """They may be so for good: a host is gone, or offsets expired before they were loaded."""
+    """Unknown and incomplete buckets can be accepted, as they may stay so: a host is gone, or
+    offsets expired before the load."""
     short = said(3)
     assert bucket(short).status is Status.INCOMPLETE
     assert bucket(accepted(short)).word == "incomplete, accepted"
@@ -224,7 +232,8 @@ def test_unknown_and_incomplete_buckets_can_be_accepted() -> None:
 
 @promise("6 acceptance")
 def test_a_host_that_never_reported_is_accepted_by_its_name_too() -> None:
-    """It is no agent's finding: an acceptance names it, and one of before does not cover it."""
+    """An acceptance also names an expected host that never reported; an earlier acceptance does not
+    cover it."""
     missed = replace(POLICY, silence_ms=0, roster=Roster([Entry("web1"), WEB9]))
     lost = said(5, None, LOSS)
     found = bucket(accepted(lost), missed)
@@ -236,7 +245,7 @@ def test_a_host_that_never_reported_is_accepted_by_its_name_too() -> None:
 
 @promise("6 telling a loss")
 def test_a_lost_bucket_that_is_young_is_told_at_once() -> None:
-    """What is known to be lost is not too young to say, and status 0 would hide it."""
+    """A loss in a young bucket is reported at once, with exit status 1."""
     lost = standing([bucket(said(5, None, LOSS), now=NOW - SIZE - 1)])
     assert report.exit_status(lost, everything=False) == 1
     assert "1 is too young to be complete, and lost already" in report.sentence(lost)
@@ -253,7 +262,8 @@ def test_a_lost_bucket_that_is_young_is_told_at_once() -> None:
     ],
 )  # fmt: skip
 def test_an_output_that_is_retired_keeps_nothing_incomplete(texts: tuple[str, ...]) -> None:
-    """A newer one covers the topic; that the old one is short stands there, as of a retired one."""
+    """A retired output that is short keeps no bucket incomplete where a newer one has the records;
+    the reason shows it as retired."""
     both = said(3, 5)
     assert bucket(both).status is Status.INCOMPLETE
     found = bucket(both, replace(POLICY, retired_places=texts))
@@ -277,20 +287,21 @@ def test_an_output_that_is_retired_keeps_nothing_incomplete(texts: tuple[str, ..
     ],
 )
 def test_other_places_are_not_retired(texts: tuple[str, ...]) -> None:
-    """Names are of whole folders."""
+    """A retirement matches whole folder names: other places stay active."""
     found = bucket(said(3, 5), replace(POLICY, retired_places=texts))
     assert found.status is Status.INCOMPLETE
 
 
 @promise("6 retired place")
 def test_what_a_retired_place_has_counted_is_compared_as_ever() -> None:
-    """Buckets that were complete by it stay so, without a remark."""
+    """A bucket that is complete with a retired place's counts stays complete, without a remark."""
     found = bucket(said(5), replace(POLICY, retired_places=("hdfs /old",)))
     assert (found.status, found.reasons) == (Status.COMPLETE, ())
 
 
 def test_a_topic_whose_outputs_are_all_retired_is_as_if_exempt_and_says_so() -> None:
-    """The other tiers still have to agree."""
+    """When all outputs of a topic are retired, the other tiers still have to agree, and the reason
+    shows the retired output."""
     found = bucket(said(3), replace(POLICY, retired_places=("hdfs /old",)))
     assert (found.status, found.reasons) == (
         Status.COMPLETE, ("web1: hdfs /old/dc1.logs (retired) is short by 2 of 5",)
@@ -305,7 +316,8 @@ def test_a_topic_whose_outputs_are_all_retired_is_as_if_exempt_and_says_so() -> 
     "texts", [("cluster dc1",), ("broker", "hdfs"), ("broker dc1", "hdfs /old")]
 )
 def test_a_count_that_nothing_confirms_is_not_complete(texts: tuple[str, ...]) -> None:
-    """Where all that could is retired and short: an agent alone proves nothing."""
+    """Where every place that could confirm an agent's count is retired and short, the bucket is not
+    complete."""
     short = [delta(AGENT, 5), delta(BROKER, 4), *said(3)[2:]]
     found = bucket(short, replace(POLICY, retired_places=texts))
     assert found.status is Status.UNKNOWN
@@ -316,7 +328,7 @@ def test_a_count_that_nothing_confirms_is_not_complete(texts: tuple[str, ...]) -
 
 @promise("6 acceptance")
 def test_of_a_count_that_nothing_confirms_the_acceptance_is_of_what_was_counted_then() -> None:
-    """What is counted later is confirmed by nothing either, and nobody accepted that."""
+    """An acceptance of an unconfirmed count does not cover what is counted later."""
     policy = replace(POLICY, retired_places=("broker", "hdfs"))
     seen = accepted([delta(AGENT, 5), delta(BROKER, 4), *said(3)[2:]], policy)
     assert bucket(seen, policy).is_accepted
@@ -328,7 +340,8 @@ def test_of_a_count_that_nothing_confirms_the_acceptance_is_of_what_was_counted_
 
 @promise("6 retired place")
 def test_a_topic_that_no_newer_output_has_yet_waits_for_one() -> None:
-    """Where the retired one has not all of it; a retired cluster or tier ends that."""
+    """A topic that only a retired, short output has waits for a newer output; a retired cluster or
+    tier ends the wait."""
     other = replace(LOGS, topic="other")
     newer = [
         Delta(replace(NEW, producer="/new/dc1.other"), 1, NOW, ranges=(Range(other, 0, 0, 1),))
@@ -366,7 +379,7 @@ def test_a_topic_that_no_newer_output_has_yet_waits_for_one() -> None:
 
 
 def test_a_missing_message_of_a_retired_place_is_a_remark() -> None:
-    """Nobody waits for it any more."""
+    """A missing message of a retired place is only a remark."""
     holed = [*said(5, 5), delta(OLD, 0, 3)]
     assert bucket(holed).status is Status.UNKNOWN
     found = bucket(holed, replace(POLICY, retired_places=("hdfs /old",)))
@@ -381,7 +394,8 @@ def _broken(message: Delta) -> Delta:
 
 
 def test_a_broken_chain_of_a_retired_place_is_a_remark() -> None:
-    """Nobody waits for it any more; an agent's is a doubt wherever it counts."""
+    """A broken chain of a retired place is only a remark; one of an agent is a doubt in any
+    cluster."""
     others = [x for x in said(5, 5) if not (isinstance(x, Delta) and x.sender == OLD)]
     broken = [*others, _broken(delta(OLD, 5))]
     assert bucket(broken).status is Status.UNKNOWN
@@ -397,7 +411,7 @@ def test_a_broken_chain_of_a_retired_place_is_a_remark() -> None:
 
 @promise("6 acceptance")
 def test_of_a_broken_chain_the_acceptance_is_of_what_was_counted_then() -> None:
-    """What is counted later is in doubt anew."""
+    """An acceptance of a broken chain does not cover what is counted later."""
 
     def more(sender: Sender, number: int) -> Delta:
         counts = (Count(LOGS, 7, START, SIZE, 1, 10, 1, previous=1),)
@@ -415,7 +429,8 @@ def test_of_a_broken_chain_the_acceptance_is_of_what_was_counted_then() -> None:
 
 
 def test_a_place_is_retired_by_a_message_and_taken_back() -> None:
-    """As by the setting; it stands in the evidence of every window."""
+    """A message retires a place as the setting does, in every window of the evidence, until it is
+    revoked."""
     known = [Place(Tier.HDFS, "/old/dc1.logs", is_retired=True)]
     retired = acceptances.retirement("hdfs /old", known, SIGNED)
     assert bucket([*said(3, 5), retired]).status is Status.COMPLETE
@@ -428,7 +443,8 @@ def test_a_place_is_retired_by_a_message_and_taken_back() -> None:
 
 
 def test_only_what_has_counted_is_retired_by_the_command() -> None:
-    """A sentence with the places that there are, or with the words that name one."""
+    """The command retires only a place that has counted; otherwise it lists the known places, or
+    how to name one."""
     known = [Place(Tier.HDFS, "/old/dc1.logs"), Place(Tier.BROKER, "dc1")]
     with pytest.raises(UsageError, match=r"broker dc1, hdfs /old/dc1\.logs"):
         acceptances.retirement("hdfs /odl", known, SIGNED)
@@ -458,7 +474,8 @@ decisions: st.SearchStrategy[Decision] = st.one_of(
 def test_order_and_repetition_of_decisions_do_not_matter(
     drawn: tuple[list[Decision], list[Decision]],
 ) -> None:
-    """They come from several clusters, some twice; the ledger says what the fold says."""
+    """Decisions count the same in any order and repeated, as they come from several clusters;
+    ledger and fold agree."""
     found, shuffled = drawn
     again = [*shuffled, *found[:2]]
     assert not_revoked(again) == not_revoked(found)
@@ -469,7 +486,8 @@ def test_order_and_repetition_of_decisions_do_not_matter(
 
 @promise("6 acceptance")
 def test_a_collector_that_begins_anew_knows_what_was_decided() -> None:
-    """The topic has it: who, when, why, and what of which bucket."""
+    """A collector that begins anew reads all decisions from the topic: who, when, why, and for
+    which finding of a bucket."""
     everything = accepted(said(5, None, LOSS))
     values = [messages.encode(x) for x in everything]
     assert [messages.decode(x) for x in values] == everything
@@ -479,7 +497,7 @@ def test_a_collector_that_begins_anew_knows_what_was_decided() -> None:
 
 
 def test_an_output_below_a_retired_one_counts() -> None:
-    """`/data` is an output, and `/data/v2` another one."""
+    """An output below a retired one stays active: `/data` is one output, `/data/v2` another."""
     retired = RetiredPlaces(["hdfs /data"])
     assert retired.holds(Tier.HDFS, "/data/dc1.logs", "dc1")
     assert not retired.holds(Tier.HDFS, "/data/v2/dc1.logs", "dc1")
@@ -487,12 +505,13 @@ def test_an_output_below_a_retired_one_counts() -> None:
 
 @pytest.mark.parametrize("text", ["hdfs /", "hdfs //", "cluster", "nowhere x"])
 def test_a_text_that_names_no_place_is_refused(text: str) -> None:
-    """A slash alone is no output, and not the whole tier."""
+    """A text that names no place is refused; a slash alone is neither an output nor the whole
+    tier."""
     with pytest.raises(ConfigurationRefused, match="names no place"):
         check([text])
 
 
 def test_a_retirement_is_taken_back_however_the_place_is_spelled() -> None:
-    """With a slash at its end or without."""
+    """A retirement is revoked by the place's name with or without a slash at its end."""
     retired = Retirement(1, 5, "ada", "x", "hdfs /old/")
     assert acceptances.reinstatements("hdfs  /old", [retired], SIGNED)

@@ -70,19 +70,19 @@ announcements = st.builds(
     )
 )
 def test_every_message_comes_back_as_it_was(message: Message) -> None:
-    """Nothing of a message is lost or changed by its bytes."""
+    """Every message decodes to what was encoded."""
     assert messages.decode(messages.encode(message)) == message
 
 
 @pytest.mark.parametrize("value", [b"", b"\xc3\x01", b"hello, audit", b"\xc3\x01" + b"\0" * 40])
 def test_other_bytes_are_refused_with_a_sentence(value: bytes) -> None:
-    """Anybody can write to a topic; the collector must be able to say what it met."""
+    """Other bytes, which anybody may write to the topic, are refused with a sentence."""
     with pytest.raises(MessageRefused, match="_skidway_audit"):
         messages.decode(value)
 
 
 def test_a_seal_of_before_last_words_is_none() -> None:
-    """What the schema in history/ wrote is read, with the new field's default."""
+    """A seal of the schema before last words is read, and is no last word."""
     source = Source("dc1", "cid", "logs", "tid")
     seal = Seal(Sender(Tier.AGENT, "dc1", "7", "host", 1), 5, 0, (SealedTopic(source, 9, 4),))
     _, record = single_object.decode(messages.encode(seal))
@@ -96,7 +96,8 @@ def test_a_seal_of_before_last_words_is_none() -> None:
 
 
 def test_a_message_of_before_bounds_says_nothing_of_them() -> None:
-    """It is read, and the audit takes its own; nobody takes a new one for the same message."""
+    """A message of the schema before bounds is read without bounds, so that the audit uses its own;
+    a new message with bounds is not taken for the same one."""
     said = Sender(Tier.AGENT, "dc1", "7", "host", 1, Bounds(120_000, 3_600_000))
     unsaid = Sender(Tier.AGENT, "dc1", "7", "host", 1)
     _, record = single_object.decode(messages.encode(Delta(unsaid, 5, 0)))
@@ -109,7 +110,8 @@ def test_a_message_of_before_bounds_says_nothing_of_them() -> None:
 
 
 def test_an_announcement_of_before_births_tells_none() -> None:
-    """It is read; what shows the file is then its first bytes."""
+    """An announcement of the schema before births is read without a birth; its first bytes then
+    identify the file."""
     source = Source("dc1", "cid", "logs", "tid")
     said = Announcement(1, 7, 8, "host", "/x", 1, 2, b"f", 4, source, length=9)
     _, record = single_object.decode(messages.encode(said))
@@ -121,7 +123,7 @@ def test_an_announcement_of_before_births_tells_none() -> None:
 
 
 def test_a_message_cut_short_is_refused() -> None:
-    """A torn value is never half a message."""
+    """A message cut short is refused."""
     whole = messages.encode(Heartbeat(Sender(Tier.AGENT, "dc1", "7", "host", 1), 5, 0))
     with pytest.raises(MessageRefused):
         messages.decode(whole[:-3])

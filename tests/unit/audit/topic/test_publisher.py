@@ -1,4 +1,4 @@
-"""Publishing the outbox, and reading the newest own message back."""
+"""Publishing the outbox, and finding one's own newest message."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def _cluster() -> MemoryCluster:
 
 
 def test_the_outbox_is_published_in_order_and_emptied() -> None:
-    """What every replica has leaves the outbox; nothing else does."""
+    """Messages are published in order; one leaves the outbox only when every in-sync replica has
+    it."""
     cluster, outbox = _cluster(), ListOutbox([b"%d" % n for n in range(1200)])
     publisher = _publisher(cluster, outbox)
     assert not publisher.is_idle
@@ -65,7 +66,8 @@ def test_the_outbox_is_published_in_order_and_emptied() -> None:
 
 
 def test_a_heartbeat_waits_until_everything_that_it_counts_as_said_is_published() -> None:
-    """It says up to which number there are messages: one that overtook them would miss some."""
+    """A heartbeat waits until all messages up to its number are published; if it overtook them,
+    they would seem to be missing."""
     cluster, outbox = _cluster(), ListOutbox()
     publisher = _publisher(cluster, outbox)
     heartbeats = Heartbeats(MemoryProducer(cluster), publisher, PARTITION, ManualClock())
@@ -80,7 +82,7 @@ def test_a_heartbeat_waits_until_everything_that_it_counts_as_said_is_published(
 
 
 def test_large_messages_are_cut_into_batches_that_fit() -> None:
-    """No batch exceeds what a topic takes by default."""
+    """No batch is larger than what a topic takes by default."""
     cluster, outbox = _cluster(), ListOutbox([b"x" * 400_000] * 5)
     assert _publisher(cluster, outbox).flush(10)
     assert len(cluster.log(PARTITION).batches) == 3
@@ -88,7 +90,8 @@ def test_large_messages_are_cut_into_batches_that_fit() -> None:
 
 
 def test_a_refusal_is_a_sentence_and_loses_nothing() -> None:
-    """Batches behind a refused one are taken back; a later try sends all of them in order."""
+    """When a batch is refused, the batches behind it are taken back; a later try sends all of them
+    in order."""
     cluster, outbox = _cluster(), ListOutbox([b"x" * 800_000, b"y" * 800_000])
     publisher = _publisher(cluster, outbox)
     cluster.refusals.append(KafkaError(ErrorCode.MESSAGE_TOO_LARGE, "no"))
@@ -100,7 +103,7 @@ def test_a_refusal_is_a_sentence_and_loses_nothing() -> None:
 
 
 def test_entries_come_while_others_are_on_their_way() -> None:
-    """The owner goes on committing; each poll takes what is new."""
+    """Messages committed while others are being sent are taken by the next poll."""
     cluster, outbox = _cluster(), ListOutbox([b"a"])
     publisher = _publisher(cluster, outbox)
     publisher.poll()
@@ -122,7 +125,8 @@ def _newest(cluster: MemoryCluster, producer: str) -> Newest | None:
 
 
 def test_the_newest_own_message_is_found_behind_many_others() -> None:
-    """The search goes backwards, further and further."""
+    """A producer finds its newest message behind thousands of others by searching further and
+    further back."""
     cluster = _cluster()
     payloads = [_beat("me", 1, 5), _beat("me", 2, 3), *[_beat("other", 9, 9)] * 4_000, b"junk, me"]
     assert _publisher(cluster, ListOutbox(payloads)).flush(10)
@@ -132,27 +136,28 @@ def test_the_newest_own_message_is_found_behind_many_others() -> None:
 
 
 def test_without_a_topic_there_is_no_newest_message() -> None:
-    """The very first start of a site."""
+    """Without an audit topic, as at a site's first start, there is no newest message."""
     assert _newest(MemoryCluster(), "me") is None
 
 
 @promise("1 restored state")
 @pytest.mark.parametrize(("epoch", "number"), [(1, 4), (0, 9)])
 def test_a_state_older_than_its_messages_is_refused(epoch: int, number: int) -> None:
-    """A restored copy must not use numbers again."""
+    """A state older than its own messages is refused: a restored copy must not use numbers
+    again."""
     with pytest.raises(StateRefused, match="older copy of itself"):
         check_restored(Newest(1, 5, 0), epoch, number, "The state in /x")
 
 
 @pytest.mark.parametrize(("epoch", "number"), [(1, 5), (1, 6), (2, 0)])
 def test_a_state_as_new_as_its_messages_is_used(epoch: int, number: int) -> None:
-    """Unpublished messages in the outbox make the state newer, which is right."""
+    """A state as new as its messages, or newer by what its outbox still holds, is used."""
     check_restored(Newest(1, 5, 0), epoch, number, "The state in /x")
     check_restored(None, epoch, number, "The state in /x")
 
 
 def test_the_topic_is_made_once() -> None:
-    """The first program of a cluster makes it; the others find it."""
+    """The first program of a cluster creates the audit topic; the others find it."""
     cluster, clock = MemoryCluster(), ManualClock()
     client = MemoryClient(cluster, clock)
     assert topic.ensure(client, clock, clock.advance) == topic.PARTITIONS
@@ -162,7 +167,7 @@ def test_the_topic_is_made_once() -> None:
 
 
 def test_a_topic_that_never_gets_a_leader_is_unreachable() -> None:
-    """The wait is bounded and ends in a sentence."""
+    """Waiting for the topic's leader has a limit and ends in a sentence."""
     cluster, clock = MemoryCluster(), ManualClock()
     cluster.create(TOPIC, 0)
     with pytest.raises(Unreachable, match="no leader"):
@@ -170,7 +175,7 @@ def test_a_topic_that_never_gets_a_leader_is_unreachable() -> None:
 
 
 def test_reading_skips_what_has_expired() -> None:
-    """A range whose beginning is gone gives what is left of it."""
+    """Reading a range whose beginning has expired gives the rest of it."""
     cluster, clock = _cluster(), ManualClock()
     for value in (b"a", b"b", b"c"):
         assert _publisher(cluster, ListOutbox([value])).flush(10)
@@ -192,11 +197,11 @@ def test_reading_skips_what_has_expired() -> None:
     ],
 )
 def test_audit_topics_are_known_by_name(name: str, expected: bool) -> None:
-    """A cluster's own and the mirrors of others."""
+    """A cluster's own audit topic and mirrored ones are recognized by name."""
     assert topic.is_audit_topic(name) is expected
 
 
 def test_messages_of_a_producer_share_a_partition() -> None:
-    """Their order is kept however many partitions there are."""
+    """All messages of a producer go to one partition, so that their order is kept."""
     assert {topic.partition_of("77", 5) for _ in range(3)} == {topic.partition_of("77", 5)}
     assert 0 <= topic.partition_of("77", 5) < 5

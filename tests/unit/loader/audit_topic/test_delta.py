@@ -1,4 +1,5 @@
-"""The hdfs tier's deltas: what is published is what the manifest holds, however often."""
+"""The hdfs tier's deltas: what is published is what the manifest holds, however often it is
+published."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ def counted(*sums: tuple[int, int, Sums]) -> Counts:
 
 
 def test_messages_come_back_from_the_manifest() -> None:
-    """A manifest that was written and read gives the very messages that were made with it."""
+    """A manifest that is written and read again gives exactly the messages that were made with
+    it."""
     counts = counted((7, 0, Sums(3, 30, -5, 1, 2)), (8, 60_000, Sums(1, 10, 1 << 62)))
     ranges = [PartitionRange(0, 5, 9, (Gap(6, 7, "lost"),)), PartitionRange(1, 4, 4)]
     numbered, audit = delta.make(
@@ -41,7 +43,7 @@ def test_messages_come_back_from_the_manifest() -> None:
 
 
 def test_numbers_go_on_without_holes() -> None:
-    """The next load's delta has the next number; the buckets remember it."""
+    """The next load's delta has the next number, and its buckets remember that number."""
     assert delta.last_number(None) == 0
     ranges = [PartitionRange(0, 0, 1)]
     numbered, audit = delta.make(

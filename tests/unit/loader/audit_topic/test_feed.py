@@ -1,4 +1,4 @@
-"""What the loader learns from the audit topic."""
+"""What the loader reads from the audit topic."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def delta(tier: Tier, number: int, *, producer: str = "/out/logs", epoch: int = 
 
 
 def test_the_first_announcement_holds() -> None:
-    """A file that is announced again keeps the path of the first time: rows do not change."""
+    """A file that is announced again keeps the path of its first announcement, so that rows do not
+    change."""
     feed = Feed()
     feed.take(announce(1, "/a"))
     feed.take(announce(1, "/b"))
@@ -37,7 +38,7 @@ def test_the_first_announcement_holds() -> None:
 
 
 def test_rejected_lines_are_of_the_files_of_their_topic() -> None:
-    """The rejects of a topic come from its files, which are announced for the topic itself."""
+    """Rejected lines of a topic find their files among those announced for the topic itself."""
     feed = Feed()
     feed.take(announce(1, "/a"))
     rejects = Source("dc1", "c", "logs.rejected", "2" * 32)
@@ -46,7 +47,8 @@ def test_rejected_lines_are_of_the_files_of_their_topic() -> None:
 
 
 def test_own_numbers_are_noted() -> None:
-    """The highest number that an output published tells whether the output is an older copy."""
+    """The feed keeps the highest number that an output published, which shows whether the output is
+    an older copy."""
     feed = Feed()
     feed.take(delta(Tier.HDFS, 4))
     feed.take(delta(Tier.HDFS, 2))
@@ -59,7 +61,7 @@ def test_own_numbers_are_noted() -> None:
 
 
 def test_audit_topics_of_sources() -> None:
-    """Announcements of mirrored topics come in the mirror of their cluster's audit topic."""
+    """Announcements of a mirrored topic are read from the mirror of its cluster's audit topic."""
     sources = [SOURCE, Source("offline", "c", "own", "")]
     existing = ["_skidway_audit", "dc1._skidway_audit", "dc2._skidway_audit", "dc1.logs"]
     assert audit_topics(sources, "offline", existing) == ["_skidway_audit", "dc1._skidway_audit"]
@@ -74,7 +76,8 @@ def _publish(cluster: MemoryCluster, *files: int) -> None:
 
 @promise("6 audit topic made again")
 def test_an_audit_topic_made_again_and_longer_than_before_is_read_from_its_start() -> None:
-    """Its id is part of the position: no announcement is skipped for the offsets of the old one."""
+    """An audit topic made again is read from its start, even when it is longer than the old
+    position, which holds the topic id."""
     cluster, clock = MemoryCluster(), ManualClock()
     client: Any = MemoryClient(cluster, clock)
     cluster.create(TOPIC)

@@ -1,4 +1,4 @@
-"""Offset ranges: where partitions go on, what they may pass over, and how they are cut."""
+"""Offset ranges: where partitions continue, what they may pass over, and how they are cut."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def test_a_partition_goes_on_where_the_last_load_ended() -> None:
 
 @promise("5 gaps")
 def test_expired_offsets_stop_the_partition() -> None:
-    """What retention took before it was loaded is never passed over silently."""
+    """Offsets that expired before they were loaded stop the partition; they are never passed over
+    silently."""
     planned = plan.plan_partition("t", Bounds(0, 120, 150), AT_100, [])
     assert planned.first == planned.end == 100
     assert "offsets 100 to 119 are gone" in planned.refused
@@ -44,7 +45,7 @@ def test_expired_offsets_stop_the_partition() -> None:
 
 
 def test_a_partition_never_loaded_may_not_begin_late() -> None:
-    """Also a first load fails when the log does not begin at 0."""
+    """A first load is refused, too, when the log does not begin at offset 0."""
     assert plan.plan_partition("t", Bounds(0, 5, 9), None, []).refused
 
 
@@ -55,7 +56,7 @@ def test_a_named_gap_in_front_is_passed() -> None:
 
 
 def test_a_log_that_got_shorter_stops_the_partition() -> None:
-    """A watermark below what was loaded is another log."""
+    """A watermark below the loaded offset stops the partition: the log is another one."""
     planned = plan.plan_partition("t", Bounds(0, 0, 99), AT_100, [])
     assert "not the log that was loaded" in planned.refused
 
@@ -95,7 +96,7 @@ def test_cover_is_what_sets_say(spans: list[tuple[int, int]], first: int, length
 
 
 def test_the_same_batch_below_is_no_divergence() -> None:
-    """Base offset, CRC and epoch of the batch below are what they were."""
+    """A batch below with the same base offset, CRC and epoch is no divergence."""
     assert plan.check_below("t", Planned(0, 100, 100, 150, below=BELOW), HEADER) == ""
 
 
@@ -113,7 +114,8 @@ def test_without_a_batch_below_there_is_nothing_to_compare() -> None:
 
 
 def test_a_batch_below_that_is_gone_is_named() -> None:
-    """What cannot be compared any more is noted as an empty gap, once something is loaded."""
+    """A batch below that is gone, and so cannot be compared, is noted as an empty gap once
+    something is loaded."""
     planned = plan.unverified(Planned(0, 100, 100, 150, below=BELOW))
     assert planned.gap is not None
     assert (planned.gap.first, planned.gap.end) == (100, 100)
@@ -123,7 +125,7 @@ def test_a_batch_below_that_is_gone_is_named() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 100)), max_size=4), st.integers(1, 30))
 def test_slices_cover_each_range_once(ranges: list[tuple[int, int]], records: int) -> None:
-    """Together the slices of a partition are its range, none is larger than asked, none overlap."""
+    """The slices of a partition cover its range exactly once, and none is larger than requested."""
     planned = [
         Planned(number, first, first, first + length)
         for number, (first, length) in enumerate(ranges)
@@ -140,13 +142,15 @@ def test_slices_cover_each_range_once(ranges: list[tuple[int, int]], records: in
 
 
 def test_partitions_are_cut_in_turn() -> None:
-    """A large partition does not hold the others back."""
+    """Slices of all partitions take turns, so that a large partition does not hold the others
+    back."""
     slices = plan.cut([Planned(0, 0, 0, 40), Planned(1, 100, 100, 120)], 20)
     assert slices == [Slice(0, 0, 20), Slice(1, 100, 120), Slice(0, 20, 40)]
 
 
 def test_a_topic_made_again_is_refused() -> None:
-    """Another topic id behind the same name is another topic: its offsets mean something else."""
+    """A topic or cluster made again under the same name is refused: its offsets mean something
+    else."""
     plan.check_identity(WHOLE, WHOLE.source)
     plan.check_identity(None, WHOLE.source)
     with pytest.raises(StateRefused, match=r"topic behind dc1\.logs was made again"):
@@ -156,12 +160,12 @@ def test_a_topic_made_again_is_refused() -> None:
 
 
 def test_an_unknown_id_is_not_compared() -> None:
-    """A cluster that has no topic ids is taken at its name."""
+    """When a cluster gives no ids, only names are compared."""
     plan.check_identity(WHOLE, Source("dc1", "", "logs", ""))
 
 
 def test_accepted_gaps_are_parsed() -> None:
-    """topic/partition/first-end, also for topics with dots."""
+    """An accepted gap is topic/partition/first-end; the topic may have dots."""
     assert plan.parse_accepted(["dc1.logs/2/10-20"]) == {
         ("dc1.logs", 2): [Gap(10, 20, "accepted by the operator")]
     }
@@ -169,13 +173,13 @@ def test_accepted_gaps_are_parsed() -> None:
 
 @pytest.mark.parametrize("text", ["logs/0", "logs/0/5", "logs/x/1-2", "logs/0/2-1", "logs/0/-1-2"])
 def test_accepted_gaps_that_make_no_sense(text: str) -> None:
-    """What is no range is refused with the text itself."""
+    """A text that is no range is refused, and the error quotes it."""
     with pytest.raises(ValueError, match=text):
         plan.parse_accepted([text])
 
 
 def test_named_gaps_come_from_all_who_name() -> None:
-    """Gaps carried on from the load before, of the mirror and of the operator, each once."""
+    """Named gaps come from the previous load, the mirror and the operator, each once."""
     before = replace(AT_100, ahead=(Gap(200, 210, "a"),))
     found = plan.named_gaps(
         "t", 0, before, {0: [Gap(200, 210, "a"), Gap(300, 301, "b")]}, {("t", 0): [Gap(1, 2, "c")]}
@@ -185,15 +189,15 @@ def test_named_gaps_come_from_all_who_name() -> None:
 
 @promise("5 gaps")
 def test_a_gap_that_was_named_once_stays_named() -> None:
-    """A mirror keeps a bounded list, and an operator's setting may be gone: what was named before
-    anything there was loaded is in the manifest, whoever still says it."""
+    """A gap stays named in the manifest until it is passed: the mirror keeps a bounded list, and
+    the operator's setting may be gone."""
     before = replace(AT_100, ahead=(Gap(200, 210, "a"),), gaps=(Gap(90, 100, "passed"),))
     assert plan.named_gaps("t", 0, before, {}, {}) == (Gap(200, 210, "a"),)
 
 
 def test_a_partition_that_is_no_longer_there_stops_by_name() -> None:
-    """A topic never loses partitions: where one is missing its position is kept, nothing of it is
-    loaded again, and the run says so."""
+    """A partition that the topic no longer has keeps its position; nothing of it is loaded, and the
+    run reports it."""
     before = {0: AT_100, 2: PartitionRange(2, 0, 70, ahead=(Gap(80, 90, "x"),), below=BELOW)}
     (missing,) = plan.missing_partitions("t", before, [Bounds(0, 0, 100), Bounds(1, 0, 5)], {})
     assert (missing.partition, missing.first, missing.end, missing.below) == (2, 70, 70, BELOW)
@@ -203,7 +207,8 @@ def test_a_partition_that_is_no_longer_there_stops_by_name() -> None:
 
 
 def test_a_partition_whose_leader_is_silent_stands_still_by_name() -> None:
-    """Loaded before or not, it keeps its position for the load after."""
+    """A partition whose leader is silent keeps its position for the next load and is reported,
+    loaded before or not."""
     before = {0: AT_100}
     found = plan.missing_partitions(
         "t", before, [Bounds(2, 0, 5)], {0: "no answer", 1: "no leader"}
@@ -217,7 +222,8 @@ def test_a_partition_whose_leader_is_silent_stands_still_by_name() -> None:
 
 @promise("6 bucket size")
 def test_a_changed_bucket_size_is_refused() -> None:
-    """Buckets of two sizes are never complete; a first load and the same size are good."""
+    """Another bucket size than that of earlier loads is refused, as buckets of two sizes are never
+    complete."""
     counted = replace(WHOLE, audit={**WHOLE.audit, "bucket_ms": 60_000})
     plan.check_bucket(None, 10_000)
     plan.check_bucket(counted, 60_000)
@@ -235,8 +241,8 @@ RANGES = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 100)), min_size=1
 def test_limited_loads_take_everything_and_each_moves_on(
     ranges: list[tuple[int, int]], offsets: int
 ) -> None:
-    """Load by load each partition's ranges follow each other up to the watermark of the start; no
-    load takes more than about its share."""
+    """Limited loads together take every offset up to the watermark at the start, each moves on, and
+    none takes much more than its limit."""
     whole = [
         Planned(number, first, first, first + length)
         for number, (first, length) in enumerate(ranges)
@@ -259,7 +265,8 @@ def test_limited_loads_take_everything_and_each_moves_on(
 
 
 def test_a_partition_that_ended_early_asks_for_no_further_load() -> None:
-    """What stopped at a record that waits would stop there again: the run ends."""
+    """A partition that stopped at a record whose announcement is missing asks for no further load
+    in the run: it would stop there again."""
     whole = [Planned(0, 0, 0, 100)]
     taken = plan.limit(whole, 10)
     assert taken[0].end == 10

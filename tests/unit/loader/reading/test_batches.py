@@ -1,4 +1,5 @@
-"""Batches of a partition: silence counts while we wait, not while the consumer works."""
+"""Batches of a partition: a broker's silence is measured while we wait, not while the consumer
+works."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def prepared(
 
 
 def test_a_slow_consumer_is_no_silent_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A consumer that writes for minutes between two batches gets the next one."""
+    """A consumer that writes for minutes between two batches still gets the next one."""
     clock, fetcher = prepared(monkeypatch, [[memoryview(b"1")], [], [memoryview(b"2")]])
     batches = fetch.batches(None, TP, 0)  # type: ignore[arg-type]
     assert next(batches) == b"1"
@@ -57,7 +58,8 @@ def test_a_slow_consumer_is_no_silent_broker(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_silent_broker_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Below the watermark there is something: a minute without it ends the read by name."""
+    """A minute without a batch below the watermark ends the read with the partition's offset in the
+    error."""
     prepared(monkeypatch, [[memoryview(b"1")]])
     batches = fetch.batches(None, TP, 7)  # type: ignore[arg-type]
     assert next(batches) == b"1"

@@ -1,4 +1,5 @@
-"""Values to columns, each by its own schema; what has none is told apart with a reason."""
+"""Values become columns, each by its own schema; a value without columns is set apart with a
+reason."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def decode(values: list[bytes | None], **schemas: str):
 
 
 def test_one_schema_is_decoded_at_once() -> None:
-    """Values of one schema become its columns, counted by its id."""
+    """Values of one schema become its columns and are counted by schema id."""
     decoded = decode([datum("a"), datum("b")])
     assert decoded.columns[0].to_pylist() == ["a", "b"]
     assert decoded.good.all()
@@ -32,7 +33,7 @@ def test_one_schema_is_decoded_at_once() -> None:
 
 
 def test_no_values() -> None:
-    """Nothing gives columns without rows."""
+    """No values give columns without rows."""
     decoded = decode([])
     assert [len(column) for column in decoded.columns] == [0]
 
@@ -51,7 +52,7 @@ def test_no_values() -> None:
 )
 @pytest.mark.parametrize("alone", [True, False])
 def test_what_has_no_columns_has_a_reason(value: bytes | None, reason: str, alone: bool) -> None:
-    """Each way to be unreadable has its reason, beside good values and alone."""
+    """Each unreadable value gets its reason, beside good values and alone."""
     values = [value] if alone else [datum("a"), value, datum("b")]
     decoded = decode(values)
     at = values.index(value)
@@ -61,7 +62,7 @@ def test_what_has_no_columns_has_a_reason(value: bytes | None, reason: str, alon
 
 
 def test_a_registry_that_fails_is_not_an_unknown_schema() -> None:
-    """Only "not found" makes a reject: any other refusal stops the load instead."""
+    """Only the registry's "not found" makes a reject; any other refusal stops the load."""
 
     class Broken(Registry):
         def schema(self, schema_id: int, /) -> str:
@@ -101,7 +102,8 @@ def test_each_schema_is_asked_for_once() -> None:
 
 
 def test_a_field_with_one_of_our_names_is_refused() -> None:
-    """A schema whose field would hide one of the loader's columns is named."""
+    """A schema is refused if one of its fields has the name of a loader's column; the error names
+    the field."""
     schema = json.dumps(
         {"type": "record", "name": "R", "fields": [{"name": "_agent", "type": "long"}]}
     )

@@ -34,19 +34,19 @@ LINE = field("line", "string")
 
 
 def test_the_same_schema_is_passed_through() -> None:
-    """Rows of the reader's own schema are not touched."""
+    """Rows written with the reader's own schema are unchanged."""
     assert project(record(LINE), record(LINE), line=["a", "b"]) == ([["a", "b"]], [True, True])
 
 
 def test_fields_are_found_by_name() -> None:
-    """Order does not matter, and a field that the reader lacks is left out."""
+    """Fields are matched by name in any order, and a field that the reader lacks is left out."""
     writer = record(field("x", "int"), LINE, field("y", "int"))
     reader = record(field("y", "int"), LINE)
     assert project(writer, reader, x=[1], line=["a"], y=[2])[0] == [[2], ["a"]]
 
 
 def test_a_missing_field_takes_its_default() -> None:
-    """A field that the writer did not know has the reader's default; null where that is it."""
+    """A field that the writer lacks has the reader's default, which may be null."""
     reader = record(
         LINE, field("level", "string", default="INFO"), field("code", "int", default=5),
         field("note", ["null", "string"], default=None),
@@ -58,7 +58,8 @@ def test_a_missing_field_takes_its_default() -> None:
 
 
 def test_a_default_that_is_none_harms_only_those_who_need_it() -> None:
-    """Imported schemas may have such: a field that was written does not look at its own."""
+    """An invalid default, as imported schemas may have, is an error only for writers that lack the
+    field."""
     reader = record(LINE, field("code", "int", default="five"))
     assert project(reader, reader, line=["a"], code=[1]) == ([["a"], [1]], [True])
     writer = record(field("code", "int"), LINE)
@@ -85,7 +86,7 @@ def test_a_renamed_field_is_found_by_its_alias() -> None:
     ],
 )
 def test_types_are_promoted(written: object, read: object, value: object, expected: object) -> None:
-    """What Avro's resolution promotes is promoted."""
+    """Types are promoted as in Avro's schema resolution."""
     columns, fits = project(record(field("x", written)), record(field("x", read)), x=[value])
     assert (columns, fits) == ([[expected]], [True])
 
@@ -110,38 +111,40 @@ def test_a_row_that_does_not_fit_is_set_apart() -> None:
 def test_a_value_that_a_cast_would_change_is_set_apart(
     written: str, read: str, values: list[object], kept: list[object], fitting: list[bool]
 ) -> None:
-    """A cast that Arrow allows but that does not give the value back loses something: a double too
-    precise or too large for a float, a 5 as true, zeros in front of a number."""
+    """A value that Arrow casts but that does not cast back is set apart: a double too precise or
+    too large for a float, a 5 as boolean, a number with leading zeros."""
     writer, reader = record(field("x", ["null", written])), record(field("x", ["null", read]))
     assert project(writer, reader, x=values) == ([kept], fitting)
 
 
 def test_not_a_number_stays_one() -> None:
-    """NaN equals nothing, itself included, and still fits."""
+    """NaN fits, though it equals nothing, not even itself."""
     writer, reader = record(field("x", "double")), record(field("x", "float"))
     assert project(writer, reader, x=[float("nan")])[1] == [True]
 
 
 def test_null_where_the_reader_has_none_is_set_apart() -> None:
-    """A null of a nullable field does not become an empty value."""
+    """A null is set apart where the reader's field is not nullable; it never becomes an empty
+    value."""
     writer, reader = record(field("x", ["null", "string"])), record(field("x", "string"))
     assert project(writer, reader, x=["a", None]) == ([["a"]], [True, False])
 
 
 def test_bytes_that_are_no_text_are_set_apart() -> None:
-    """Bytes become a string only where they are UTF-8."""
+    """Bytes that are not UTF-8 are set apart where the reader has a string."""
     writer, reader = record(field("x", "bytes")), record(field("x", "string"))
     assert project(writer, reader, x=[b"a", b"\xff"]) == ([["a"]], [True, False])
 
 
 def test_a_field_without_default_makes_schemas_irreconcilable() -> None:
-    """A reader's field that the writer lacks, and that has no default, is named."""
+    """A reader's field without default that the writer lacks makes the schemas irreconcilable, and
+    is named."""
     with pytest.raises(NotProjectable, match="no field level, which has no default"):
         Projection(Codec(record(LINE)).arrow_schema, record(LINE, field("level", "string")))
 
 
 def test_types_without_a_cast_make_schemas_irreconcilable() -> None:
-    """A string is no record: the field and both types are named."""
+    """Types without a cast make the schemas irreconcilable; field and type are named."""
     reader = record(field("line", {"type": "record", "name": "I", "fields": [field("x", "int")]}))
     with pytest.raises(NotProjectable, match="field line was written as string"):
         Projection(Codec(record(LINE)).arrow_schema, reader)

@@ -1,4 +1,5 @@
-"""The epoch of an output: above every one that was ever published, and never from a clock."""
+"""The epoch of an output is above every epoch that was ever published, and never comes from a
+clock."""
 
 from __future__ import annotations
 
@@ -62,14 +63,15 @@ def agent_said(loading: MemoryLoading, counted: int) -> list[Delta | Seal]:
 
 
 def judged(loading: MemoryLoading, lines: int) -> BucketVerdict:
-    """The verdict on all lines, which are of one minute."""
+    """The verdict on all lines, which lie in one minute."""
     evidence = Fold([*loading.said(), *agent_said(loading, lines)]).evidence()
     (found,) = verdicts(evidence, TIERS, START_MS + 2 * HOUR_MS)
     return found
 
 
 def test_a_new_output_begins_with_epoch_1(loading: MemoryLoading) -> None:
-    """Where nothing of it was ever heard; later loads keep the epoch."""
+    """An output of which nothing was ever heard begins with epoch 1, and later loads keep the
+    epoch."""
     for _ in range(2):
         loading.write(10)
         loading.run()
@@ -78,8 +80,8 @@ def test_a_new_output_begins_with_epoch_1(loading: MemoryLoading) -> None:
 
 @promise("6 epoch of an output")
 def test_an_output_that_was_removed_is_never_complete_with_less(loading: MemoryLoading) -> None:
-    """900 rows are loaded, the output is removed, 300 records are deleted at the broker, and all is
-    loaded again by a clock an hour back: the 600 rows are what counts, and so are later ones."""
+    """An output of 900 rows is removed, 300 records are deleted at the broker, and the rest is
+    loaded again by a clock an hour back: only the 600 rows count, and later ones with them."""
     loading.write(900)
     loading.run()
     assert judged(loading, 900).status is Status.COMPLETE
@@ -98,7 +100,8 @@ def test_an_output_that_was_removed_is_never_complete_with_less(loading: MemoryL
 @promise("6 epoch of an output")
 @pytest.mark.parametrize("epoch", [4, FROM_A_CLOCK])
 def test_one_above_the_highest_that_was_heard(loading: MemoryLoading, epoch: int) -> None:
-    """Whatever made the epochs of before; those of other outputs and tiers do not count."""
+    """The new epoch is one above the highest heard of this output, even one from a clock; those of
+    other outputs and tiers do not count."""
     other = replace(said_by(9).sender, producer="/other/logs")
     agent = replace(said_by(9).sender, tier=Tier.AGENT)
     loading.say(said_by(epoch), said_by(2), Delta(other, 1, 0), Delta(agent, 1, 0))
@@ -108,8 +111,8 @@ def test_one_above_the_highest_that_was_heard(loading: MemoryLoading, epoch: int
 
 
 def test_what_is_published_while_it_is_loaded_is_heard(loading: MemoryLoading) -> None:
-    """Tasks may take hours: the audit topic is read to its end behind them, before the epoch is
-    chosen."""
+    """Epochs published while tasks run, which may take hours, are heard: the audit topic is read to
+    its end before the epoch is chosen."""
     loading.write(10)
     loading.run_beside(lambda: loading.say(said_by(6)))
     assert epochs(loading) == [6, 7]
@@ -119,7 +122,8 @@ def test_what_is_published_while_it_is_loaded_is_heard(loading: MemoryLoading) -
 def test_what_expired_from_the_audit_topic_may_have_had_higher_epochs(
     loading: MemoryLoading,
 ) -> None:
-    """Each epoch has a message, so none can be above the number of messages that ever were."""
+    """When messages have expired from the audit topic, the new epoch is above the number of
+    messages ever sent: each epoch has at least one message."""
     for epoch in range(1, 6):
         loading.say(said_by(epoch))
     log = loading.cluster.log(TopicPartition(AUDIT, 0))
@@ -132,7 +136,8 @@ def test_what_expired_from_the_audit_topic_may_have_had_higher_epochs(
 
 
 def test_what_cannot_be_read_may_have_had_a_higher_epoch(loading: MemoryLoading) -> None:
-    """A message of a newer version, too, is one message."""
+    """Messages that cannot be read, such as those of a newer version, may have had a higher epoch
+    and count as one each."""
     loading.say(said_by(3))
     log = loading.cluster.log(TopicPartition(AUDIT, 0))
     newer = pa.array([bytes.fromhex("c301") + b"12345678" + b"x"], pa.binary())
@@ -146,7 +151,7 @@ def test_what_cannot_be_read_may_have_had_a_higher_epoch(loading: MemoryLoading)
 
 
 def test_what_expires_while_it_is_read_counts_as_not_heard(loading: MemoryLoading) -> None:
-    """Retention may take messages between the first look and the reading."""
+    """Messages that expire between the first look and the read count as not heard."""
     for epoch in range(1, 6):
         loading.say(said_by(epoch))
     log, feed = loading.cluster.log(TopicPartition(AUDIT, 0)), Feed()
@@ -164,7 +169,8 @@ def test_what_expires_while_it_is_read_counts_as_not_heard(loading: MemoryLoadin
 
 @promise("6 epoch of an output")
 def test_of_two_that_begin_an_output_the_manifest_decides(loading: MemoryLoading) -> None:
-    """Both chose the same epoch; the one that lost the race goes on in the winner's."""
+    """When two loaders begin an output with the same epoch, the one that loses the race continues
+    in the winner's epoch."""
     loading.say(said_by(4))
     loading.write(100)
     once = [loading.run]
@@ -178,8 +184,8 @@ def test_of_two_that_begin_an_output_the_manifest_decides(loading: MemoryLoading
 
 @promise("6 epoch of an output")
 def test_an_output_of_a_lower_epoch_is_an_older_copy(loading: MemoryLoading) -> None:
-    """It was removed and begun anew since it was copied: what it would count is replaced, so it is
-    not continued."""
+    """An output whose epoch is lower than one that was heard is an older copy and is not continued,
+    as its counts would be replaced."""
     loading.write(10)
     loading.run()
     copy = loading.store
@@ -196,8 +202,8 @@ def test_an_output_of_a_lower_epoch_is_an_older_copy(loading: MemoryLoading) -> 
 
 @promise("6 epoch of an output")
 def test_a_lower_epoch_behind_a_higher_one_is_never_passed_over(loading: MemoryLoading) -> None:
-    """An audit topic made again has lost what was heard of an output. The collector has not: it
-    calls nothing complete of which it does not know which count holds."""
+    """When the audit topic was made again, an output may begin a lower epoch. The collector, which
+    knows the higher one, then calls no bucket complete, as it cannot tell which count holds."""
     loading.write(900)
     loading.say(said_by(8))
     loading.run()

@@ -1,4 +1,4 @@
-"""The offsets up to which topics are loaded, as brokers are told."""
+"""The loaded offsets that the loader commits to brokers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ class Silent:
 
 @pytest.mark.parametrize("error", [BrokerUnreachable("away"), BadValue("no answer of Kafka's")])
 def test_how_far_it_is_is_told_in_vain_once_a_run(error: SkidwayError) -> None:
-    """Each attempt may wait for a coordinator; a load depends on none, whatever it answers."""
+    """When committing offsets fails, the run does not try again, as each attempt may wait for a
+    coordinator; no load depends on it."""
     silent = Silent(error)
     told = GroupOffsets(silent, "group")  # type: ignore[arg-type]
     partition = SimpleNamespace(partition=0, end=7)

@@ -1,4 +1,4 @@
-"""What is told of a run."""
+"""The report of a run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from skidway.loader.runs.outcome import Outcome, Report
 
 
 def test_the_gravest_problem_is_the_status() -> None:
-    """A name that is not there does not hide a broker that is away, nor that a state is refused."""
+    """The gravest problem gives the exit status: a missing topic hides neither an unreachable
+    broker nor a refused state."""
     missing, away = SkidwayError("there is no topic"), BrokerUnreachable("nobody answered")
     report = Report([Outcome("a", problems=[missing]), Outcome("b", problems=[away])])
     assert report.exit_code == 3

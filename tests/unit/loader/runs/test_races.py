@@ -1,4 +1,4 @@
-"""Two loads at once: who was slower ends well where nothing is left to do."""
+"""Two loads at once: the slower one ends well if nothing is left to load."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def loading() -> MemoryLoading:
 
 
 def raced(loading: MemoryLoading, step: int) -> Outcome:
-    """A run to the end of the topic. Whenever its tasks run another loader commits the next `step`
+    """A run to the end of the topic; whenever its tasks run, another loader commits the next `step`
     offsets."""
     ends = iter(range(step, LINES + 1, step))
     return loading.run_beside(lambda: loading.run(until=next(ends)))
@@ -30,7 +30,8 @@ def raced(loading: MemoryLoading, step: int) -> Outcome:
 
 @promise("5 race")
 def test_who_lost_every_race_is_good_once_all_is_loaded(loading: MemoryLoading) -> None:
-    """The other one has loaded what there was at this run's start: status 0, and a sentence."""
+    """A run that lost every race ends with 0 and a note if the other loader has loaded all that was
+    there at its start."""
     outcome = raced(loading, STEP)
     report = Report([outcome])
     assert (report.exit_code, outcome.loads) == (0, [])
@@ -40,7 +41,8 @@ def test_who_lost_every_race_is_good_once_all_is_loaded(loading: MemoryLoading) 
 
 @promise("5 race")
 def test_who_loses_every_race_with_work_left_fails(loading: MemoryLoading) -> None:
-    """It has tried as often as it may; the next run goes on."""
+    """A run that loses every race while work is left fails after the allowed attempts; the next run
+    continues."""
     outcome = raced(loading, 10)
     (problem,) = outcome.problems
     assert isinstance(problem, LostRace)
@@ -49,5 +51,5 @@ def test_who_loses_every_race_with_work_left_fails(loading: MemoryLoading) -> No
 
 
 def test_who_was_alone_has_nothing_to_say(loading: MemoryLoading) -> None:
-    """Neither where it loads nor where nothing has come."""
+    """A run without a rival has no notes, whether it loads or finds nothing new."""
     assert [loading.run().notes, loading.run().notes] == [[], []]

@@ -1,4 +1,4 @@
-"""What a run sees of the cluster: a topic in trouble stops neither the run nor the others."""
+"""What a run finds in the cluster: a topic in trouble stops neither the run nor other topics."""
 
 from __future__ import annotations
 
@@ -89,7 +89,8 @@ def settings() -> LoaderSettings:
     ("gone", "sentence"), [(False, "bad-0 has no leader now"), (True, "has no partitions now")]
 )
 def test_a_topic_in_trouble_does_not_stop_the_others(gone: bool, sentence: str) -> None:
-    """Without a leader, or deleted while we look, a topic is a problem of its own."""
+    """A topic without a leader, or deleted during the look, is a problem of its own and does not
+    stop the others."""
     session = look(settings(), Client(gone=gone))  # type: ignore[arg-type]
     (good,) = session.topics
     assert (good.name, good.bounds[0].high_watermark) == ("good", 7)
@@ -100,7 +101,7 @@ def test_a_topic_in_trouble_does_not_stop_the_others(gone: bool, sentence: str) 
 
 @promise("5 silent leader")
 def test_a_leader_that_does_not_answer_keeps_back_its_own_partitions_only() -> None:
-    """Metadata still names a leader that is dead: what the others have can be loaded."""
+    """A dead leader, which metadata still names, keeps back its own partitions only."""
     (logs,) = look(settings(), TwoLeaders(1)).topics  # type: ignore[arg-type]
     assert [each.partition for each in logs.bounds] == [0]
     assert logs.away == {1: "dead:9092 did not answer"}
@@ -110,12 +111,12 @@ def test_a_leader_that_does_not_answer_keeps_back_its_own_partitions_only() -> N
 
 @promise("5 gaps")
 def test_the_mirror_itself_names_the_gaps_that_may_be_passed() -> None:
-    """They come from its topic config and from nowhere else."""
+    """The gaps that may be passed come from the mirror's topic config."""
     (logs,) = look(settings(), TwoLeaders()).topics  # type: ignore[arg-type]
     assert logs.gaps == {0: (Gap(5, 9, "expired"), Gap(20, 30, "expired"))}
 
 
 def test_an_unreachable_cluster_stops_the_run() -> None:
-    """Where no broker answers nothing can be loaded: that is the whole run's error."""
+    """If no broker answers, the whole run ends with that error."""
     with pytest.raises(BrokerUnreachable):
         look(settings(), Client(unreachable=True))  # type: ignore[arg-type]

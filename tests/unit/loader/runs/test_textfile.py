@@ -1,4 +1,4 @@
-"""What the file of the last run says after good runs, bad ones and killed ones."""
+"""What the metrics file of the last run shows after good, bad and killed runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def run(path: Path | None, clock: ManualClock, report: Report) -> float:
-    """A run of ten seconds; when it ended."""
+    """A run of ten seconds; returns when it ended."""
     with Recorded(path, clock) as recorded:
         clock.advance(10)
         recorded.ended(report)
@@ -36,7 +36,7 @@ def run(path: Path | None, clock: ManualClock, report: Report) -> float:
 
 
 def test_a_good_run_is_a_success(path: Path, clock: ManualClock) -> None:
-    """Times, status, and the sums over all topics."""
+    """A good run records its times, its status, and the sums over all topics."""
     end = run(path, clock, GOOD)
     assert LastRun.read(path) == LastRun(
         start=end - 10, end=end, success=end, status=0, loads=3, rows=35, rejects=1, repeats=0
@@ -44,7 +44,8 @@ def test_a_good_run_is_a_success(path: Path, clock: ManualClock) -> None:
 
 
 def test_the_last_success_outlives_runs_that_fail(path: Path, clock: ManualClock) -> None:
-    """A run that left a topic behind, and one that could not even begin, tell their own status."""
+    """Runs that fail, one that left a topic behind and one that could not begin, record their own
+    status and keep the time of the last success."""
     good = run(path, clock, GOOD)
     end = run(path, clock, SHORT)
     said = LastRun.read(path)
@@ -61,14 +62,15 @@ def test_the_last_success_outlives_runs_that_fail(path: Path, clock: ManualClock
 def test_other_ends_have_the_status_that_the_process_has(
     path: Path, clock: ManualClock, error: BaseException, status: int
 ) -> None:
-    """An interrupt, and a mistake of our own."""
+    """A run that ends by an interrupt or a mistake of ours records the exit status of the
+    process."""
     with pytest.raises(type(error)), Recorded(path, clock):
         raise error
     assert LastRun.read(path).status == status
 
 
 def test_a_run_that_is_killed_is_seen(path: Path, clock: ManualClock) -> None:
-    """It began later than the last one ended; all else is still said."""
+    """A killed run shows by a start that is later than the last end; all other values stay."""
     end = run(path, clock, GOOD)
     clock.advance(60)
     Recorded(path, clock).__enter__()
@@ -77,7 +79,7 @@ def test_a_run_that_is_killed_is_seen(path: Path, clock: ManualClock) -> None:
 
 
 def test_it_is_prometheus_text(path: Path, clock: ManualClock) -> None:
-    """Prometheus' own parser reads it: gauges with help, and nothing that is not known."""
+    """Prometheus' own parser reads the file: gauges with help, and no value that is not known."""
     Recorded(path, clock).__enter__()
     (family,) = text_string_to_metric_families(path.read_text())
     assert (family.name, family.type) == (
@@ -89,14 +91,14 @@ def test_it_is_prometheus_text(path: Path, clock: ManualClock) -> None:
 
 @pytest.mark.parametrize("content", ["", "{", "skidway_loader_last_run_rows x\n", "\x00\xff"])
 def test_a_damaged_file_is_replaced(path: Path, clock: ManualClock, content: str) -> None:
-    """Nothing is taken from it, and nothing fails."""
+    """A damaged file is replaced; nothing is taken from it, and the run does not fail."""
     path.write_text(content, encoding="latin-1")
     end = run(path, clock, GOOD)
     assert LastRun.read(path).success == end
 
 
 def test_a_file_that_cannot_be_written_fails_no_run(tmp_path: Path, clock: ManualClock) -> None:
-    """The load is what matters; without a path nothing is written at all."""
+    """A file that cannot be written fails no run; without a path nothing is written."""
     run(tmp_path / "nowhere" / "x.prom", clock, GOOD)
     run(None, clock, GOOD)
     assert not list(tmp_path.iterdir())
@@ -106,8 +108,8 @@ def test_a_file_that_cannot_be_written_fails_no_run(tmp_path: Path, clock: Manua
 def test_a_refused_configuration_is_a_run_with_its_status(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], mistake: str
 ) -> None:
-    """An unknown key, a bad value, a missing one: else a monitor would go on seeing the last run,
-    which was good."""
+    """A run with a refused configuration records its status, for an unknown key, a bad value or a
+    missing one; otherwise a monitor would still see the last, good run."""
     good = run(path, ManualClock(), GOOD)
     config = tmp_path / "loader.yml"
     config.write_text(f"metrics: {{textfile: {path}}}\n{mistake}\n")
@@ -118,7 +120,8 @@ def test_a_refused_configuration_is_a_run_with_its_status(
 
 
 def test_only_a_run_is_recorded(path: Path, tmp_path: Path) -> None:
-    """Looking at a refused configuration is no run; one that cannot be read names no file."""
+    """`load validate` of a refused configuration records nothing, nor does a run whose
+    configuration cannot be parsed."""
     config = tmp_path / "loader.yml"
     config.write_text(f"metrics.textfile: {path}\n")
     assert main(["load", "validate", "--config", str(config)]) == 78

@@ -1,4 +1,4 @@
-"""One attempt at a load: what it plans and says, and what becomes of it when it fails."""
+"""One attempt at a load: what it plans and reports, and what happens when it fails."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Swept(MemoryStore):
 
 
 class Registry:
-    """One that gives a schema, or raises."""
+    """A registry that returns a schema, or raises."""
 
     def __init__(self, answer: str | Exception) -> None:
         self._answer = answer
@@ -85,8 +85,8 @@ def attempt(
 
 
 def test_a_commit_that_fails_because_another_won_is_a_lost_race() -> None:
-    """The winner's next start deletes the loser's staging directory under its hands: that is no
-    fault of the output."""
+    """A commit that fails because the winner deleted the loser's staging directory is a lost race,
+    no fault of the output."""
     load = attempt(Swept(winner=OTHER))
     mine = replace(WHOLE, number=1, topic="logs", files=(), uuid="c" * 32)
     with pytest.raises(LostRace):
@@ -95,7 +95,8 @@ def test_a_commit_that_fails_because_another_won_is_a_lost_race() -> None:
 
 @pytest.mark.parametrize("winner", ["", "c" * 32], ids=["not there", "there"])
 def test_a_commit_that_fails_otherwise_says_why_and_deletes_nothing(winner: str) -> None:
-    """Whether it is committed is not known then: the staged files stay for the next start."""
+    """A commit that fails otherwise gives its reason and keeps the staged files for the next start:
+    nobody knows whether it is committed."""
     store = Swept(winner=winner)
     mine = replace(WHOLE, number=1, topic="logs", files=(), uuid="c" * 32)
     store.put(f"{layout.staging('logs', 1, mine.uuid)}/rows", b"rows")
@@ -119,7 +120,7 @@ RESERVED = '{"type": "record", "name": "L", "fields": [{"name": "_host", "type":
 def test_a_load_that_cannot_begin_says_why_and_leaves_nothing(
     answer: str | SkidwayError, words: str
 ) -> None:
-    """Its staging directory is deleted: nobody will commit it."""
+    """A load that cannot begin gives its reason and deletes its staging directory."""
     store = MemoryStore()
     with pytest.raises(SkidwayError, match=words) as raised:
         attempt(store, Registry(answer)).run([], lambda _done, _total: None)
@@ -128,7 +129,8 @@ def test_a_load_that_cannot_begin_says_why_and_leaves_nothing(
 
 
 def test_a_load_that_fails_behind_a_winner_is_a_lost_race() -> None:
-    """The winner's next start may have deleted what it read and wrote."""
+    """A load that fails after another one won is a lost race: the winner's next start may have
+    deleted what it read and wrote."""
     store = MemoryStore()
     won = replace(WHOLE, number=1, topic="logs", uuid=OTHER)
     store.put(won.path, won.to_json())
@@ -156,7 +158,7 @@ class Broken(MemoryLoading):
     ],
 )
 def test_a_partition_whose_batch_below_cannot_be_read_is_kept_back(error: Exception) -> None:
-    """Nobody knows whether the log is the one that was loaded: nothing behind it is."""
+    """A partition whose batch below cannot be read is kept back: the log may be another one."""
     loading = Broken(error)
     loading.write(50)
     assert loading.run().rows == 50
@@ -170,7 +172,8 @@ def test_a_partition_whose_batch_below_cannot_be_read_is_kept_back(error: Except
 
 
 def test_a_log_that_is_another_one_is_not_loaded() -> None:
-    """The batch below has other bytes now: what follows may be other records, too."""
+    """A log whose batch below has other bytes is not loaded: what follows may be other records,
+    too."""
     loading = MemoryLoading()
     loading.write(50)
     loading.run()
@@ -186,7 +189,8 @@ def test_a_log_that_is_another_one_is_not_loaded() -> None:
 def test_a_batch_below_is_compared_as_long_as_a_record_of_it_is_there(
     start: int, is_compared: bool
 ) -> None:
-    """Behind that the doubt is named, as a gap of no offsets."""
+    """The batch below is compared while one of its records is there; after that the doubt is noted
+    as an empty gap."""
     loading = MemoryLoading()
     loading.write(100)
     loading.run(until=50)
@@ -206,7 +210,7 @@ def _range(loading: MemoryLoading, number: int) -> PartitionRange:
 
 
 def test_gaps_that_were_named_are_kept_until_they_are_passed() -> None:
-    """A load says of which offsets it knows that they will be missing, and forgets no other."""
+    """A manifest keeps each named gap until the load has passed it."""
     loading = MemoryLoading()
     loading.write(100)
     names = [f"{TOPIC}/0/20-50", f"{TOPIC}/0/60-70", f"{TOPIC}/0/200-300"]
@@ -216,7 +220,8 @@ def test_gaps_that_were_named_are_kept_until_they_are_passed() -> None:
 
 
 def test_a_load_that_passes_nothing_but_a_gap_keeps_the_batch_below() -> None:
-    """It read none, and the next load compares the one of before."""
+    """A load that passes only a gap reads no batch and keeps the earlier batch below for the next
+    load to compare."""
     loading = MemoryLoading()
     loading.write(50)
     loading.run()
@@ -236,7 +241,8 @@ def test_a_load_that_passes_nothing_but_a_gap_keeps_the_batch_below() -> None:
 
 @promise("4 readers compare")
 def test_a_load_that_ends_in_a_gap_keeps_the_batch_below() -> None:
-    """Its slices read none, and the next load compares the one of before."""
+    """A load whose slices lie in a gap reads no batch and keeps the earlier batch below for the
+    next load to compare."""
     loading = MemoryLoading()
     loading.write(50)
     loading.run()
@@ -257,9 +263,9 @@ def test_a_load_that_ends_in_a_gap_keeps_the_batch_below() -> None:
 
 @promise("4 readers compare")
 def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
-    """Also where somebody named the one in front of it: what lies behind cannot be compared, and
-    the next load begins where this one did."""
-    below = BatchMark(0, 99, 1, 0)  # of which the load before took a part
+    """A partition that is kept back passes no gap, not even a named one in front of it: what lies
+    behind cannot be compared, and the next load begins at the same offset."""
+    below = BatchMark(0, 99, 1, 0)  # the load before took a part of it
     newest = replace(WHOLE, topic="logs", partitions=(PartitionRange(0, 0, 30, below=below),))
     named = {0: (Gap(30, 40, "named by the mirror"),)}
     topic = Topic("logs", "", WHOLE.source, (Bounds(0, 40, 200),), named)
@@ -276,7 +282,8 @@ def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
 def test_announcements_are_waited_for_as_long_as_is_set(
     wait_ms: int, rejects: int, waiting: int
 ) -> None:
-    """Where that is not at all, records without one are rejected at once."""
+    """Records wait for their file's announcement as long as is set; with a wait of zero they are
+    rejected at once."""
     loading = MemoryLoading()
     full = np.ones(50, np.int64)
     values = pa.array([datum("line")] * 50, pa.binary())
@@ -285,7 +292,7 @@ def test_announcements_are_waited_for_as_long_as_is_set(
     loading.cluster.log(DATA).append(columns.encode(values, times, origins=origins))
     outcome = loading.run(announce_wait_ms=wait_ms)
     assert (outcome.rejects, len(outcome.waiting)) == (rejects, waiting)
-    assert outcome.loads == ([1] if rejects else [])  # one in which nothing moved is none
+    assert outcome.loads == ([1] if rejects else [])  # a load that moves nothing is not committed
     assert not list(loading.store.files(layout.stagings(TOPIC)))
 
 
@@ -295,8 +302,8 @@ def _result(partition: int, stop: Stop | None, **changes: Any) -> PartitionResul
 
 
 def test_what_is_told_of_a_topic_are_its_loads_together() -> None:
-    """Rows, rejects, repeats and reasons are added; who is waited for is what the last one says;
-    ranges go from where the first load began to where the last one ended."""
+    """A topic's outcome adds up its loads' rows, rejects, repeats and reasons, has the last load's
+    waiting files, and ranges from the first load's start to the last one's end."""
     waiting = Stop(3, "not announced", (8, 1), frozenset({(8, 1)}))
     outcome = Outcome("logs", waiting=[waiting])
     results = [
@@ -320,7 +327,8 @@ def test_what_is_told_of_a_topic_are_its_loads_together() -> None:
 
 
 def test_a_load_says_whose_its_staging_directory_is() -> None:
-    """Before its tasks begin: who finds it can look whether that process is still there."""
+    """Before its tasks begin, a load writes its process into the staging directory, so that others
+    can check whether it still runs."""
     loading, seen = MemoryLoading(), []
     loading.write(5)
 
@@ -337,7 +345,7 @@ def test_a_load_says_whose_its_staging_directory_is() -> None:
 
 
 def test_an_output_is_of_one_topic_and_one_size_of_buckets() -> None:
-    """Nothing is loaded into that of another, nor counted in another size."""
+    """An output takes neither another topic's records nor counts in another bucket size."""
     loading = MemoryLoading()
     loading.write(5)
     loading.run()
@@ -358,7 +366,8 @@ class Away(MemoryLoading):
 
 
 def test_a_partition_that_is_away_keeps_its_place_and_holds_no_other_back() -> None:
-    """What is loaded of the others is committed, and where that one goes on stays known."""
+    """A partition whose leader is away keeps its position, while the others are loaded and
+    committed."""
     loading = Away()
     loading.write(5)
     with patch.object(Away, "_topic", MemoryLoading._topic):
@@ -380,7 +389,8 @@ def test_a_partition_that_is_away_keeps_its_place_and_holds_no_other_back() -> N
 
 
 def test_marks_hold_however_many_loads_there_were() -> None:
-    """What the first of them had is a repeat in all later ones, also behind a snapshot."""
+    """What the first load has is a repeat in all later ones, even behind a snapshot of the
+    marks."""
     loading = MemoryLoading()
     for _ in range(DELTAS_MAX + 1):  # the last of them writes a snapshot
         loading.write(1)
@@ -392,7 +402,7 @@ def test_marks_hold_however_many_loads_there_were() -> None:
 
 
 def test_gaps_inside_of_a_range_stand_in_its_manifest() -> None:
-    """Who looks for those offsets finds by whom they were given up."""
+    """A manifest names the gaps inside of its ranges."""
     loading = MemoryLoading()
     loading.write(5)
     loading.cluster.log(DATA).end = 10
@@ -402,7 +412,8 @@ def test_gaps_inside_of_a_range_stand_in_its_manifest() -> None:
 
 
 def test_a_load_names_the_delta_of_before_that_touched_its_buckets() -> None:
-    """Across loads the chain of each bucket is one, and so are number and name of the sender."""
+    """A load's delta names the previous delta of each bucket and continues its sender's numbers, so
+    that chains go on across loads."""
     loading = MemoryLoading()
     for _ in range(2):
         loading.write(5)
@@ -423,8 +434,8 @@ class Renamed(MemoryStore):
 
 @promise("6 numbers")
 def test_an_output_that_is_reached_by_another_name_goes_on_under_its_first() -> None:
-    """By another one the audit would take it for another place, which lacks what was loaded
-    before."""
+    """An output reached by another name keeps its first name in the audit, which would otherwise
+    take it for another place that lacks the earlier loads."""
     loading = MemoryLoading()
     loading.write(5)
     loading.run()

@@ -23,7 +23,7 @@ def lines(count: int, **changes: int) -> list[Record]:
 
 
 def test_slices_that_do_not_overlap_run_once() -> None:
-    """Work is done again only where marks say so."""
+    """Slices that do not overlap run only once."""
     records = lines(12)
     run = runner(records)
     (result,) = run_all(pieces(records, 3), {}, run)
@@ -32,7 +32,7 @@ def test_slices_that_do_not_overlap_run_once() -> None:
 
 
 def test_only_slices_that_overlap_run_again() -> None:
-    """A slice that begins below the marks before it is walked again with them."""
+    """Only a slice that begins below the marks before it runs again, with those marks."""
     records = [*lines(6), *lines(3), *[Record(first=60 + 10 * index) for index in range(3)]]
     run = runner(records)
     (result,) = run_all(pieces(records, 3), {}, run)
@@ -41,7 +41,7 @@ def test_only_slices_that_overlap_run_again() -> None:
 
 
 def test_marks_of_earlier_loads_count() -> None:
-    """What an earlier load has is a repeat in this one."""
+    """A record that an earlier load has is a repeat in this one."""
     records = lines(6)
     (result,) = run_all(pieces(records, 3), {0: {(7, 1): 30}}, runner(records))
     assert sum(each.repeats for each in result.results) == 3
@@ -49,7 +49,7 @@ def test_marks_of_earlier_loads_count() -> None:
 
 
 def test_marks_that_do_not_move_are_not_written() -> None:
-    """A load that saw nothing but repeats changes no mark."""
+    """A load that saw only repeats changes no mark."""
     records = lines(3)
     (result,) = run_all(pieces(records, 3), {0: {(7, 1): 99}}, runner(records))
     assert result.moved == {}
@@ -57,8 +57,8 @@ def test_marks_that_do_not_move_are_not_written() -> None:
 
 
 def test_what_looked_unknown_may_be_a_repeat() -> None:
-    """A range that ended before an unknown file goes on when that record proves to be a repeat of
-    a slice before; slices behind it are used then."""
+    """A range that ended before an unknown file continues when that record proves to be a repeat of
+    an earlier slice, and the slices behind it are used."""
     records = [Record(agent=8, first=0), *lines(2), Record(agent=8, first=0), *lines(4)[2:]]
     known = job(locations={(7, 1): ("h", "/1")}, unannounced=frozenset())
     first = Runner(MemoryStore(), {0: log(records)}, known)
@@ -70,8 +70,8 @@ def test_what_looked_unknown_may_be_a_repeat() -> None:
 
 @promise("5 slices")
 def test_what_a_second_run_sees_first_may_be_a_repeat_too() -> None:
-    """A range that goes on in its second run meets files of which the first one knew nothing: it
-    runs again, until it was walked with the marks of all that it has."""
+    """A slice whose second run gets further and meets new files runs again, until it has run with
+    the marks of all its files."""
     records = [Record(agent=8), *lines(2), Record(agent=8), *lines(3)[1:]]
     known = job(locations={(7, 1): ("h", "/1")}, unannounced=frozenset())
     run = Runner(MemoryStore(), {0: log(records)}, known)
@@ -90,7 +90,8 @@ def test_what_is_behind_an_early_end_is_not_used() -> None:
 
 
 def test_why_and_where_the_last_slice_ended_is_what_is_said_of_the_partition() -> None:
-    """The reason of its stop; and its last batch, which the next load looks at again."""
+    """A partition's result has its last slice's reason to stop, and its last batch, which the next
+    load compares."""
     records = [*lines(5), Record(agent=8)]
     (result,) = run_all(pieces(records, 3), {}, runner(records))
     assert (result.end, result.results[0].stop) == (5, None)
@@ -102,14 +103,15 @@ def test_why_and_where_the_last_slice_ended_is_what_is_said_of_the_partition() -
 
 
 def test_a_partition_of_which_nothing_can_be_read_has_no_batch_below() -> None:
-    """Others are loaded all the same."""
+    """A partition of which nothing can be read has no batch below, and the other partitions are
+    loaded."""
     run = Runner(MemoryStore(), {0: [], 1: log(lines(2))})
     unread, read = run_all([Slice(0, 0, 2), Slice(1, 0, 2)], {}, run)
     assert (unread.end, unread.below, read.end) == (0, None, 2)
 
 
 def test_the_batch_below_is_that_of_the_last_slice_with_batches() -> None:
-    """A slice inside of a gap has no batch; the one below is the last that was read."""
+    """The batch below is the last one that was read: a slice inside of a gap has none."""
     batches = [*log(lines(3)), *log(lines(1), base=30)]
     run = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 30),)}))
     (result,) = run_all([Slice(0, 0, 3), Slice(0, 3, 10), Slice(0, 10, 20)], {}, run)
@@ -120,7 +122,7 @@ def test_the_batch_below_is_that_of_the_last_slice_with_batches() -> None:
 
 
 def test_partitions_are_joined_apart() -> None:
-    """The same file in two partitions has a mark in each."""
+    """Partitions are joined separately: a file in two partitions has a mark in each."""
     run = Runner(MemoryStore(), {0: log(lines(2)), 1: log(lines(4))})
     results = run_all([Slice(0, 0, 2), Slice(1, 0, 4)], {}, run)
     assert [(each.partition, dict(each.moved)) for each in results] == [

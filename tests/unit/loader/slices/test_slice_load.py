@@ -1,4 +1,4 @@
-"""One task: what it keeps, drops, rejects, counts, and where it stops."""
+"""One task: which records it keeps, drops, rejects and counts, and where it stops."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def lines(count: int, **changes) -> list[Record]:
 
 
 def test_every_record_becomes_a_row_with_its_columns() -> None:
-    """A row has the schema's columns, the origin, host and path, time, partition and offset."""
+    """Each record becomes a row with the schema's columns, origin, host and path, time, partition
+    and offset."""
     store, result = run([Record(first=30, length=12, time_ms=START_MS + 5)])
     (row,) = rows_of(store, result)
     assert row["line"] == "7/1/30+12"
@@ -72,7 +73,7 @@ def test_only_offsets_of_the_slice_are_taken() -> None:
 
 
 def test_a_repeat_is_dropped_and_counted_apart() -> None:
-    """What was sent twice becomes one row; the repeat is counted, but not in the count."""
+    """A record sent twice becomes one row; the repeat is counted as a repeat only."""
     again = [*lines(3), *lines(3)]
     store, result = run(again)
     assert len(rows_of(store, result)) == 3
@@ -82,7 +83,7 @@ def test_a_repeat_is_dropped_and_counted_apart() -> None:
 
 
 def test_marks_that_are_given_make_repeats() -> None:
-    """With the mark of an earlier slice, what lies below it is a repeat."""
+    """Records below the mark of an earlier slice are repeats."""
     store, result = run(lines(4), marks={(7, 1): 20})
     assert [row["_offset"] for row in rows_of(store, result)] == [20, 30]
     assert result.lowest == {(7, 1): 0}
@@ -90,7 +91,7 @@ def test_marks_that_are_given_make_repeats() -> None:
 
 
 def test_a_straddle_is_rejected_and_counts_once() -> None:
-    """A record that begins below a mark and ends above it is in the rejects and in the count."""
+    """A record that begins below a mark and ends above it is rejected and counted once."""
     store, result = run([Record(first=0), Record(first=5, length=10), Record(first=15)])
     assert [row["_offset"] for row in rows_of(store, result)] == [0, 15]
     (reject,) = rows_of(store, result, "rejects")
@@ -110,7 +111,8 @@ def test_a_straddle_is_rejected_and_counts_once() -> None:
     ],
 )
 def test_what_cannot_be_decoded_is_rejected_whole(value: bytes, reason: str) -> None:
-    """A value without columns keeps its bytes and its origin in the rejects; the others go on."""
+    """A value that cannot be decoded goes to the rejects with its bytes and origin; the other
+    records become rows."""
     store, result = run([Record(), Record(first=10, value=value), Record(first=20)])
     assert [row["_offset"] for row in rows_of(store, result)] == [0, 20]
     (reject,) = rows_of(store, result, "rejects")
@@ -131,7 +133,7 @@ def test_a_time_without_a_directory_is_rejected() -> None:
 
 
 def test_records_without_origin_are_identified_by_offset() -> None:
-    """A record of a stock producer is a row of agent 0, known by partition and offset."""
+    """A record of a stock producer is a row of agent 0, identified by partition and offset."""
     records = [Record(has_origin=False, value=datum(str(index))) for index in range(3)]
     store, result = run(records)
     rows = rows_of(store, result)
@@ -142,7 +144,7 @@ def test_records_without_origin_are_identified_by_offset() -> None:
 
 
 def test_rows_go_to_the_hour_of_their_event_time() -> None:
-    """Each hour of event time has its own file, whatever order the records are in."""
+    """Each hour of event time has its own file, in whatever order the records come."""
     times = [START_MS + hour * HOUR_MS for hour in (2, 0, 2, 1)]
     records = [Record(first=10 * index, time_ms=time) for index, time in enumerate(times)]
     store, result = run(records)
@@ -157,7 +159,8 @@ def test_rows_go_to_the_hour_of_their_event_time() -> None:
 
 
 def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
-    """Without an announcement nothing is written of the record, nor of what is behind it."""
+    """A range ends before a record of a file that is not announced; nothing is written of that
+    record or those behind it."""
     records = [*lines(4), Record(agent=8, first=0), *lines(2, file=2)]
     store, result = run(records)
     assert result.end == 4
@@ -173,7 +176,8 @@ def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
 
 
 def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
-    """A range that ends before the first record of a batch has the one before it below."""
+    """A range that ends before the first record of a batch has the previous batch as its batch
+    below."""
     _, result = run([*lines(3), Record(agent=8)])
     assert result.end == 3
     assert result.below is not None
@@ -181,8 +185,8 @@ def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
 
 
 def test_every_unknown_file_behind_the_end_is_waited_for_at_once() -> None:
-    """Files whose announcements are lost for good are waited for together: one after the other
-    each would hold the partition up for the whole wait."""
+    """All unknown files behind the end of a range are waited for together: one after the other,
+    each lost announcement would cost the whole wait."""
     records = [Record(), *(Record(agent=8, file=file) for file in (1, 2, 1, 3))]
     _, result = run(records, marks={(8, 3): 100})
     assert result.end == 1
@@ -192,7 +196,8 @@ def test_every_unknown_file_behind_the_end_is_waited_for_at_once() -> None:
 
 
 def test_a_file_that_was_waited_for_is_rejected() -> None:
-    """When the wait is over the records go to the rejects, and those behind them are loaded."""
+    """When the wait for a file is over, its records are rejected and those behind them are
+    loaded."""
     records = [Record(), Record(agent=8), Record(first=10)]
     store, result = run(records, unannounced=frozenset({(8, 1)}))
     assert [row["_agent"] for row in rows_of(store, result)] == [7, 7]
@@ -201,7 +206,7 @@ def test_a_file_that_was_waited_for_is_rejected() -> None:
 
 
 def test_what_is_rejected_for_good_is_rejected_once() -> None:
-    """A repeat is dropped also where the record would be a reject, and never counts twice."""
+    """A repeat of a rejected record is dropped, so that it never counts twice."""
     far = 9_404_646_000_000_000
     records = [Record(agent=8), Record(agent=8), Record(time_ms=far), Record(time_ms=far)]
     store, result = run(records, unannounced=frozenset({(8, 1)}))
@@ -211,7 +216,7 @@ def test_what_is_rejected_for_good_is_rejected_once() -> None:
 
 
 def test_a_repeat_needs_no_announcement() -> None:
-    """A repeat is dropped whether its file is known or not: it ends no range."""
+    """A repeat is dropped whether its file is announced or not, and ends no range."""
     records = [Record(), Record(agent=8, first=0), Record(first=10)]
     store, result = run(records, marks={(8, 1): 50})
     assert len(rows_of(store, result)) == 2
@@ -219,7 +224,7 @@ def test_a_repeat_needs_no_announcement() -> None:
 
 
 def test_a_hole_that_nobody_named_ends_the_range() -> None:
-    """Missing offsets are never passed over: the range ends before them and says where."""
+    """A range ends before missing offsets that nobody named, and its stop gives them."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
     result = Runner(store, {0: batches}).one(Slice(0, 0, 8))
@@ -231,8 +236,8 @@ def test_a_hole_that_nobody_named_ends_the_range() -> None:
 
 @promise("5 gaps")
 def test_a_hole_over_the_end_of_a_slice_ends_its_range() -> None:
-    """Nothing is passed over between two slices: what is missing before the end of one has to be
-    named, too, where the next batch lies behind it."""
+    """A hole that reaches over the end of a slice ends its range, too, unless it is named: nothing
+    is passed over between two slices."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
     result = Runner(store, {0: batches}).one(Slice(0, 0, 5))
@@ -242,7 +247,8 @@ def test_a_hole_over_the_end_of_a_slice_ends_its_range() -> None:
 
 
 def test_a_named_gap_is_passed_and_noted() -> None:
-    """A hole that a mirror named is passed; exactly the hole is noted, not more than was named."""
+    """A hole that a mirror named is passed, and exactly the hole is noted, though more was
+    named."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
     runner = Runner(store, {0: batches}, job(gaps={0: (gap(2, 5), gap(5, 9))}))
@@ -254,7 +260,7 @@ def test_a_named_gap_is_passed_and_noted() -> None:
 
 
 def test_a_slice_inside_of_a_gap_is_covered() -> None:
-    """A slice that holds nothing but a part of a named gap ends where it should."""
+    """A slice inside of a named gap is covered to its end."""
     batches = [*log(lines(3)), *log([Record(first=30)], base=20)]
     runner = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 20),)}))
     result = runner.one(Slice(0, 5, 10))
@@ -263,7 +269,8 @@ def test_a_slice_inside_of_a_gap_is_covered() -> None:
 
 
 def test_a_damaged_batch_ends_the_range_by_name() -> None:
-    """Bytes that contradict their CRC are not loaded; what is before them is."""
+    """A batch that does not match its CRC ends the range with a sentence; the records before it are
+    loaded."""
     batches = log(lines(6))
     broken = bytearray(batches[1])
     broken[-1] ^= 1
@@ -282,7 +289,8 @@ def _damaged(batch: memoryview) -> memoryview:
 
 
 def test_why_a_range_ended_is_what_was_met_first() -> None:
-    """Nothing behind the first thing that cannot be taken is looked at."""
+    """A range ends at the first batch that cannot be taken, and gives that reason; nothing behind
+    it is read."""
     first, second, third = log(lines(9))
     result = Runner(MemoryStore(), {0: [first, _damaged(second), third]}).one(Slice(0, 0, 9))
     assert result.end == 3
@@ -291,8 +299,8 @@ def test_why_a_range_ended_is_what_was_met_first() -> None:
 
 
 def test_what_is_behind_a_range_does_not_end_it() -> None:
-    """The range is covered by its batches, or by a named gap up to its end; what is damaged or
-    cannot be read behind that ends the range that it lies in."""
+    """A range that its batches or a named gap cover does not end early because of damage behind it:
+    that ends the range in which it lies."""
     behind = _damaged(log(lines(3), base=10)[0])
     runner = Runner(MemoryStore(), {0: [*log(lines(3)), behind]}, job(gaps={0: (gap(3, 10),)}))
     result = runner.one(Slice(0, 0, 10))
@@ -314,8 +322,8 @@ def test_what_is_behind_a_range_does_not_end_it() -> None:
 
 @promise("4 compacted batch")
 def test_a_compacted_batch_ends_the_range_by_name() -> None:
-    """Data topics are never compacted: a batch that lacks records is not taken for one that had no
-    more of them; what is before it is loaded."""
+    """A batch that lacks records, as compaction leaves it, ends the range with a sentence, as data
+    topics are never compacted; the records before it are loaded."""
     batches = log(lines(6))
     raw = bytearray(batches[1])
     raw[23:27] = (3).to_bytes(4, "big")  # the last of its offsets is 6, and it has three records
@@ -341,8 +349,8 @@ def test_a_compacted_batch_ends_the_range_by_name() -> None:
     ],
 )
 def test_a_fetch_that_cannot_go_on_ends_the_range(error: SkidwayError) -> None:
-    """A damaged header, or offsets that expire while they are read, end the range of their own
-    partition by name; what was read before them is loaded."""
+    """A damaged header, an expired offset or a silent broker ends the range of its own partition
+    with a sentence; what was read before is loaded."""
 
     def fetch() -> Iterator[memoryview]:
         yield from log(lines(3))
@@ -360,8 +368,7 @@ def test_a_fetch_that_cannot_go_on_ends_the_range(error: SkidwayError) -> None:
 
 
 def test_a_gap_behind_the_end_of_a_range_is_not_noted() -> None:
-    """A range that ends before a record of an unknown file has passed no gap behind it: the next
-    load passes and names that one."""
+    """A gap behind the end of a range is not noted; the next load passes and notes it."""
     batches = [*log([*lines(2), Record(agent=8)]), *log([Record(first=30)], base=7)]
     runner = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 7),)}))
     result = runner.one(Slice(0, 0, 8))
@@ -369,7 +376,7 @@ def test_a_gap_behind_the_end_of_a_range_is_not_noted() -> None:
 
 
 def test_a_slice_of_control_batches_is_covered() -> None:
-    """Transaction markers have offsets and no records: the range passes them."""
+    """Control batches, which have offsets and no records, are passed."""
     raw = bytearray(one_batch([Record()], 0))
     raw[22] |= 0x20  # control
     raw[17:21] = google_crc32c.value(bytes(raw[21:])).to_bytes(4, "big")
@@ -379,7 +386,7 @@ def test_a_slice_of_control_batches_is_covered() -> None:
 
 @pytest.fixture
 def chunks(monkeypatch: pytest.MonkeyPatch) -> list[pa.BinaryArray]:
-    """The values of each chunk, as it is decoded."""
+    """The values of each chunk that is decoded."""
     found: list[pa.BinaryArray] = []
     decode = Decoder.decode
 
@@ -394,7 +401,7 @@ def chunks(monkeypatch: pytest.MonkeyPatch) -> list[pa.BinaryArray]:
 def test_chunks_are_bounded_by_what_batches_unpack_to(
     chunks: list[pa.BinaryArray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Batches that shrink a hundredfold are not gathered by their size on the wire."""
+    """A chunk is limited by its uncompressed size: batches may shrink a hundredfold on the wire."""
     monkeypatch.setattr("skidway.loader.slices.slice_load.CHUNK_BYTES", 100_000)
     run([Record(first=10 * index, value=datum("x" * 50_000)) for index in range(12)])
     assert len(chunks) >= 4
@@ -404,7 +411,8 @@ def test_chunks_are_bounded_by_what_batches_unpack_to(
 def test_chunks_are_bounded_by_their_batches(
     chunks: list[pa.BinaryArray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Agents with little to say make batches of a record or two: each has its price in memory."""
+    """A chunk is limited by its number of batches, as each costs memory even if it has only a
+    record or two."""
     monkeypatch.setattr("skidway.loader.slices.slice_load.CHUNK_BATCHES", 2)
     run(lines(15))
     assert [len(values) for values in chunks] == [6, 6, 3]
@@ -413,7 +421,8 @@ def test_chunks_are_bounded_by_their_batches(
 def test_a_chunk_that_ends_a_range_leaves_its_last_batch_below(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Batches of chunks that are done are forgotten, but for the last."""
+    """The last batch of a finished chunk is kept as the batch below, also when the range ends with
+    that chunk."""
     monkeypatch.setattr("skidway.loader.slices.slice_load.CHUNK_BATCHES", 2)
     for more in ([], [Record(agent=8)]):
         _, result = run([*lines(6), *more])
@@ -423,14 +432,15 @@ def test_a_chunk_that_ends_a_range_leaves_its_last_batch_below(
 
 
 def test_a_log_that_ends_early_is_not_taken_for_covered() -> None:
-    """When the batches end before the range does, the range ends there, too."""
+    """When the batches end before the range does, the range ends where they end."""
     result = Runner(MemoryStore(), {0: log(lines(3))}).one(Slice(0, 0, 5))
     assert result.end == 3
     assert result.stop is not None
 
 
 def test_rows_of_several_schemas_come_in_order() -> None:
-    """Two writers' schemas in one chunk are each read by their own, and rows keep their order."""
+    """Records of two writers' schemas in one chunk are read each by its own schema, and the rows
+    keep their order."""
     wider = (
         '{"type":"record","name":"Log","fields":[{"name":"line","type":"string"},'
         '{"name":"level","type":"string","default":"INFO"}]}'
@@ -450,7 +460,7 @@ def test_rows_of_several_schemas_come_in_order() -> None:
 
 
 def test_a_second_attempt_writes_other_files() -> None:
-    """Two attempts at one slice stage different files with the same rows and the same target."""
+    """Two attempts at one slice stage different files with the same rows and target."""
     runner = Runner(MemoryStore(), {0: log(lines(3))})
     first, second = runner.one(Slice(0, 0, 3)), runner.one(Slice(0, 0, 3))
     assert first.files[0].staged != second.files[0].staged
@@ -459,7 +469,7 @@ def test_a_second_attempt_writes_other_files() -> None:
 
 
 def test_chunks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Records are decided alike whether they come in one chunk or in many."""
+    """The result is the same whether records come in one chunk or in many."""
     records = [*lines(20), *lines(25), Record(agent=8), *lines(30)]
     whole_store, whole = run(records)
     monkeypatch.setattr("skidway.loader.slices.slice_load.CHUNK_ROWS", 4)
@@ -470,7 +480,7 @@ def test_chunks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_large_slices_are_flushed_into_several_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Memory is bounded: rows beyond the limit go to a further file of the same hour."""
+    """Rows beyond the memory limit go to a further file of the same hour."""
     monkeypatch.setattr("skidway.loader.slices.hour_writer.FLUSH_BYTES", 1)
     monkeypatch.setattr("skidway.loader.slices.slice_load.CHUNK_ROWS", 3)
     store, result = run(lines(9))

@@ -1,4 +1,4 @@
-"""The errors that come back through Spark."""
+"""Errors that come back through Spark."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from skidway.loader.spark.failures import TaskFailed, failure, sentence_in
 
 
 def test_a_tasks_error_comes_back_with_its_status() -> None:
-    """An unreachable registry in a task ends the program with the status of unreachable."""
+    """A registry that is unreachable in a task ends the program with the exit status of
+    "unreachable"."""
     raised = TaskFailed(Unreachable('no "one" answered'))
     text = f"Job aborted ...\nloader.spark.TaskFailed: {raised}\n\n\tat org.apache..."
     error = failure(RuntimeError(text))
@@ -16,13 +17,13 @@ def test_a_tasks_error_comes_back_with_its_status() -> None:
 
 
 def test_any_other_task_error_keeps_its_sentence() -> None:
-    """A refusal of ours is no unreachable peer."""
+    """Any other error of a task keeps its class and sentence."""
     error = failure(RuntimeError(str(TaskFailed(SkidwayError("cannot write /out")))))
     assert (type(error), str(error)) == (SkidwayError, "cannot write /out")
 
 
 def test_sparks_own_errors_are_one_sentence() -> None:
-    """What Spark says by itself is cut to one line."""
+    """An error of Spark itself is cut to one line."""
     error = failure(RuntimeError("Py4J says:\n\n  Job 0 cancelled because of memory\n"))
     assert str(error) == "a Spark task failed: Job 0 cancelled because of memory"
 
@@ -43,13 +44,14 @@ Driver stacktrace:
 
 
 def test_of_a_java_stack_trace_its_reason_is_told() -> None:
-    """A worker that was killed (for want of memory, say) is told as such, not as a stack frame."""
+    """Of a Java stack trace only the reason is reported, for example that a worker was killed."""
     error = failure(RuntimeError(WORKER_DIED))
     assert str(error) == "a Spark task failed: Python worker exited unexpectedly (crashed)."
 
 
 def test_a_driver_that_does_not_start_says_why() -> None:
-    """A wrong spark.master is named by what Spark says of it."""
+    """A driver that does not start, as with a wrong spark.master, is reported with Spark's own
+    reason."""
     text = (
         "WARNING: Using incubator modules\n"
         'Exception in thread "main" org.apache.spark.SparkException: '

@@ -1,4 +1,4 @@
-"""What Spark is told at its start."""
+"""The properties that Spark gets at its start."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def settings(**more: object) -> LoaderSettings:
 
 
 def test_the_log_file_has_the_line_that_is_tailed() -> None:
-    """Spark's log file can be read with the expression that the demo gives its agent."""
+    """The lines of Spark's log file match the expression that the demo gives its agent."""
     text = log4j_properties(Path("/tmp/spark.log"))
     assert "appender.a.fileName = /tmp/spark.log" in text
     line = "2026-01-02 03:04:05.678 INFO  [main] SparkContext - Running Spark"
@@ -30,14 +30,15 @@ def test_the_log_file_has_the_line_that_is_tailed() -> None:
 
 
 def test_a_log_file_of_any_name_is_the_one_that_is_meant() -> None:
-    """Java reads the properties as Latin-1, with escapes."""
+    """A log file with any name is written under that name: Java reads properties as Latin-1, so
+    other characters are escaped."""
     assert r"fileName = /ö/spark.log".replace("ö", "\\u00f6") in log4j_properties(
         Path("/ö/spark.log")
     )
 
 
 def test_properties_of_the_operator_win(tmp_path: Path) -> None:
-    """Every Spark property can be set, ours included."""
+    """The operator can set every Spark property, also those that we set."""
     given = properties(settings(spark_conf={"spark.ui.enabled": "true", "x": "y"}), tmp_path)
     assert (given["spark.ui.enabled"], given["x"]) == ("true", "y")
     assert given["spark.master"] == "local[*]"
@@ -45,15 +46,16 @@ def test_properties_of_the_operator_win(tmp_path: Path) -> None:
 
 
 def test_the_drivers_jvm_is_told_that_its_life_is_brief(tmp_path: Path) -> None:
-    """Beside the options that say where its log goes; an operator may say otherwise."""
+    """The driver's JVM gets options for a short life beside those of its log; the operator may
+    replace them."""
     name = "spark.driver.defaultJavaOptions"
     assert "-XX:TieredStopAtLevel=1" in properties(settings(), tmp_path)[name].split()
     assert properties(settings(spark_conf={name: "-Xss2m"}), tmp_path)[name] == "-Xss2m"
 
 
 def test_tasks_are_our_user_for_hdfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The driver moves what tasks have written, which HDFS lets only their owner do: on another
-    machine's Spark workers they are of its user."""
+    """Tasks use HDFS as the driver's user, even on another machine's Spark workers: HDFS lets only
+    a file's owner move it, and the driver moves what tasks wrote."""
     name = "spark.executorEnv.HADOOP_USER_NAME"
     monkeypatch.delenv("HADOOP_USER_NAME", raising=False)
     assert properties(settings(), tmp_path)[name] == pwd.getpwuid(os.geteuid()).pw_name
@@ -63,7 +65,7 @@ def test_tasks_are_our_user_for_hdfs(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_the_python_of_sparks_workers_may_be_named() -> None:
-    """By Spark's own property; without it, tasks run with the Python that this one is."""
+    """Spark's own property names the workers' Python; without it, tasks run with the driver's."""
     assert workers_python(settings()) == sys.executable
     named = settings(spark_conf={"spark.pyspark.python": "/opt/python"})
     assert workers_python(named) == "/opt/python"

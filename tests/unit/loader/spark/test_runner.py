@@ -1,4 +1,4 @@
-"""What surrounds Spark: how a run that is asked to end does."""
+"""What surrounds Spark: how a run ends when it is asked to."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def settings(**more: object) -> LoaderSettings:
 
 
 def test_an_interruption_that_comes_before_the_job_still_ends_it() -> None:
-    """Cancelling ends only jobs that Spark knows of already: it is asked for until it has worked,
-    so that SIGTERM at the beginning of hours of work is not forgotten."""
+    """Spark cancels only jobs that it knows already: the runner repeats the request until it has
+    worked, so that a SIGTERM before hours of work is not forgotten."""
     cancelled = Semaphore(0)
     runner = SparkRunner(settings(), lambda: True)
     runner._session = SimpleNamespace(
@@ -29,7 +29,7 @@ def test_an_interruption_that_comes_before_the_job_still_ends_it() -> None:
     )
 
     def collect() -> None:
-        for _ in range(3):  # the first ones come before the job is there
+        for _ in range(3):  # the first requests come before the job
             if not cancelled.acquire(timeout=30):
                 return
         raise RuntimeError("Job 0 cancelled as part of cancellation of all jobs")

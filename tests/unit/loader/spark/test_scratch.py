@@ -1,4 +1,4 @@
-"""Spark's directory of a run: gone with the run, or with the next one where the run was killed."""
+"""Spark's directory of a run is deleted with the run, or by the next one if the run was killed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_run_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_run_left_is_deleted_by_the_next(tmp_path: Path) -> None:
-    """A run that was killed cannot tidy up: the next start does it for it."""
+    """The next run deletes the directory that a killed run left."""
     killed = Scratch()
     (killed.path / "spilled").write_bytes(b"x")
     killed.lock.release()  # what the kernel does for a dead process
@@ -35,7 +35,7 @@ def test_what_a_killed_run_left_is_deleted_by_the_next(tmp_path: Path) -> None:
 
 
 def test_a_run_that_lives_keeps_its_directory() -> None:
-    """Two runs at once do not take each other's directories."""
+    """A run does not delete the directory of another one that is still alive."""
     first, second = Scratch(), Scratch()
     third = Scratch()
     assert first.path.exists()
@@ -45,7 +45,7 @@ def test_a_run_that_lives_keeps_its_directory() -> None:
 
 
 def test_strange_directories_are_left_alone(tmp_path: Path) -> None:
-    """Only directories of ours, with our lock in them, are looked at; no link is followed."""
+    """Only directories of ours that hold our lock are deleted; links are not followed."""
     (tmp_path / "skidway-spark-new").mkdir()
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / ".lock").touch()

@@ -52,7 +52,7 @@ def place(store: MemoryStore, of: Manifest) -> bytes | None:
     ],
 )
 def test_a_move_into_place(source: int | None, target: int | None, expected: Settle) -> None:
-    """Nothing is moved, taken for done or deleted whose length is not the manifest's."""
+    """A file whose length is not the manifest's is never moved, taken for done or deleted."""
     assert settle(Move("s", "t", 5), source, target) is expected
 
 
@@ -67,7 +67,8 @@ def test_a_commit_moves_everything_and_tidies_up() -> None:
 
 
 def test_a_staged_file_of_another_length_is_never_committed() -> None:
-    """What is not as long as its task said stops the load before anything is visible."""
+    """A staged file whose length differs from its task's report stops the load before anything is
+    visible."""
     store = MemoryStore()
     mine = staged(store, manifest(), b"row")
     with pytest.raises(StateRefused, match="3 bytes instead of 4"):
@@ -77,8 +78,8 @@ def test_a_staged_file_of_another_length_is_never_committed() -> None:
 
 @promise("5 staging")
 def test_the_names_of_staged_files_are_durable_before_the_manifest() -> None:
-    """A manifest that outlives a power loss names files that do, too: the staging directory is
-    synced behind the last look at its files and before the manifest is created."""
+    """The staging directory is synced after the last look at its files and before the manifest is
+    created, so that a manifest that survives a power loss names files that do, too."""
     mine, store, order = manifest(), MemoryStore(), list[operations.Operation]()
     staged(store, mine)
     steps = commit.commit(mine)
@@ -97,8 +98,8 @@ def test_the_names_of_staged_files_are_durable_before_the_manifest() -> None:
 
 @promise("5 staging")
 def test_a_start_looks_at_the_newest_load_and_at_what_is_staged_only() -> None:
-    """A start costs the same however many loads there are; a file of an older one that somebody
-    deleted is named by the recount."""
+    """A start looks only at the newest load and at staged files, and costs the same however many
+    loads there are; the recount finds deleted files of older loads."""
     store = MemoryStore()
     first, second = staged(store, manifest(1)), staged(store, manifest(2))
     for each in (first, second):
@@ -108,7 +109,7 @@ def test_a_start_looks_at_the_newest_load_and_at_what_is_staged_only() -> None:
 
 
 def test_the_loser_leaves_nothing_but_the_winner() -> None:
-    """A load whose number is taken is not committed, and its staging goes."""
+    """A load whose number is taken is not committed, and its staging directory is deleted."""
     store = MemoryStore()
     other = staged(store, manifest(uuid=OTHER))
     mine = staged(store, manifest())
@@ -119,7 +120,8 @@ def test_the_loser_leaves_nothing_but_the_winner() -> None:
 
 
 def test_a_loser_whose_staging_was_deleted_has_lost_and_not_failed() -> None:
-    """The winner's successor deletes the loser's staging: that is a lost race, not a damage."""
+    """A loser whose staging directory a later load has deleted has lost a race; nothing is
+    damaged."""
     store = MemoryStore()
     other = staged(store, manifest(uuid=OTHER))
     operations.run(commit.commit(other), store)
@@ -128,7 +130,8 @@ def test_a_loser_whose_staging_was_deleted_has_lost_and_not_failed() -> None:
 
 @pytest.mark.parametrize("happened", [True, False])
 def test_a_lost_answer_is_looked_up(happened: bool) -> None:
-    """A creation without an answer is read back: committed once, whether it had happened or not."""
+    """When the answer to a creation is lost, the manifest is read back: the load is committed once,
+    whether the creation had happened or not."""
     store = MemoryStore()
     mine = staged(store, manifest())
     store.lose_answer = happened
@@ -137,7 +140,8 @@ def test_a_lost_answer_is_looked_up(happened: bool) -> None:
 
 
 def test_a_store_that_never_answers_ends_the_load(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Creation is tried a bounded number of times; the load then ends uncommitted, in words."""
+    """Creation is tried a limited number of times; then the load ends uncommitted, with a
+    sentence."""
     store = MemoryStore()
     mine = staged(store, manifest())
     monkeypatch.setattr(operations, "perform", _never_created)
@@ -146,7 +150,7 @@ def test_a_store_that_never_answers_ends_the_load(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_start_finishes_what_a_commit_left() -> None:
-    """Killed between manifest and moves, the next start moves the files."""
+    """When a load was killed between manifest and moves, the next start moves its files."""
     store = MemoryStore()
     mine = staged(store, manifest())
     store.put(mine.path, mine.to_json())
@@ -156,7 +160,8 @@ def test_a_start_finishes_what_a_commit_left() -> None:
 
 
 def test_a_start_deletes_the_source_of_a_copy() -> None:
-    """A file in both places with the right length is deleted in staging, not moved again."""
+    """If a file of the right length is both staged and in place, the start deletes the staged
+    one."""
     store = MemoryStore()
     mine = staged(store, manifest())
     store.put(mine.path, mine.to_json())
@@ -167,7 +172,7 @@ def test_a_start_deletes_the_source_of_a_copy() -> None:
 
 
 def test_a_start_keeps_staging_of_a_load_without_manifest() -> None:
-    """Files of a load that is not decided yet may belong to a loader that lives."""
+    """A start keeps the staged files of an undecided load: its loader may still be alive."""
     store = MemoryStore()
     undecided = staged(store, manifest(number=1))
     assert operations.run(commit.begin(TOPIC), store) is None
@@ -175,7 +180,7 @@ def test_a_start_keeps_staging_of_a_load_without_manifest() -> None:
 
 
 def test_a_start_deletes_staging_of_losers() -> None:
-    """Once a number is taken, what others staged for it is deleted."""
+    """Once a number is committed, a start deletes what other loaders staged for it."""
     store = MemoryStore()
     winner = staged(store, manifest(uuid=OTHER))
     operations.run(commit.commit(winner), store)
@@ -185,7 +190,8 @@ def test_a_start_deletes_staging_of_losers() -> None:
 
 
 def test_a_committed_file_that_is_nowhere_stops_by_name() -> None:
-    """Rows that are gone are never passed over: the start says which file is missing."""
+    """A committed file that is gone stops the start, which names it: lost rows are never passed
+    over."""
     store = MemoryStore()
     mine = manifest()
     store.put(mine.path, mine.to_json())
@@ -194,7 +200,8 @@ def test_a_committed_file_that_is_nowhere_stops_by_name() -> None:
 
 
 def test_a_committed_file_of_another_length_stops_by_name() -> None:
-    """A file that is shorter than committed is damage, not progress."""
+    """A committed file of another length is damage and stops the start, which names both
+    lengths."""
     store = MemoryStore()
     mine = manifest()
     store.put(mine.path, mine.to_json())
@@ -204,7 +211,7 @@ def test_a_committed_file_of_another_length_stops_by_name() -> None:
 
 
 def test_a_missing_manifest_stops_by_name() -> None:
-    """A hole in the chain of manifests is damage: nothing is loaded on top of it."""
+    """A missing manifest in the chain stops the start: nothing is loaded on top of it."""
     store = MemoryStore()
     for number in (1, 3):
         store.put(layout.manifest(TOPIC, number), manifest(number).to_json())
@@ -213,7 +220,7 @@ def test_a_missing_manifest_stops_by_name() -> None:
 
 
 def test_strange_files_are_none_of_ours() -> None:
-    """Other names among manifests and staging directories are left alone."""
+    """Files with other names among manifests and staging directories are left alone."""
     store = MemoryStore()
     store.put(f"{layout.state(TOPIC)}/notes.txt", b"")
     store.put(f"{layout.stagings(TOPIC)}/mine/x", b"")
@@ -231,8 +238,8 @@ _perform = operations.perform
 
 
 def test_rows_without_any_manifest_are_not_loaded_over() -> None:
-    """Manifests that were deleted or left out of a copy leave rows that a first load would double:
-    it is refused by name before anything is written."""
+    """Rows without any manifest stop a first load, which would double them, before anything is
+    written."""
     store = MemoryStore()
     store.put(f"{TOPIC}/dt=2026-01-01/hour=00/part-1-0-0.parquet", b"rows")
     with pytest.raises(StateRefused, match="logs has rows, but no manifest"):
@@ -240,7 +247,7 @@ def test_rows_without_any_manifest_are_not_loaded_over() -> None:
 
 
 def test_what_else_lies_beside_the_rows_is_no_obstacle() -> None:
-    """Only directories of rows count; a first load into a prepared folder goes on."""
+    """Other files in a topic's folder do not stop a first load; only directories of rows do."""
     store = MemoryStore()
     store.put(f"{TOPIC}/README", b"")
     assert operations.run(commit.begin(TOPIC), store) is None

@@ -1,4 +1,4 @@
-"""The manifest as a file: it comes back as it was written, and damage is named."""
+"""The manifest as a file: it is read as it was written, and damage is named."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from support.loading import WHOLE
 
 
 def test_a_manifest_comes_back_as_it_was_written() -> None:
-    """Reading what was written gives the same value, and writing that the same bytes."""
+    """A manifest that is written and read is the same value, and is written again as the same
+    bytes."""
     data = WHOLE.to_json()
     assert Manifest.from_json(data, "x") == WHOLE
     assert Manifest.from_json(data, "x").to_json() == data
 
 
 def test_readers_find_plain_json() -> None:
-    """A recount needs nothing but JSON: files with path, length, rows and checksum."""
+    """The manifest is plain JSON, so that a recount finds each file's path, length, rows and
+    checksum."""
     content = json.loads(WHOLE.to_json())
     assert content["format"] == 1
     assert content["files"][0] == {
@@ -31,7 +33,7 @@ def test_readers_find_plain_json() -> None:
 
 
 def test_rows_and_rejects_are_told_apart() -> None:
-    """The numbers that people see count rows of each kind."""
+    """A manifest counts rows and rejects separately."""
     assert (WHOLE.rows(), WHOLE.rejects()) == (8, 2)
 
 
@@ -47,7 +49,7 @@ def test_rows_and_rejects_are_told_apart() -> None:
     ],
 )
 def test_a_damaged_manifest_is_named(damage: object) -> None:
-    """What is no whole manifest stops the loader with the file's name."""
+    """A damaged manifest stops the loader, and the error has the file's name."""
     content = json.loads(WHOLE.to_json())
     damage(content)  # type: ignore[operator]
     with pytest.raises(StateRefused, match="where/it/lies"):
@@ -55,8 +57,8 @@ def test_a_damaged_manifest_is_named(damage: object) -> None:
 
 
 def test_a_manifest_of_an_early_build_is_read() -> None:
-    """It has a list of files that it takes out of place, always an empty one; with anything in it
-    nobody knows which rows there are."""
+    """A manifest of an early build, with its always empty list of removed files, is read; with a
+    file in that list it is refused, as the rows would be uncertain."""
     content = json.loads(WHOLE.to_json())
     early = json.dumps(content | {"removed": []}).encode()
     assert Manifest.from_json(early, "x") == WHOLE
@@ -66,13 +68,13 @@ def test_a_manifest_of_an_early_build_is_read() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"null", b"\xff"])
 def test_bytes_that_are_no_manifest(data: bytes) -> None:
-    """An empty or torn file is damage, too."""
+    """An empty or torn manifest is refused as damaged."""
     with pytest.raises(StateRefused, match="damaged"):
         Manifest.from_json(data, "x")
 
 
 def test_another_format_is_refused() -> None:
-    """A later format is not guessed at."""
+    """A manifest of another format is refused."""
     content = {**json.loads(WHOLE.to_json()), "format": 2}
     with pytest.raises(StateRefused, match="another program version"):
         Manifest.from_json(json.dumps(content).encode(), "x")

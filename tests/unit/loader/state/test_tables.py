@@ -1,4 +1,4 @@
-"""Tables: the state after a load is what its manifest's files say together."""
+"""Tables: the state after a load is what all files of its manifest together hold."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def marks(number: int) -> Changes:
 
 
 def test_later_files_win() -> None:
-    """A mark that moved twice has its last value; others stay."""
+    """A mark that moved twice has its last value; the others stay."""
     store = MemoryStore()
     first = load(store, 1, None, Changes({0: {(7, 1): 10, (7, 2): 5}, 1: {(7, 1): 3}}, {}, {}))
     second = load(store, 2, first, Changes({0: {(7, 1): 30}}, {(7, 1): ("h", "/p")}, {(7, 60): 2}))
@@ -52,7 +52,7 @@ def test_later_files_win() -> None:
 
 
 def test_a_load_that_changes_nothing_writes_nothing() -> None:
-    """No file is written for what did not change, and none is forgotten."""
+    """A load that changes no state writes no side file and keeps the existing ones."""
     store = MemoryStore()
     first = load(store, 1, None, marks(1))
     second = load(store, 2, first, NOTHING)
@@ -61,7 +61,7 @@ def test_a_load_that_changes_nothing_writes_nothing() -> None:
 
 
 def test_deltas_become_a_snapshot() -> None:
-    """After some deltas one file holds everything, so that reading stays cheap."""
+    """After a number of deltas one file holds everything, so that reading stays cheap."""
     store = MemoryStore()
     newest = None
     for number in range(1, DELTAS_MAX + 2):
@@ -79,7 +79,7 @@ def test_without_a_manifest_there_is_no_state() -> None:
 
 
 def test_ids_up_to_the_largest_survive() -> None:
-    """Agent and file ids are any numbers below 2^63."""
+    """Agent and file ids may be any numbers below 2^63."""
     store = MemoryStore()
     key = ((1 << 63) - 1, (1 << 63) - 1)
     newest = load(store, 1, None, Changes({3: {key: (1 << 63) - 1}}, {}, {}))
@@ -87,7 +87,8 @@ def test_ids_up_to_the_largest_survive() -> None:
 
 
 def test_a_side_file_that_is_gone_stops_by_name() -> None:
-    """Without its marks a load would double rows: it does not begin."""
+    """A missing side file stops the load, which would double rows without its marks, and is
+    named."""
     store = MemoryStore()
     newest = load(store, 1, None, marks(1))
     store.delete(newest.side[MARKS][0])
@@ -96,7 +97,7 @@ def test_a_side_file_that_is_gone_stops_by_name() -> None:
 
 
 def test_a_damaged_side_file_stops_by_name() -> None:
-    """Bytes that are no Parquet file are named, not skipped."""
+    """A damaged side file stops the load."""
     store = MemoryStore()
     newest = load(store, 1, None, marks(1))
     store.put(newest.side[MARKS][0], b"PAR1 but no more")

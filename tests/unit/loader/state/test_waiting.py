@@ -1,4 +1,4 @@
-"""Notes since when announcements are missed."""
+"""Notes of since when announcements are missing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ KEY = ((1 << 63) - 1, 5)
 
 @promise("clocks wait")
 def test_the_wait_begins_once() -> None:
-    """Loads that meet the file again do not begin the wait anew."""
+    """The wait for a file begins once; later loads that meet the file do not restart it."""
     notes = WaitingNotes(MemoryStore(), "logs")
     notes.begin(KEY, 1000)
     notes.begin(KEY, 5000)
@@ -20,7 +20,7 @@ def test_the_wait_begins_once() -> None:
 
 
 def test_announced_files_are_not_waited_for() -> None:
-    """The note goes with the announcement; those of other files stay."""
+    """A file's note is deleted with its announcement; the notes of other files stay."""
     notes = WaitingNotes(MemoryStore(), "logs")
     notes.begin(KEY, 0)
     notes.begin((1, 2), 0)
@@ -29,7 +29,7 @@ def test_announced_files_are_not_waited_for() -> None:
 
 
 def test_a_damaged_note_only_makes_the_wait_longer() -> None:
-    """A note that says nothing does not reject anything."""
+    """A damaged note rejects no record; it only makes the wait longer."""
     store = MemoryStore()
     store.put("_skidway/logs/waiting/1-2", b"")
     store.put("_skidway/logs/waiting/other", b"7")

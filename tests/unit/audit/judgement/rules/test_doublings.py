@@ -49,7 +49,7 @@ WORDS = "/x was announced by agent 7 and then by agent 8, whose state seems to b
 
 
 def counted(sender: Sender, number: int, bucket: int) -> list[Message]:
-    """A delta, told within the bucket that it counts."""
+    """A delta whose time lies within the bucket that it counts."""
     count = Count(LOGS, int(sender.producer), bucket, SIZE, 5, 50, 99)
     return [Delta(sender, number, bucket + number, counts=(count,))]
 
@@ -72,8 +72,8 @@ AFTERWARDS = [*counted(SECOND, 3, LATER), seal(SECOND, 4, LATER + SIZE)]
 
 
 def part(said: list[Message], sender: Sender, bucket: int) -> AgentVerdict:
-    """One agent's part of a bucket, by way of the fold and of the ledger; the broker tier has all
-    that agents counted."""
+    """One agent's part of a bucket, judged by way of the fold and of the ledger; the broker tier
+    has all that the agents counted."""
     of_agents = [x for x in said if isinstance(x, Delta) and x.counts and x.sender != BROKER]
     said = said + [
         Delta(BROKER, number, NOW, (Range(LOGS, 0, number, number + 1),), x.counts)
@@ -89,19 +89,21 @@ def part(said: list[Message], sender: Sender, bucket: int) -> AgentVerdict:
 
 @promise("1 two agents")
 def test_what_a_new_agent_counted_while_it_read_again_is_in_doubt() -> None:
-    """A deleted state begins again under a new id, and reads every file from its beginning."""
+    """An agent whose state was deleted gets a new id and reads every file from its beginning: what
+    it counts up to its first seal is in doubt."""
     found = part([*OF_FIRST, *OF_SECOND], SECOND, NEW)
     assert (found.status, found.reasons) == (
         Status.UNKNOWN,
         (f"{WORDS}: its lines may count twice",),
     )
-    [doubt] = found.findings  # an acceptance is of the lines that were there then
+    [doubt] = found.findings  # an acceptance covers the lines of that moment
     assert doubt.name == f"{WORDS}: its lines may count twice (5, 99)"
 
 
 @promise("1 two agents")
 def test_a_predecessor_hides_no_file() -> None:
-    """It is an id of the same agent: of what lay there before a truncation, or was deleted."""
+    """A file with a predecessor is still compared with other agents' files: the predecessor is an
+    older file id of the same agent."""
     said = [replace(x, predecessor=1) if isinstance(x, Announcement) else x for x in OF_FIRST]
     assert part([*said, *OF_SECOND], SECOND, NEW).status is Status.UNKNOWN
     continued = replace(announced(SECOND, NEW), predecessor=1)
@@ -110,19 +112,21 @@ def test_a_predecessor_hides_no_file() -> None:
 
 @promise("6 doublings")
 def test_what_it_counts_behind_its_first_seal_is_not_in_doubt() -> None:
-    """That seal vouches that all is delivered that the old agent can have read."""
+    """What the new agent counts behind its first seal is not in doubt: by that seal it has
+    delivered all that the old agent can have read."""
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     assert part(said, SECOND, LATER).status is Status.COMPLETE
 
 
 def test_what_the_old_agent_had_sealed_is_not_in_doubt() -> None:
-    """Nobody had read its lines before it did."""
+    """What the old agent had sealed is not in doubt: it was the first to read those lines."""
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     assert part(said, FIRST, OLD).status is Status.COMPLETE
 
 
 def test_a_bucket_in_which_both_counted_is_in_doubt() -> None:
-    """Also where the numbers do not say so: clocks that were set back cannot hide it."""
+    """A bucket in which both agents counted is in doubt, even where a clock that was set back hides
+    the order."""
     late = replace(counted(FIRST, 3, LATER)[0], time_ms=OLD + 3)
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS, late]
     assert part(said, SECOND, LATER).reasons[0].startswith(WORDS)
@@ -139,7 +143,8 @@ def test_a_bucket_in_which_both_counted_is_in_doubt() -> None:
     ids=["the old one is heard still", "a file found later", "no seal before"],
 )  # fmt: skip
 def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message) -> None:
-    """While the old agent is heard, or where the new one may have more to read."""
+    """Later buckets stay in doubt while the old agent is still heard, or while the new one may have
+    more to read."""
     said = [*OF_FIRST, announced(FIRST, OLD, file=10, inode=2), *OF_SECOND, *AFTERWARDS]
     if isinstance(change, Seal):
         said.remove(OF_SECOND[-1])
@@ -148,7 +153,8 @@ def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message
 
 
 def test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing() -> None:
-    """They may be read later, when a source means the file again."""
+    """A seal behind bytes that were set apart proves nothing: the agent may read those bytes later,
+    when a source covers the file again."""
     loss = Loss(LOGS, 8, 8, 0, 9, Certainty.LOST, "no source means it", 0, 0)
     afterwards = [*counted(SECOND, 4, LATER), seal(SECOND, 5, LATER + SIZE)]
     for losses, status in [((), Status.COMPLETE), ((loss,), Status.UNKNOWN)]:
@@ -159,7 +165,8 @@ def test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing() -> None:
 
 @promise("6 doublings")
 def test_a_state_that_is_brought_back_reads_again_what_the_new_agent_had() -> None:
-    """Then the old agent's later counts are in doubt, until a seal behind the other's last word."""
+    """When the old agent's state is restored, its later counts are in doubt until it seals behind
+    the new agent's last message."""
     back = [*counted(FIRST, 3, LATER), seal(FIRST, 4, LATER + SIZE)]
     found = part([*OF_FIRST, *OF_SECOND, *back], FIRST, LATER)
     assert (found.status, found.reasons[0][: len(WORDS)]) == (Status.UNKNOWN, WORDS)
@@ -172,15 +179,16 @@ def test_a_state_that_is_brought_back_reads_again_what_the_new_agent_had() -> No
 
 
 def test_when_an_agent_began_whose_first_message_is_gone_nobody_knows() -> None:
-    """So all that the other one counted is in doubt, however long ago it was sealed."""
+    """When the first message of one agent is gone, all that the other one counted is in doubt,
+    however long ago it was sealed: nobody knows when the first agent began."""
     expired = [x for x in OF_SECOND if not (isinstance(x, Delta) and x.sender == SECOND)]
     found = part([*OF_FIRST, *expired], FIRST, OLD)
     assert (found.status, "may count twice" in found.reasons[0]) == (Status.UNKNOWN, True)
 
 
 def test_of_many_agents_each_is_bounded_by_those_beside_it() -> None:
-    """A state that is lost at each start: the one in the middle is in doubt at its beginning, and
-    not any more behind its first seal."""
+    """When a state is lost at each start, each agent is in doubt at its beginning, and no longer
+    behind its first seal."""
     third = replace(SECOND, producer="9")
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     said += [announced(third, LATER + SIZE + 1), *counted(third, 1, LATER + SIZE)]
@@ -194,8 +202,7 @@ def test_of_many_agents_each_is_bounded_by_those_beside_it() -> None:
 def test_a_ledger_that_was_not_told_when_agents_began_asks_their_announcements(
     tmp_path: Path,
 ) -> None:
-    """One that an older program filled: the first agent goes on beside the second, which reads
-    before its first delta."""
+    """In a ledger that an older program filled, an agent began with its first announcement."""
     said = [*OF_FIRST, announced(SECOND, NEW - 10), *OF_SECOND[1:]]
     broker = Delta(BROKER, 1, NOW, (Range(LOGS, 0, 1, 2),), said[1].counts)  # type: ignore[union-attr]
     path = tmp_path / "audit.db"
@@ -208,7 +215,7 @@ def test_a_ledger_that_was_not_told_when_agents_began_asks_their_announcements(
 
 
 class _Counted(dict[int, dict[SenderKey, Tally]]):
-    """How often somebody walked to one of its agents."""
+    """Counts how often somebody iterates over one of its agents."""
 
     walked = 0
 
@@ -219,7 +226,8 @@ class _Counted(dict[int, dict[SenderKey, Tally]]):
 
 
 def test_a_fleet_that_lost_its_states_is_not_compared_each_with_each() -> None:
-    """A bucket has agents of every host, and only those of one can have read the same."""
+    """When a whole fleet lost its states, agents are compared only with those of the same host, as
+    only these can have read the same file."""
     hosts = 500
     said: list[Message] = []
     by_agent = _Counted()
@@ -235,7 +243,8 @@ def test_a_fleet_that_lost_its_states_is_not_compared_each_with_each() -> None:
 
 
 def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
-    """The other agent read it in between; a new id of the file says that there is more to read."""
+    """Bytes that were set apart and are found again are in doubt: the other agent read them in
+    between. A new id of the file shows that there is more to read."""
     loss = Loss(LOGS, 7, 7, 50, 99, Certainty.LOST, "no source means it", 0, 0)
     first = [*OF_FIRST[:2], Delta(FIRST, 2, OLD + 2, losses=(loss,)), seal(FIRST, 3, NEW - 1)]
     back: list[Message] = [seal(FIRST, 4, NEW + 2 * SIZE)]
@@ -248,14 +257,15 @@ def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
 
 
 def test_what_a_new_id_of_an_equal_file_throws_into_doubt_ends_with_the_next_seal() -> None:
-    """A header that comes back at each rotation in one inode: buckets behind that seal go on."""
+    """The doubt that a new id of an equal file causes ends with the next seal, for example where
+    each rotation writes the same header into one inode."""
     more = [*OF_FIRST, *OF_SECOND, announced(SECOND, NEW + 2 * SIZE, file=9, predecessor=8)]
     more += [seal(SECOND, 3, NEW + 3 * SIZE), *counted(SECOND, 4, LATER)]
     assert part([*more, seal(SECOND, 5, LATER + SIZE)], SECOND, LATER).status is Status.COMPLETE
 
 
 def born(said: list[Message], born_ns: int | None, **others: int | str | bytes) -> list[Message]:
-    """With the birth of its inode, and other changes, in each announcement."""
+    """The messages, with this birth of the inode and other changes in each announcement."""
     return [
         replace(x, born_ns=born_ns, **others) if isinstance(x, Announcement) else x  # type: ignore[arg-type]
         for x in said
@@ -273,7 +283,8 @@ RENUMBERED: dict[str, int | str | bytes] = {"device": 2}
     ids=["it grew", "its disk has another number", "it was empty", "both"],
 )
 def test_a_file_is_the_same_by_inode_and_birth(others: dict[str, int | str | bytes]) -> None:
-    """Whatever bytes were there when it was announced, and whatever number its disk has now."""
+    """A file with the same inode and birth is the same file, whatever bytes it had when it was
+    announced and whatever number its disk has now."""
     said = [*born(OF_FIRST, 5), *born(OF_SECOND, 5, **others), *AFTERWARDS]
     found = part(said, SECOND, NEW)
     assert (found.status, found.reasons[0][: len(WORDS)]) == (Status.UNKNOWN, WORDS)
@@ -282,15 +293,16 @@ def test_a_file_is_the_same_by_inode_and_birth(others: dict[str, int | str | byt
 
 @promise("1 two agents")
 def test_another_birth_is_another_file() -> None:
-    """The next log has the inode, and begins like the one before: nothing of it was read before."""
+    """A file with the same inode and first bytes but another birth is another file."""
     assert part([*born(OF_FIRST, 5), *born(OF_SECOND, 6)], SECOND, NEW).status is Status.COMPLETE
 
 
 @promise("1 two agents")
 @pytest.mark.parametrize("births", [(None, None), (5, None), (None, 6)])
 def test_without_births_first_bytes_decide(births: tuple[int | None, int | None]) -> None:
-    """A file system that does not tell them, or an agent of the version before: the same device,
-    inode and bytes are the same file. What grew, or has another device, nobody notices then."""
+    """Without births, which some file systems and the previous agent version do not give, a file is
+    the same by device, inode and first bytes. A file that grew, or whose device changed, is then
+    not recognized."""
     first = born(OF_FIRST, births[0])
     assert part([*first, *born(OF_SECOND, births[1])], SECOND, NEW).status is Status.UNKNOWN
     for others in (GROWN, RENUMBERED):
@@ -299,7 +311,8 @@ def test_without_births_first_bytes_decide(births: tuple[int | None, int | None]
 
 
 def test_an_agent_that_is_upgraded_says_the_birth_of_the_same_id() -> None:
-    """Then it holds for what the id was announced with before, too."""
+    """When an upgraded agent announces the birth of a file id, the birth also holds for the earlier
+    announcements of that id."""
     untold = [*OF_FIRST, *born(OF_SECOND, 6)]
     assert part(untold, SECOND, NEW).status is Status.UNKNOWN
     for told, status in [(5, Status.COMPLETE), (6, Status.UNKNOWN)]:
@@ -309,13 +322,15 @@ def test_an_agent_that_is_upgraded_says_the_birth_of_the_same_id() -> None:
 
 @promise("1 two agents")
 def test_machines_made_from_one_image_do_not_share_its_files() -> None:
-    """Inode, birth and bytes are the same on each, and their agents run at once for years."""
+    """Files on machines made from one image are different files, though inode, birth and bytes are
+    the same."""
     said = [*born(OF_FIRST, 5), *born(OF_SECOND, 5, host="web2")]
     assert part(said, SECOND, NEW).status is Status.COMPLETE
 
 
 def test_a_store_of_the_version_before_goes_on_without_births(tmp_path: Path) -> None:
-    """It has first bytes alone, until files are announced again."""
+    """A store of the previous version compares first bytes alone until files are announced
+    again."""
     path = tmp_path / "audit.db"
     ledger = Ledger(path)
     ledger.take(map(messages.encode, [*born(OF_FIRST, 5), *born(OF_SECOND, 6)]))
@@ -348,8 +363,8 @@ TRUNCATED: dict[str, int | str | bytes] = {"file": 9, "predecessor": 8, "predece
 def test_content_behind_what_was_seen_later_is_newer(
     others: dict[str, int | str | bytes], status: Status, born_ns: int | None
 ) -> None:
-    """The agent met the inode after the other one was heard last, and what took that content's
-    place begins with the same header: no bucket of before comes into doubt again."""
+    """Content that took a file's place after the other agent was last heard is new: no earlier
+    bucket comes into doubt again, though it begins with the same header."""
     rotated = announced(SECOND, LATER + SIZE + 2, **others)
     first = [*OF_FIRST[:-1], seal(FIRST, 2, NEW - 2)]
     said = [*first, *OF_SECOND, *AFTERWARDS, rotated]
@@ -358,8 +373,9 @@ def test_content_behind_what_was_seen_later_is_newer(
 
 @promise("6 doublings")
 def test_content_of_while_the_other_one_was_there_is_in_doubt() -> None:
-    """The old state is brought back, the file is truncated, the old agent reads what comes, and it
-    is moved away; then the new agent seals, and finds it again."""
+    """Content from the time when the other agent was back is in doubt: the old state is restored,
+    the file is truncated, the old agent reads it and is moved away; then the new agent seals and
+    finds the file again."""
     middle = NEW + 2 * SIZE
     back = [
         announced(FIRST, middle, file=10, predecessor=7, predecessor_position=50, **GROWN),

@@ -32,7 +32,8 @@ from support.promises import promise
 def test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_taken(
     late: int, expected: Status
 ) -> None:
-    """The next epoch began behind the bucket, and may have read again what was unread then."""
+    """A seal by a clock that is ahead of ours proves an epoch only up to the moment at which we
+    took it: the next epoch may have read again what was unread then."""
     messages = [*good()[:4], seal(replace(AGENT, epoch=2), 1, END + 9 * SIZE, 0)]
     assert verdict_taken(messages, seal(AGENT, 2, END + 8 * SIZE, 1), DUE + late).status is expected
 
@@ -44,7 +45,8 @@ def test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_ta
 def test_what_lay_between_two_epochs_goes_up_to_the_first_seal_by_its_own_clock(
     until: int, expected: Status
 ) -> None:
-    """Event times are of that clock, though ours was behind it when we took the seal."""
+    """The doubt between two epochs ends at the new one's first seal by the agent's clock, even
+    where our clock was behind it: event times are by the agent's clock."""
     new = replace(AGENT, epoch=2)
     messages = [delta(new, 2, count()), *good()[1:4], seal(new, 3, DUE, 2)]
     assert verdict_taken(messages, seal(new, 1, until, 0), START - SIZE).status is expected
@@ -52,7 +54,7 @@ def test_what_lay_between_two_epochs_goes_up_to_the_first_seal_by_its_own_clock(
 
 @promise("6 epochs")
 def test_an_agents_new_epoch_adds() -> None:
-    """What the old epoch counted stays; a bucket sealed by the old one stays complete."""
+    """A new epoch adds to the old one's counts; a bucket sealed by the old epoch stays complete."""
     new = replace(AGENT, epoch=2)
     later = END + 10 * SIZE
     messages = [*good(), seal(new, 1, later, 0)]
@@ -63,8 +65,9 @@ def test_an_agents_new_epoch_adds() -> None:
 
 @promise("6 epochs")
 def test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doubt() -> None:
-    """Its state may have been an older copy, which reads again what the newer one had sent: every
-    tier counts such lines twice, whatever event times they have and whatever was sealed before."""
+    """What an agent delivers in a new epoch before its first seal is in doubt: an older copy of its
+    state may have sent lines again. Every tier counts such lines twice, whatever their event times
+    and whatever was sealed before."""
     new = replace(AGENT, epoch=2)
     doubled = [delta(sender, 2, count(previous=1)) for sender in COUNTERS]
     again = [*good(), *doubled, delta(new, 1, count())]
@@ -83,7 +86,8 @@ def test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doub
 
 @promise("6 epochs")
 def test_a_later_epochs_seal_bounds_one_that_sealed_nothing() -> None:
-    """An epoch in which an agent died before it could seal is none that is waited for for ever."""
+    """An epoch in which the agent died before its first seal is not waited for: a later epoch's
+    seal ends its doubt."""
     second, third = replace(AGENT, epoch=2), replace(AGENT, epoch=3)
     early = [seal(AGENT, 1, START - SIZE, 0), delta(second, 1)]
     counted = [delta(third, 2, count()), *(delta(sender, 1, count()) for sender in COUNTERS)]
@@ -97,15 +101,16 @@ def test_a_later_epochs_seal_bounds_one_that_sealed_nothing() -> None:
 def test_an_epoch_before_the_first_that_is_there_has_left_no_trace(
     until: int, expected: Status
 ) -> None:
-    """An agent begins with epoch 1: what that one had done lies before the first seal of the
-    second."""
+    """An agent begins with epoch 1: when only epoch 2 is known, what epoch 1 did lies before the
+    first seal of epoch 2."""
     new = replace(AGENT, epoch=2)
     messages = [seal(new, 1, until, 0), delta(new, 2, count()), *good()[1:4], seal(new, 3, DUE, 2)]
     assert verdict(messages).status is expected
 
 
 def test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it() -> None:
-    """The next epoch may have read again what came then; the newest seal of an epoch counts."""
+    """What an epoch touched behind its newest seal is not proven by it: the next epoch may have
+    read it again."""
     new = replace(AGENT, epoch=2)
     late = [delta(sender, 3, count(previous=1)) for sender in (AGENT, *COUNTERS)]
     late += [delta(sender, 2) for sender in COUNTERS]
@@ -120,7 +125,8 @@ def test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it() -> Non
 
 
 def test_epochs_are_in_order_whichever_was_heard_first() -> None:
-    """The newer one's messages may be read before those of the older one, which proves a bucket."""
+    """A bucket that an older epoch proves stays proven when the newer epoch's messages are read
+    first."""
     later = seal(replace(AGENT, epoch=2), 1, END + 9 * SIZE, 0)
     for messages in ([*good(), later], [later, *good()]):
         assert verdict(messages).status is Status.COMPLETE

@@ -36,8 +36,8 @@ UNMIRRORED = [*good()[:2], good()[4]]
 @promise("6 missing tier")
 @pytest.mark.parametrize("topics", [("dc1.logs",), ("dc1\\..+",), ("dc9.logs", "dc1\\.l.*")])
 def test_a_topic_that_nobody_mirrors_or_loads_is_complete_without(topics: tuple[str, ...]) -> None:
-    """The exemptions say so, by name or pattern; with one of the tiers alone exempted the other is
-    still asked for."""
+    """A topic exempt from mirror and hdfs, by name or pattern, is complete without them; when only
+    mirror is exempt, hdfs is still expected."""
     exempt = tuple(Exemption(tier, topics) for tier in (Tier.MIRROR, Tier.HDFS))
     found = verdict(UNMIRRORED, replace(POLICY, exemptions=exempt))
     assert (found.status, found.reasons) == (Status.COMPLETE, ())
@@ -47,7 +47,7 @@ def test_a_topic_that_nobody_mirrors_or_loads_is_complete_without(topics: tuple[
 
 
 def test_an_exempt_topic_is_still_compared_where_it_is_expected() -> None:
-    """Between agent and broker a line may be missing as anywhere."""
+    """An exempt topic is still compared between agent and broker."""
     exempt = tuple(Exemption(tier, ("dc1.logs",)) for tier in (Tier.MIRROR, Tier.HDFS))
     short = [UNMIRRORED[0], delta(BROKER, 1, count(4)), UNMIRRORED[2]]
     found = verdict(short, replace(POLICY, exemptions=exempt))
@@ -60,8 +60,8 @@ def test_an_exempt_topic_is_still_compared_where_it_is_expected() -> None:
 @promise("6 missing tier")
 @pytest.mark.parametrize("topics", ["dc2.logs", "dc1.log", "logs", "dc1.logs.+", "dc2\\..+"])
 def test_other_topics_are_not_exempt(topics: str) -> None:
-    """Names and patterns are of whole names, with the cluster: what is not named must be in every
-    tier, or a topic that should be mirrored and is not would be called complete."""
+    """Exemptions match whole names with the cluster: any other topic must be in every tier, or one
+    that should be mirrored and is not would be called complete."""
     exempt = tuple(Exemption(tier, (topics,)) for tier in (Tier.MIRROR, Tier.HDFS))
     found = verdict(UNMIRRORED, replace(POLICY, exemptions=exempt))
     assert found.status is Status.INCOMPLETE
@@ -69,7 +69,7 @@ def test_other_topics_are_not_exempt(topics: str) -> None:
 
 
 def test_what_was_rejected_of_an_exempt_topic_is_exempt() -> None:
-    """Whoever names a topic means its rejects too, as in other lists of topics."""
+    """An exemption of a topic includes its rejects."""
     assert Exemption(Tier.MIRROR, ("dc1.logs",)).holds(REJECTED)
     assert not Exemption(Tier.MIRROR, ("dc1.logs",)).holds(replace(LOGS, topic="logs2"))
 
@@ -77,7 +77,7 @@ def test_what_was_rejected_of_an_exempt_topic_is_exempt() -> None:
 @promise("6 checksum")
 @pytest.mark.parametrize("field", ["count", "bytes", "checksum"])
 def test_tiers_agree_in_count_bytes_and_checksum(field: str) -> None:
-    """Each of them alone is enough to tell that they do not have the same records."""
+    """A difference in count, bytes or checksum alone makes a bucket incomplete."""
     other = replace(count(), **{field: getattr(count(), field) + 1})
     messages = [*good()[:3], delta(HDFS, 1, other), good()[4]]
     assert verdict(messages).status is Status.INCOMPLETE
@@ -85,7 +85,7 @@ def test_tiers_agree_in_count_bytes_and_checksum(field: str) -> None:
 
 @promise("6 repeats and rejects")
 def test_repeats_are_shown_and_are_no_fault() -> None:
-    """A re-sent batch is dropped by marks, not a sign of loss."""
+    """Repeats of a re-sent batch are shown and are no fault."""
     messages = good()
     messages[1] = delta(BROKER, 1, replace(count(), repeats=3))
     found = verdict(messages)
@@ -95,21 +95,21 @@ def test_repeats_are_shown_and_are_no_fault() -> None:
 
 @promise("6 repeats and rejects")
 def test_the_loaders_rejects_count_as_arrived() -> None:
-    """hdfs rows + rejects: a line that no row could hold is set apart, not lost."""
+    """Records that the loader rejected count as arrived: hdfs has rows + rejects."""
     messages = good()
     messages[3] = delta(HDFS, 1, replace(count(), rejects=2))
     assert verdict(messages).status is Status.COMPLETE
 
 
 def test_a_one_cluster_site_expects_no_mirror() -> None:
-    """Tiers are what the site has."""
+    """A site with one cluster expects no mirror: only the configured tiers are compared."""
     messages = [x for x in good() if not (isinstance(x, Delta) and x.sender.tier is Tier.MIRROR)]
     policy = replace(POLICY, tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS))
     assert verdict(messages, policy).status is Status.COMPLETE
 
 
 def test_two_mirrors_must_each_have_everything() -> None:
-    """Counts of two clusters are compared one by one, never added."""
+    """Each of two mirrors must have every record; their counts are never added."""
     other = replace(MIRROR, cluster="backup", producer="mirror-backup")
     assert verdict([*good(), delta(other, 1, count())]).status is Status.COMPLETE
     found = verdict([*good(), delta(other, 1, count(4))])
@@ -117,7 +117,7 @@ def test_two_mirrors_must_each_have_everything() -> None:
 
 
 def test_a_gap_is_named_where_a_tier_is_short() -> None:
-    """The reason behind the number."""
+    """Where a tier is short, its gap is named as the reason."""
     messages = good()
     gap = Gap(LOGS, 0, 3, 5, "these offsets expired before they were counted")
     messages[1] = delta(BROKER, 1, count(3), gaps=(gap,))
@@ -132,7 +132,7 @@ def test_a_gap_is_named_where_a_tier_is_short() -> None:
 
 
 def test_a_gap_is_no_reason_where_another_tier_is_short() -> None:
-    """What one counter could not read says nothing of what another place has."""
+    """A gap of one counter is no reason why another tier is short."""
     messages = good()
     messages[2] = delta(MIRROR, 1, count(), gaps=(Gap(LOGS, 0, 3, 5, "expired"),))
     messages[3] = delta(HDFS, 1, count(3))
@@ -146,8 +146,8 @@ def test_a_gap_is_no_reason_where_another_tier_is_short() -> None:
 def test_without_a_seal_what_a_retired_place_has_alone_is_missing(
     tiers: tuple[Tier, ...], has: int, checksum: int
 ) -> None:
-    """No agent says how many there were: records that the broker's counter had are missing where
-    one still counts, though a mirror that is retired as well has as few."""
+    """Without a seal nobody says how many records there were: records that only a retired counter
+    has are missing elsewhere, even if another retired place lacks them too."""
     agent = 0 if Tier.AGENT in tiers else 7
     policy = replace(POLICY, tiers=tiers, retired_places=("broker dc1", "mirror offline"))
     counted = [delta(sender, 1, count(agent=agent)) for sender in COUNTERS]
@@ -165,7 +165,8 @@ def test_without_a_seal_what_a_retired_place_has_alone_is_missing(
 
 @promise("6 retired place")
 def test_what_a_retired_place_has_alone_of_an_agent_that_sealed_is_a_remark() -> None:
-    """Its seal says how many there were, and where that is confirmed nothing is missing."""
+    """A seal says how many records there were: where other tiers confirm that number, what a
+    retired place has beyond it is only a remark."""
     policy = replace(POLICY, retired_places=("mirror offline",))
     messages = good()
     messages[2] = delta(MIRROR, 1, count(7))

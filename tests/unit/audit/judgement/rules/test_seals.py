@@ -1,4 +1,4 @@
-"""What a seal vouches for, and the last word of an agent."""
+"""What a seal proves, and the last word of an agent."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ from support.promises import promise
 
 
 def test_who_is_waited_for_is_silent_when_the_silence_is_over() -> None:
-    """An agent that never sealed, and a host of the roster of which no agent is known."""
+    """An agent that never sealed, and a roster's host without an agent, become silent exactly when
+    the silence time is over."""
     over = DUE + POLICY.silence_ms
     expected = replace(POLICY, roster=roster("web1", "web9"))
     sealed = [*good(), seal(AGENT, 3, over, 2)]
@@ -60,7 +61,8 @@ def test_who_is_waited_for_is_silent_when_the_silence_is_over() -> None:
 def test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it(
     at: int, expected: Status
 ) -> None:
-    """Lines of a delta with a number between may have come behind the look, and more of them."""
+    """A seal does not prove what came between the agent's look at its files and the seal: a delta
+    in between may hold lines from behind the look, and more may follow."""
     parts = [delta(sender, 2, count(1, previous=1)) for sender in (AGENT, *COUNTERS)]
     messages = [*good()[:4], *parts, seal(AGENT, 3, DUE, at)]
     found = verdict(messages)
@@ -71,7 +73,8 @@ def test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it(
 
 
 def test_the_last_word_of_a_retired_host_needs_no_seal_behind_it() -> None:
-    """An ordinary seal as old leaves the bucket unknown; so does a line behind the last word."""
+    """A retired host's last word completes a bucket without a later seal. An ordinary seal as old
+    leaves the bucket unknown, and so does a line behind the last word."""
     retired = replace(POLICY, roster=Roster(retired=["web1"]))
     messages, late = good()[:4], NOW + POLICY.silence_ms
     ordinary = verdict([*messages, seal(AGENT, 2, START + 1, 1)], retired, late)
@@ -84,7 +87,8 @@ def test_the_last_word_of_a_retired_host_needs_no_seal_behind_it() -> None:
 
 
 def test_a_last_word_that_was_taken_back_is_none() -> None:
-    """The newest seal counts: the agent came back, and may have more to say."""
+    """An ordinary seal after a last word takes it back: the agent is there again and may send
+    more."""
     retired = replace(POLICY, roster=Roster(retired=["web1"]))
     messages = [*good()[:4], last_word(AGENT, 2, 1), seal(AGENT, 3, START + 1, 2)]
     assert verdict(messages, retired).status is Status.OPEN
@@ -92,7 +96,8 @@ def test_a_last_word_that_was_taken_back_is_none() -> None:
 
 @promise("6 last word")
 def test_the_last_word_of_an_expected_host_is_a_seal_like_any_other() -> None:
-    """It may have been written to since: only who is retired, or has a newer agent, is gone."""
+    """The last word of an expected host is an ordinary seal, as its files may have grown since. It
+    is final only when the host is retired or has a newer agent."""
     messages = [*good()[:4], last_word(AGENT, 2, 1)]
     expected = replace(POLICY, roster=roster("web1"))
     for policy in (POLICY, expected):
@@ -104,7 +109,7 @@ def test_the_last_word_of_an_expected_host_is_a_seal_like_any_other() -> None:
 
 
 def test_a_topic_of_rejects_is_sealed_by_its_topic() -> None:
-    """The agent seals a topic; that covers the lines that the topic's schema refused."""
+    """A seal of a topic also covers the lines that the topic's schema rejected."""
     messages: list[Message] = good()
     rejected = count(2, source=REJECTED)
     messages += [
@@ -128,8 +133,8 @@ def test_a_topic_of_rejects_is_sealed_by_its_topic() -> None:
 
 @promise("6 seal of a topic made again")
 def test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before() -> None:
-    """Young buckets of the old id become complete; what it lacks is incomplete, and lines that came
-    behind the newest seal leave it open."""
+    """A seal of a topic made again also seals the old topic id: its young buckets become complete
+    or incomplete, and lines behind the newest seal leave them open."""
     early = [*good()[:4], seal(AGENT, 2, END - 1, 1)]
     assert verdict(early).status is Status.OPEN
     again = Delta(AGENT, 3, START, counts=(count(source=AGAIN),))
@@ -144,7 +149,8 @@ def test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before() -> None:
 
 @promise("6 seal of a topic made again")
 def test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again() -> None:
-    """Once its agent has spoken of that, which it has not sealed."""
+    """A last word on a topic is none for the topic made again, once the agent has counted in the
+    new one without sealing it."""
     gone = replace(POLICY, roster=Roster([Entry("web1"), Entry("web2", retired=True)]))
     word = Seal(SECOND, 1, START, (SealedTopic(LOGS, START, 0, final=True),))
     part = Delta(SECOND, 2, START, counts=(count(agent=8, source=AGAIN),))
@@ -162,7 +168,8 @@ def test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again() -> None
 
 @promise("6 seal of a topic made again")
 def test_who_spoke_of_rejects_alone_has_spoken_of_the_topic_that_was_made_again() -> None:
-    """Of a cluster that is another one now: that nothing more comes was said of the one before."""
+    """An agent that counted only rejects in a topic of a new cluster has spoken of that topic: its
+    last word on the old one does not hold for it."""
     gone = replace(POLICY, roster=Roster([Entry("web1"), Entry("web2", retired=True)]))
     logs, rejected = (replace(x, cluster_id="new", topic_id="new") for x in (LOGS, REJECTED))
     part = count(agent=8, source=rejected)

@@ -1,4 +1,4 @@
-"""Numbers and chains: what is missing of a sender, and what makes up for it."""
+"""Numbers and chains: which messages of a sender are missing, and what makes up for them."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from support.promises import promise
 
 @pytest.mark.parametrize("missing", ["the agent's", "a counter's that is called like the agent"])
 def test_only_an_agents_later_epoch_makes_up_for_a_missing_number(missing: str) -> None:
-    """And only of buckets that no time of the epoch before can be of: behind the first seal of the
-    later one by more than event times are ahead."""
+    """Only an agent's later epoch makes up for a missing number, and only for buckets that begin
+    behind its first seal by at least as much as event times may be ahead."""
     new = replace(AGENT, epoch=2)
     first = START - POLICY.ahead_ms
     counters = [delta(sender, 1, count()) for sender in COUNTERS]
@@ -60,13 +60,15 @@ def test_only_an_agents_later_epoch_makes_up_for_a_missing_number(missing: str) 
 
 
 def test_a_counter_that_is_called_like_an_agent_is_a_counter() -> None:
-    """Its epochs and numbers are none of the agent's."""
+    """A counter with an agent's id as its name is judged as a counter, by its own epochs and
+    numbers."""
     named = replace(BROKER, producer="7", epoch=2)
     assert verdict([*good(), delta(named, 1, count())]).status is Status.COMPLETE
 
 
 def test_a_seal_of_the_same_epoch_makes_up_for_no_missing_number() -> None:
-    """However old it is: what is missing may have come behind it, and be of any bucket."""
+    """A seal of the same epoch makes up for no missing number, however old it is: the missing
+    message may have come behind it and touch any bucket."""
     messages = [
         seal(AGENT, 1, START - 9 * SIZE, 0),
         delta(AGENT, 3, count()),
@@ -89,7 +91,8 @@ def test_a_seal_of_the_same_epoch_makes_up_for_no_missing_number() -> None:
 def test_a_copy_that_runs_leaves_complete_what_was_sealed_before(
     sealed: int, bucket: int, expected: Status
 ) -> None:
-    """Unless it touched it: what came before the number with two contents was said by one agent."""
+    """Two running copies of an agent leave complete the buckets that were sealed before the number
+    with two contents, unless a copy touched them."""
     copies = [delta(AGENT, 4, count(n, bucket=bucket, previous=1)) for n in (1, 2)]
     seals = [seal(AGENT, 2, START, 1), seal(AGENT, 3, sealed, 1)]
     messages = [*good()[:4], *seals, *copies]
@@ -101,7 +104,8 @@ def test_a_copy_that_runs_leaves_complete_what_was_sealed_before(
 def test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken(
     late: int, expected: Status
 ) -> None:
-    """Also where the last word of a host that is retired lets the audit do without a later one."""
+    """Where copies run, a seal by a clock ahead of ours proves only up to the moment at which we
+    took it, even if a retired host's last word makes a later seal unnecessary."""
     copies = [delta(AGENT, 4, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
     messages = [*good()[:4], last_word(AGENT, 3, 1), *copies]
     gone = replace(POLICY, roster=Roster(retired=["web1"]))
@@ -109,7 +113,8 @@ def test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken(
 
 
 def test_a_later_epoch_makes_up_for_a_missing_number_by_the_agents_own_clock() -> None:
-    """Which event times are no farther ahead of, though we took its seal long before."""
+    """A later epoch makes up for a missing number by the agent's own clock, though we took its seal
+    long before: event times are bounded by that clock."""
     new = replace(AGENT, epoch=2)
     messages = [seal(AGENT, 1, START - 9 * SIZE, 0), Heartbeat(AGENT, 2, START)]
     messages += [*good()[1:4], delta(new, 2, count()), seal(new, 3, DUE, 2)]
@@ -121,7 +126,7 @@ def test_a_later_epoch_makes_up_for_a_missing_number_by_the_agents_own_clock() -
 
 
 def test_a_counters_copy_leaves_complete_what_it_did_not_touch() -> None:
-    """Nobody but the counter's own deltas says what it has counted of a bucket."""
+    """Two running copies of a counter leave complete the buckets that neither of them touched."""
     copies = [delta(BROKER, 2, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
     assert verdict([*good(), *copies]).status is Status.COMPLETE
     copies = [delta(BROKER, 2, count(n, previous=1)) for n in (1, 2)]
@@ -142,8 +147,8 @@ def test_a_counters_copy_leaves_complete_what_it_did_not_touch() -> None:
 def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
     agents: int, ours: int, expected: Status
 ) -> None:
-    """What an agent or a counter said before its first message that is there can be of buckets so
-    far ahead of it."""
+    """Event times may be ahead by the agent's bound or ours, whichever is larger: so far ahead may
+    lie the buckets of messages that are gone."""
     said = replace(AGENT, bounds=Bounds(ahead_ms=agents))
     policy = replace(POLICY, ahead_ms=ours)
     whole: list[Message] = [
@@ -162,7 +167,7 @@ def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
 
 
 def test_old_buckets_stay_complete_when_a_topic_expired_long_before_them() -> None:
-    """What is no longer there was said at a time when it could not touch the bucket."""
+    """A bucket stays complete when only messages expired that were sent too early to touch it."""
     early = START - 10 * SIZE
     messages = [
         Heartbeat(AGENT, 4, early),

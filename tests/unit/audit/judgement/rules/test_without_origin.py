@@ -32,7 +32,8 @@ from support.promises import promise
 
 @promise("6 without origin")
 def test_without_a_counter_nothing_without_origin_is_complete() -> None:
-    """What a loader has of them is all that anybody knows of."""
+    """Without a counter no bucket of records without origin is complete: only the loader has
+    counted them."""
     policy = replace(POLICY, tiers=(Tier.AGENT, Tier.HDFS))
     found = verdict([delta(HDFS, 1, count(agent=0))], policy)
     assert found.status is Status.UNKNOWN
@@ -41,15 +42,16 @@ def test_without_a_counter_nothing_without_origin_is_complete() -> None:
 
 @promise("6 without origin")
 def test_records_without_origin_are_audited_from_the_broker_on() -> None:
-    """No agent stands for them, and the verdict says so."""
+    """Records without origin are audited from the broker on, as no agent counts them; the verdict
+    says so."""
     found = verdict(from_the_broker_on())
     assert (found.status, found.reasons) == (Status.COMPLETE, ("audited from the broker on",))
     assert verdict(from_the_broker_on(), now=DUE - 1).status is Status.OPEN
 
 
 def test_without_origin_a_bucket_waits_for_its_counter() -> None:
-    """No seal says that all is counted: a counter that stands still has counted a part, of which
-    the tiers behind it may have as much."""
+    """A bucket of records without origin waits for its counter: no seal says that all is counted,
+    and a counter that stands still may have counted only a part."""
     stopped = [*from_the_broker_on()[:-1], Heartbeat(BROKER, 1, DUE - 1)]
     found = verdict(stopped)
     assert found.status is Status.OPEN
@@ -63,7 +65,7 @@ def test_without_origin_a_bucket_waits_for_its_counter() -> None:
 
 
 def test_records_without_origin_are_compared_too() -> None:
-    """From the first counter on every tier must have the same."""
+    """From the first counter on every tier must have the same records without origin."""
     messages = from_the_broker_on()
     messages[2] = delta(HDFS, 1, count(4, agent=0))
     found = verdict(messages)
@@ -72,7 +74,8 @@ def test_records_without_origin_are_compared_too() -> None:
 
 
 def test_without_origin_and_a_broker_tier_the_mirrors_counter_is_waited_for() -> None:
-    """Whoever counts first; where only agents are asked, nobody does."""
+    """Without a broker tier the mirror's counter is waited for; where only agents are asked, nobody
+    counts these records."""
     policy = replace(POLICY, tiers=(Tier.AGENT, Tier.MIRROR, Tier.HDFS))
     counted = from_the_broker_on()[1:3]
     assert verdict(counted, policy).status is Status.OPEN
@@ -86,8 +89,8 @@ def test_without_origin_and_a_broker_tier_the_mirrors_counter_is_waited_for() ->
 
 @promise("6 without origin")
 def test_without_origin_no_counter_stands_for_another_one() -> None:
-    """A tier that is heard had only what the counter before it may have had in part, and of two
-    mirrors each is waited for."""
+    """A mirror that is heard does not stand for the broker's counter, which may have counted only a
+    part; each of two mirrors is waited for."""
     counted = from_the_broker_on()[:3]
     behind = [Heartbeat(BROKER, 1, DUE - 1), Heartbeat(MIRROR, 1, DUE)]
     assert verdict([*counted, *behind]).status is Status.OPEN
@@ -99,7 +102,8 @@ def test_without_origin_no_counter_stands_for_another_one() -> None:
 
 
 def test_without_origin_a_retired_counter_that_is_short_holds_nothing_back() -> None:
-    """What those that count have is what it is compared with."""
+    """A retired counter that is short keeps no bucket from being complete; the active ones are
+    compared."""
     policy = replace(POLICY, retired_places=("broker dc1",))
     short = [*from_the_broker_on()[1:3], delta(BROKER, 1, count(3, agent=0))]
     assert verdict([*short, Heartbeat(MIRROR, 1, DUE)], policy).status is Status.COMPLETE
@@ -109,7 +113,8 @@ def test_without_origin_a_retired_counter_that_is_short_holds_nothing_back() -> 
 def test_without_origin_the_counter_behind_a_retired_one_is_waited_for(
     place: str, begin: int
 ) -> None:
-    """One that counts no more proves nothing, nor does a retired tier that never counted."""
+    """When the first counter is retired, the next one is waited for, whether or not the retired one
+    ever counted."""
     policy = replace(POLICY, retired_places=(place,))
     messages = from_the_broker_on()[begin:3]
     assert verdict(messages, policy).status is Status.OPEN
@@ -123,8 +128,8 @@ def test_without_origin_the_counter_behind_a_retired_one_is_waited_for(
 def test_without_origin_retired_counters_prove_nothing_by_being_silent(
     places: tuple[str, ...],
 ) -> None:
-    """Where all are retired, one must have been heard when the bucket was due: a bucket of which
-    they counted a part, and which a loader has as far, is not complete."""
+    """Where all counters are retired, one must have been heard when the bucket was due: otherwise
+    they may have counted only a part, and a loader that has as much proves nothing."""
     policy = replace(POLICY, retired_places=places)
     late = DUE + POLICY.silence_ms
     counted = from_the_broker_on()[:3]
@@ -150,8 +155,8 @@ def test_without_origin_retired_counters_prove_nothing_by_being_silent(
 def test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket(
     said: int, expected: Status, tier: int, place: str
 ) -> None:
-    """What was there before is as far ahead as event times can be, and no farther; what a higher
-    epoch replaces, or is retired, is of no concern."""
+    """A late beginning or a gap touches buckets only as far ahead as event times can be; if a
+    higher epoch replaces it or its place is retired, it touches none."""
     sender = COUNTERS[tier]
     gap = Gap(LOGS, 0, 3, 5, "expired")
     late = delta(sender, 1, count(agent=0), ranges=(Range(LOGS, 0, 1, 9),))
@@ -167,7 +172,8 @@ def test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket(
 
 
 def test_without_origin_a_late_beginning_or_a_gap_leaves_it_unknown() -> None:
-    """Nothing but offsets shows what is not there."""
+    """A counter that began late or has a gap leaves a bucket unknown: only offsets show which
+    records are missing."""
     messages = from_the_broker_on()
     messages[0] = delta(BROKER, 1, count(agent=0), ranges=(Range(LOGS, 0, 4, 9),))
     assert "did not count partition 0 from its start" in verdict(messages).reasons[0]
