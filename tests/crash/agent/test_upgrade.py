@@ -169,7 +169,7 @@ def test_without_brokers_nothing_is_decided(
     """/health is 503 and names the partitions to be read back; then all lines arrive, once."""
     process, on_its_way = killed_on_the_way(agent, logs, proxy, own_broker)
     on_its_way.drop()
-    process.settings["read.back.wait.ms"] = 20_000
+    process.settings["read.back.wait.ms"] = 40_000
     process.tree = upgraded
     process.start(ready=False)
     eventually(lambda: is_reading_back(process), what="reading back")
