@@ -20,7 +20,7 @@ class SetBacks:
         self._noted: dict[str, int] = {}
 
     def read(self, now_ms: int, topics: Iterable[str]) -> None:
-        """Takes what the clock says now; topics: all that there are."""
+        """Notes the clock's time; counts if it was set back. topics: all topics."""
         if now_ms < self._last_ms:
             self._count += 1
             for topic in topics:

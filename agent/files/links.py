@@ -1,4 +1,4 @@
-"""Links that lead into another directory than at the last look, as after a deploy or a new day.
+"""Links that lead into another directory since the last look, as after a deploy or a new day.
 
 A link may have led to other files in between: `latest.log` led to `2026-11-19/app.log`, now leads
 to `2026-11-21/app.log`, and nobody looked on the 20th. Such files are looked for in the directories

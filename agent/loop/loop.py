@@ -10,9 +10,9 @@
     readings   -> press -> producer
 
 One object, one thread; every part that keeps something has one owner here (`parts` makes them).
-Nothing is sent before the transaction that promises it is durable. When the disk is full the
-transaction is kept as it is and tried again; until it goes through, nothing new is gathered and
-nothing of it is sent.
+Nothing is sent until the transaction with its intent is durable. When the disk is full the loop
+keeps the transaction as it is and tries it again. Until it goes through, the loop gathers nothing
+new and sends nothing of it.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ class Ledger:
         return sorted(found, reverse=True)[:count]
 
     def blocks(self, size_ms: int) -> list[int]:
-        """Starts of the blocks of that size in which any judged bucket begins, oldest first."""
+        """The blocks of this size in which a judged bucket begins: their starts, oldest first."""
         found: list[int] = []
         after = FOREVER[0]
         while True:

@@ -38,7 +38,7 @@ GIVEN_ID_END = 1 << 62
 """No broker gives out this id or a higher one. A client may send any id: if new ids had to exceed
 those too, one batch with the largest id would leave none to give out."""
 CRC_UNKNOWN = 0
-"""For a batch read again from a log with LogAppendTime: the CRC that its producer sent is lost."""
+"""Stands for the CRC of a batch that is read again from a log with LogAppendTime, which lost it."""
 _MAGIC = b"SKP1"
 _SUM = struct.Struct(">4sI")
 _HEAD = struct.Struct(">qqI")

@@ -28,7 +28,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What a load takes of a partition: offsets [first, end), `gap` in front of `first` if any.
+    """The part of a partition that a load takes: offsets [first, end), behind `gap` if any.
 
     position: where the load before ended. refused: why the partition does not go on, or "".
     """

@@ -23,7 +23,7 @@ class TaskFailed(Exception):
 
 
 def failure(error: Exception) -> SkidwayError:
-    """What a task raised, found in Spark's text of it; or one sentence of that text."""
+    """The error that a task raised, out of Spark's text; without one a sentence of that text."""
     found = _FAILURE.search(str(error))
     if found is not None:
         content = json.loads(found[1])

@@ -103,8 +103,8 @@ class Client:
     ) -> dict[TopicPartition, ListedOffset]:
         """The first offset at or after a time in ms, or of LATEST or EARLIEST, per partition.
 
-        Looks up leaders again until each has answered. KafkaError for a partition that does not
-        exist or whose leader refuses.
+        Looks up the leaders again until each partition has its answer. Raises KafkaError for a
+        partition that does not exist or whose leader refuses.
         """
         found: dict[TopicPartition, ListedOffset] = {}
         deadline = self.clock.monotonic() + self.request_timeout_ms / 1000
