@@ -1,7 +1,8 @@
 """A directory of this machine as a store; audit.output.local does the reading.
 
-A name is taken once by link(2), which fails when the target exists; a move is link, sync of the
-target's directory, unlink: a crash in between leaves both names on one file, which recovery knows.
+link(2) fails if the target exists, so a name can be taken only once. A move links the new name,
+syncs the target's directory and unlinks the old name. A crash in between leaves the file with both
+names, and recovery handles that.
 """
 
 from __future__ import annotations

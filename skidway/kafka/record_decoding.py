@@ -215,7 +215,7 @@ def cut(payload: Readable, at: Int64s, size: Int64s) -> pa.BinaryArray:
 
 
 def _origins(payload: bytes | bytearray, at: Int64s, ends: Int64s) -> tuple[Origins | None, Bools]:
-    """Origins of all records, whose headers lie from `at` to `ends`."""
+    """The origins of all records. Each record's headers lie between its `at` and its `ends`."""
     count = len(at)
     ours = ends - at == ORIGIN.itemsize
     rows = np.zeros(count, ORIGIN)

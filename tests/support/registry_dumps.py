@@ -22,8 +22,8 @@ def stored(subject: str, version: int, schema_id: int, **more: Any) -> StoredVer
 
 @st.composite
 def contents(draw: st.DrawFn) -> Contents:
-    """Any contents: references go to versions with lower ids, a schema has one id, and version
-    numbers may have gaps."""
+    """Draws contents of a registry. References point to versions with lower ids, a schema has
+    one id, and version numbers may have gaps."""
     made = Contents()
     takes: dict[int, tuple[Reference, ...]] = {}
     for schema_id in draw(st.lists(st.integers(1, 9), unique=True, max_size=6).map(sorted)):

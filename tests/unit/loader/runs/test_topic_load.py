@@ -220,8 +220,8 @@ def test_gaps_that_were_named_are_kept_until_they_are_passed() -> None:
 
 
 def test_a_load_that_passes_nothing_but_a_gap_keeps_the_batch_below() -> None:
-    """A load that passes only a gap reads no batch and keeps the earlier batch below for the next
-    load to compare."""
+    """A load that only passes a gap reads no batch. It keeps the last batch before the gap, with
+    which the next load compares the log."""
     loading = MemoryLoading()
     loading.write(50)
     loading.run()

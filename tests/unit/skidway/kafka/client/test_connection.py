@@ -86,7 +86,7 @@ def cluster_ids(answers: list[Answer]) -> list[tuple[int, str]]:
 
 
 def test_calls_wait_for_versions(connection: Connection, peer: Peer) -> None:
-    """ApiVersions goes first and alone; calls submitted before it is answered follow it."""
+    """ApiVersions is sent first and alone; calls submitted meanwhile wait for its answer."""
     connection.submit(1, metadata_call(None), 40.0)
     assert not connection.is_ready
     peer.agree()
