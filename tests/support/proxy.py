@@ -22,14 +22,18 @@ from dataclasses import dataclass
 from enum import Enum
 
 from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.fetch import FetchRequest
 from skidway.kafka.protocol.frames import (
     LENGTH_BYTES,
     RequestHeader,
     peek_correlation_id,
     read_request_header,
 )
+from skidway.kafka.protocol.messages import decode
 from skidway.kafka.protocol.produce import parse_request
 from support.processes import WITHIN_S, eventually
+
+AGENT = "skidway-agent"
 
 Matches = Callable[[RequestHeader, memoryview], bool]
 
@@ -74,7 +78,7 @@ class Intervention:
             self._changed.notify_all()
 
 
-def produces(topic: str, client_id: str = "skidway-agent") -> Matches:
+def produces(topic: str, client_id: str = AGENT) -> Matches:
     """Matches Produce requests of a client that have records for a topic."""
 
     def matches(header: RequestHeader, body: memoryview) -> bool:
@@ -82,6 +86,18 @@ def produces(topic: str, client_id: str = "skidway-agent") -> Matches:
             return False
         data = parse_request(body, header.api_version).data
         return any(records.topic == topic for records in data)
+
+    return matches
+
+
+def fetches(topic: str) -> Matches:
+    """Matches Fetch requests of agents for a topic."""
+
+    def matches(header: RequestHeader, body: memoryview) -> bool:
+        if header.api_key is not ApiKey.FETCH or header.client_id != AGENT:
+            return False
+        request = decode(FetchRequest, body, header.api_version)
+        return any(asked.topic == topic for asked in request.topics)
 
     return matches
 

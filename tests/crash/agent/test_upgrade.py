@@ -15,7 +15,7 @@ from support.brokers import SkidwayBroker
 from support.ports import free_port
 from support.processes import eventually
 from support.promises import promise
-from support.proxy import Fault, Intervention, Proxy, produces
+from support.proxy import Fault, Intervention, Proxy, fetches, produces
 from support.trees import with_another_press
 
 pytestmark = pytest.mark.crash
@@ -93,13 +93,15 @@ def killed_on_the_way(
         size = len(logs.written)
         eventually(lambda: len(list(records(broker.address, "logs"))) == size, what="all there")
     process.program.kill()
-    if holds:
-        arrived.drop()
     return process, on_its_way
 
 
-def is_reading_back(process: AgentProcess) -> bool:
-    return bool(process.health().get("reading_back", {}).get("partitions"))
+def started_to_read_back(process: AgentProcess, proxy: Proxy) -> Intervention:
+    """Starts the agent; the fault that holds its reading back until it is released."""
+    held = proxy.inject(Fault.HOLD_REQUEST, fetches("logs"))
+    process.start(ready=False)
+    process.program.wait_until(lambda: held.hits, within_s=60)
+    return held
 
 
 def check_each_once(logs: Logs, broker: SkidwayBroker) -> None:
@@ -126,10 +128,14 @@ def test_an_upgrade_leaves_nothing_uncertain_that_the_broker_has(
     process.tree = upgraded
     if fate != "arrive late":
         on_its_way.drop()
-    process.start(ready=False)
     if fate == "arrive late":
-        eventually(lambda: is_reading_back(process), what="reading back")
+        reading_back = started_to_read_back(process, proxy)
+        size = len(list(records(own_broker.address, "logs")))
         on_its_way.release()
+        eventually(lambda: len(list(records(own_broker.address, "logs"))) > size, what="late")
+        reading_back.release()
+    else:
+        process.start(ready=False)
     logs.write(100)
     eventually(lambda: process.settled(logs.sizes()), what="all settled")
     check_each_once(logs, own_broker)
@@ -169,12 +175,12 @@ def test_without_brokers_nothing_is_decided(
     """/health is 503 and names the partitions to be read back; then all lines arrive, once."""
     process, on_its_way = killed_on_the_way(agent, logs, proxy, own_broker)
     on_its_way.drop()
-    process.settings["read.back.wait.ms"] = 40_000
     process.tree = upgraded
-    process.start(ready=False)
-    eventually(lambda: is_reading_back(process), what="reading back")
+    reading_back = started_to_read_back(process, proxy)
     own_broker.program.kill()
+    reading_back.drop()
     said = eventually(lambda: process.health().get("troubles"), what="it says what it waits for")
+    assert process.health()["reading_back"]["partitions"]
     assert any("could not be read back for" in each for each in dict(said).values())  # type: ignore[call-overload]
     assert process.health()["ok"] is False
     assert (apart(process, "lost"), apart(process, "uncertain")) == (0, 0)
