@@ -30,7 +30,7 @@ from skidway.agent.loop import beginning
 from skidway.agent.loop.loop import Loop
 from skidway.agent.loop.parts import Surroundings
 from skidway.agent.settings import AgentSettings
-from skidway.agent.state.database import State, check_machine, open_state
+from skidway.agent.state.database import StateDatabase, check_machine, open_state
 from skidway.agent.state.renewal import renew
 from skidway.agent.values import identity
 from skidway.agent.values.found import FileKey
@@ -124,14 +124,14 @@ def _tail(
 
 
 @contextmanager
-def opened(settings: AgentSettings) -> Iterator[State]:
+def opened(settings: AgentSettings) -> Iterator[StateDatabase]:
     """The state, for this process alone. Raises StateRefused."""
     with DirectoryLock(settings.state_dir), opened_state(settings) as state:
         yield state
 
 
 @contextmanager
-def opened_state(settings: AgentSettings) -> Iterator[State]:
+def opened_state(settings: AgentSettings) -> Iterator[StateDatabase]:
     """The state, for a caller that has its lock. Raises StateRefused."""
     state = open_state(settings.state_dir)
     try:
@@ -165,7 +165,7 @@ class Found:
 
 def find(
     settings: AgentSettings,
-    state: State,
+    state: StateDatabase,
     client: Client,
     clock: Clock,
     shutdown: Shutdown,
@@ -242,7 +242,7 @@ class RunningAgent:
     def __init__(
         self,
         settings: AgentSettings,
-        state: State,
+        state: StateDatabase,
         clients: tuple[Client, Client],
         clock: Clock,
         shutdown: Shutdown,

@@ -17,7 +17,7 @@ from skidway.audit.judgement.policy import (
     Exemption,
     Policy,
 )
-from skidway.audit.judgement.roster import Entry, Roster
+from skidway.audit.judgement.roster import Roster, RosterEntry
 from skidway.audit.topic.messages import Tier
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import DEFAULT_CLUSTER, check_cluster_name
@@ -215,7 +215,7 @@ class AuditSettings:
                 " two must be left to compare"
             )
 
-    def policy(self, listed: Iterable[Entry] = ()) -> Policy:
+    def policy(self, listed: Iterable[RosterEntry] = ()) -> Policy:
         """What the judgement expects; listed: the entries of the roster's file."""
         return Policy(
             tiers=tuple(Tier(tier.upper()) for tier in self.tiers),
@@ -233,11 +233,11 @@ class AuditSettings:
         given = ((Tier.MIRROR, self.exempt_mirror), (Tier.HDFS, self.exempt_hdfs))
         return tuple(Exemption(tier, tuple(texts)) for tier, texts in given if texts)
 
-    def _entries(self) -> Iterator[Entry]:
+    def _entries(self) -> Iterator[RosterEntry]:
         for topic, hosts in self.roster.items():
             for host in hosts.split(","):
                 if host.strip():
-                    yield Entry(host.strip(), None, frozenset({topic}))
+                    yield RosterEntry(host.strip(), None, frozenset({topic}))
 
 
 def check_tiers(tiers: list[str]) -> None:

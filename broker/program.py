@@ -13,7 +13,7 @@ from skidway.broker.catalog import BrokerAddress, Catalog
 from skidway.broker.coordination import store
 from skidway.broker.coordination.documents import Registration
 from skidway.broker.coordination.producer_ids import Block, ProducerIds
-from skidway.broker.coordination.session import Session
+from skidway.broker.coordination.session import ZooKeeperSession
 from skidway.broker.expiry import Expiry
 from skidway.broker.groups.administration import GroupAdministration
 from skidway.broker.groups.coordinator import Groups
@@ -85,7 +85,7 @@ class Program:
         self._listeners: list[Listener] = []
         self._telemetry: TelemetryServer | None = None
         self._collector: BrokerCollector | None = None
-        self._session: Session | None = None
+        self._session: ZooKeeperSession | None = None
         self._coordinator: Coordinator | None = None
         self.broker: Broker | None = None
         self._mirrors: Mirrors | None = None
@@ -113,7 +113,7 @@ class Program:
         )
         cluster_id = store.cluster_id(self._coordinator)
         directory_id = self.logs.claim(settings.broker_id, cluster_id)
-        self._session = Session(
+        self._session = ZooKeeperSession(
             self._coordinator,
             self._clock,
             self.loop.post,
@@ -199,7 +199,7 @@ class Program:
             GroupAdministration(groups, session),
         )
 
-    def _make_groups(self, session: Session, topics: Topics) -> Groups:
+    def _make_groups(self, session: ZooKeeperSession, topics: Topics) -> Groups:
         loop = self.loop
         jobs = JobQueue(session.submit, loop.call_later, self._clock.monotonic, topics.topic_id)
         return Groups(

@@ -59,7 +59,7 @@ Watch = Callable[[Any], None]
 connection was lost. It must only hand the event over."""
 
 
-class State(Enum):
+class SessionState(Enum):
     """The state of our session."""
 
     CONNECTED = "connected"
@@ -113,9 +113,9 @@ class Coordinator:
         self.close()
 
     @property
-    def state(self) -> State:
+    def state(self) -> SessionState:
         """The state as kazoo last knew it."""
-        return State(str(self.client.state).lower())
+        return SessionState(str(self.client.state).lower())
 
     @property
     def session_id(self) -> int:
@@ -135,18 +135,18 @@ class Coordinator:
         except KazooException as error:
             raise Unreachable(f"ZooKeeper at {self.connect} does not end our session") from error
 
-    def on_state(self, callback: Callable[[State], None]) -> None:
+    def on_state(self, callback: Callable[[SessionState], None]) -> None:
         """Calls `callback` with each change from now on, on a thread of kazoo's."""
 
         def listener(state: str) -> None:
-            callback(State(state.lower()))
+            callback(SessionState(state.lower()))
 
         self.client.add_listener(listener)
 
-    def _log_state(self, state: State) -> None:
+    def _log_state(self, state: SessionState) -> None:
         if self._closing:
             return
-        write = _log.info if state is State.CONNECTED else _log.warning
+        write = _log.info if state is SessionState.CONNECTED else _log.warning
         write("zookeeper_state", state=state.value, connect=self.connect)
 
     def create_if_absent(self, path: str, data: bytes = b"", *, ephemeral: bool = False) -> bool:

@@ -14,11 +14,11 @@ from skidway.agent.accounts.sealing import Noted
 from skidway.agent.accounts.set_backs import SetBacks
 from skidway.agent.cluster.topics import Topics
 from skidway.agent.files.host import shown
-from skidway.agent.files.reading import Reader
+from skidway.agent.files.reading import FileReader
 from skidway.agent.files.tracking import Tracker
 from skidway.agent.settings import AgentSettings
 from skidway.agent.state.changes import Changes, LastWord
-from skidway.agent.state.database import State
+from skidway.agent.state.database import StateDatabase
 from skidway.agent.values.identity import new_id
 from skidway.agent.values.set_apart import SetApart, Unseen
 from skidway.audit.counts import bucket
@@ -32,7 +32,12 @@ class Accounts:
     """Owns the deltas, the declared losses, the seals that are on their way, and last words."""
 
     def __init__(
-        self, settings: AgentSettings, state: State, sender: Sender, topics: Topics, mail: Mail
+        self,
+        settings: AgentSettings,
+        state: StateDatabase,
+        sender: Sender,
+        topics: Topics,
+        mail: Mail,
     ) -> None:
         self._settings = settings
         self._agent = state.agent
@@ -49,7 +54,7 @@ class Accounts:
         size = settings.audit_bucket_ms
         self._deltas = Deltas(sender, state.number, size, mail, state.touched)
 
-    def open(self, state: State, now_ms: int, changes: Changes) -> None:
+    def open(self, state: StateDatabase, now_ms: int, changes: Changes) -> None:
         """Goes on with what was counted before; buckets of another size get deltas of their own."""
         size = self._settings.audit_bucket_ms
         sums, losses = state.sums(), state.losses(undeclared=True)
@@ -183,7 +188,7 @@ class Accounts:
         return now_ms, self._deltas.number
 
     def note_sizes(
-        self, wall_ms: int, at: int, topics: Iterable[str], tracker: Tracker, reader: Reader
+        self, wall_ms: int, at: int, topics: Iterable[str], tracker: Tracker, reader: FileReader
     ) -> None:
         """Notes how far topics' files must be settled; a topic that waits keeps its older note."""
         waiting = {noted.topic for noted in self._noted}
@@ -197,7 +202,7 @@ class Accounts:
             self._noted.append(replace(noted, final=final))
             self._set_backs.noted(topic)
 
-    def review(self, tracker: Tracker, reader: Reader) -> None:
+    def review(self, tracker: Tracker, reader: FileReader) -> None:
         """Checks topics with a last word: whether there is more to read by now, or a doubt."""
         for topic in self.leaving.at_rest:
             if sealing.held_back_by(topic, tracker.unreadable):
@@ -304,7 +309,7 @@ class Accounts:
         self._deltas.seal(sealed, now_ms, changes)
 
 
-def _note(topic: str, wall_ms: int, at: int, tracker: Tracker, reader: Reader) -> Noted:
+def _note(topic: str, wall_ms: int, at: int, tracker: Tracker, reader: FileReader) -> Noted:
     files = [
         (tracked, reader.limit_of(tracked))
         for tracked in tracker.files.values()

@@ -7,7 +7,7 @@ from skidway.agent.accounts import announcements
 from skidway.agent.accounts.mail import Mail
 from skidway.agent.cluster.topics import Topics
 from skidway.agent.files.handles import Handles
-from skidway.agent.files.reading import Reader
+from skidway.agent.files.reading import FileReader
 from skidway.agent.files.tracking import Tracker
 from skidway.agent.values.identity import FINGERPRINT_BYTES, fingerprint_of
 from skidway.agent.values.tracked import FileState, TrackedFile
@@ -25,7 +25,7 @@ class Register:
         topics: Topics,
         mail: Mail,
         tracker: Tracker,
-        reader: Reader,
+        reader: FileReader,
         handles: Handles,
     ) -> None:
         self._agent = agent

@@ -19,14 +19,14 @@ import pyarrow as pa
 from pyarrow import types
 
 from skidway.agent.batches import rejected, routing
-from skidway.agent.batches.recipe import Recipe, Topic, build_parser
+from skidway.agent.batches.recipe import Recipe, TopicSnapshot, build_parser
 from skidway.agent.batches.rejected import RejectedLine
 from skidway.agent.parsing import lines as line_columns
 from skidway.agent.parsing.framing import Frames, frame
 from skidway.agent.parsing.parser import ENCODING, NO_TIME, SCHEMA, TOO_LONG, Parsed, Reject
 from skidway.agent.parsing.replacing import MARK
 from skidway.agent.values.intents import Reading
-from skidway.agent.values.tracked import Outcome
+from skidway.agent.values.tracked import ReadingOutcome
 from skidway.audit.counts.counts import Counts
 from skidway.errors import ConfigurationRefused
 from skidway.kafka import compression, partitioning
@@ -65,7 +65,7 @@ class Pressed:
     """
 
     batches: list[PressedBatch]
-    outcomes: list[Outcome]
+    outcomes: list[ReadingOutcome]
     records: int
     rejected: list[RejectedLine]
     unbelieved_times: int
@@ -269,11 +269,11 @@ class Press:
             spread[rows] = routing.of_position(file, records.first[rows], count)
         return spread
 
-    def _limit(self, topic: Topic) -> int:
+    def _limit(self, topic: TopicSnapshot) -> int:
         return min(self.recipe.batch_bytes, topic.limit_bytes)
 
     def _batches(
-        self, agent: int, topic: Topic, records: _Records, partitions: Partitions
+        self, agent: int, topic: TopicSnapshot, records: _Records, partitions: Partitions
     ) -> Iterator[PressedBatch]:
         """Partition by partition, cut so that no batch is above the limit."""
         sizes = _sizes(records.values, records.keys)
@@ -386,7 +386,7 @@ def _files(records: _Records) -> Iterator[tuple[int, Int64s]]:
         yield file, np.flatnonzero(records.file == file)
 
 
-def _file_partitions(records: _Records, topic: Topic) -> Partitions:
+def _file_partitions(records: _Records, topic: TopicSnapshot) -> Partitions:
     files = _distinct(records.file)
     if len(files) == 1 or topic.partitions == 1:
         return routing.of_file(files[0], topic.partitions)
@@ -402,7 +402,7 @@ def _outcomes(
     streams: Sequence[tuple[Source, _Records]],
     rejected_source: Source,
     bucket_ms: int,
-) -> list[Outcome]:
+) -> list[ReadingOutcome]:
     """One outcome per reading: its rows of each topic lie together, because owners rise."""
     outcomes = []
     for index in range(readings):
@@ -425,5 +425,5 @@ def _outcomes(
                 refused += int(length.sum())
             else:
                 delivered += int(length.sum())
-        outcomes.append(Outcome(delivered, refused, counts))
+        outcomes.append(ReadingOutcome(delivered, refused, counts))
     return outcomes

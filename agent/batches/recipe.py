@@ -51,7 +51,7 @@ class Schema:
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class TopicSnapshot:
     """A topic as it was when the intent was made; `limit_bytes` is its max.message.bytes."""
 
     name: str
@@ -64,8 +64,8 @@ class Recipe:
     """A value; agents with equal recipes send the same records for the same bytes and origin."""
 
     program: str
-    data: Topic
-    rejected: Topic
+    data: TopicSnapshot
+    rejected: TopicSnapshot
     schema: Schema
     rejected_schema: Schema
     parser: str
@@ -107,7 +107,7 @@ def from_json(text: str) -> Recipe:
     """The inverse of `Recipe.to_json`."""
     content: dict[str, Any] = json.loads(text)
     for name in ("data", "rejected"):
-        content[name] = Topic(**content[name])
+        content[name] = TopicSnapshot(**content[name])
     for name in ("schema", "rejected_schema"):
         content[name] = Schema(**content[name])
     content["time_fields"] = tuple(content["time_fields"])
@@ -176,8 +176,8 @@ def _zone_rules(name: str) -> str:
 
 def recipe_of(
     source: SourceSettings,
-    data: Topic,
-    rejected: Topic,
+    data: TopicSnapshot,
+    rejected: TopicSnapshot,
     schema: Schema,
     rejected_schema: Schema,
     batch_bytes: int,

@@ -13,7 +13,7 @@ from typing import Final
 
 from skidway import log
 from skidway.agent.batches.press import Press
-from skidway.agent.batches.recipe import Recipe, Schema, Topic, derived_schema, recipe_of
+from skidway.agent.batches.recipe import Recipe, Schema, TopicSnapshot, derived_schema, recipe_of
 from skidway.agent.cluster.destinations import Cluster, Destination
 from skidway.agent.settings import AgentSettings, SourceSettings
 from skidway.errors import ConfigurationRefused, Unreachable
@@ -114,8 +114,8 @@ def compiled(source: SourceSettings, schema: Schema, batch_bytes: int) -> Press:
     return Press(
         recipe_of(
             source,
-            Topic(source.topic, 1, batch_bytes),
-            Topic(source.rejected_topic, 1, batch_bytes),
+            TopicSnapshot(source.topic, 1, batch_bytes),
+            TopicSnapshot(source.rejected_topic, 1, batch_bytes),
             schema,
             Schema(0, schema_text("Rejected")),
             batch_bytes,
@@ -177,7 +177,7 @@ def ends_of(client: Client, partitions: Sequence[TopicPartition]) -> dict[TopicP
     return {tp: found.offset for tp, found in listed.items()}
 
 
-def _topics_now(client: Client, names: Sequence[str]) -> dict[str, tuple[Topic, str]]:
+def _topics_now(client: Client, names: Sequence[str]) -> dict[str, tuple[TopicSnapshot, str]]:
     """Each topic and its id. Raises Unreachable where a topic has no partitions."""
     topics = client.metadata(names).topics
     for name in names:
@@ -189,11 +189,11 @@ def _topics_now(client: Client, names: Sequence[str]) -> dict[str, tuple[Topic, 
         topic = topics[name]
         topic_id = "" if topic.topic_id is None else topic.topic_id.hex
         limit = int(configs[name].get("max.message.bytes", MESSAGE_BYTES_DEFAULT))
-        found[name] = Topic(name, len(topic.partitions), limit), topic_id
+        found[name] = TopicSnapshot(name, len(topic.partitions), limit), topic_id
     return found
 
 
-def _is_another(source: Source, topics: Mapping[str, tuple[Topic, str]]) -> bool:
+def _is_another(source: Source, topics: Mapping[str, tuple[TopicSnapshot, str]]) -> bool:
     """Whether the topic of that name has another id by now; a missing id proves nothing."""
     _, topic_id = topics[source.topic]
     return bool(topic_id and source.topic_id) and topic_id != source.topic_id
@@ -202,7 +202,7 @@ def _is_another(source: Source, topics: Mapping[str, tuple[Topic, str]]) -> bool
 def _recipe(
     schemas: SourceSchemas,
     source: SourceSettings,
-    topics: Mapping[str, tuple[Topic, str]],
+    topics: Mapping[str, tuple[TopicSnapshot, str]],
     batch_bytes: int,
 ) -> Recipe:
     data, set_apart = topics[source.topic][0], topics[source.rejected_topic][0]

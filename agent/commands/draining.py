@@ -16,7 +16,7 @@ from pathlib import Path
 
 from skidway.agent import program
 from skidway.agent.settings import REJECTED_SUFFIX, AgentSettings
-from skidway.agent.state.database import DATABASE, State
+from skidway.agent.state.database import DATABASE, StateDatabase
 from skidway.clock import SystemClock
 from skidway.errors import ConfigurationRefused, SkidwayError, StateRefused, Unreachable
 from skidway.service import Shutdown
@@ -52,7 +52,7 @@ def drain(settings: AgentSettings, shutdown: Shutdown, timeout_s: float) -> str:
         over.cancel()
 
 
-def _drain(settings: AgentSettings, state: State, shutdown: Shutdown) -> str:
+def _drain(settings: AgentSettings, state: StateDatabase, shutdown: Shutdown) -> str:
     clock, status = SystemClock(), program.Status(Health(False, {}))
     with program.connected(settings) as clients:
         found = program.find(settings, state, clients[0], clock, shutdown, status)
@@ -71,7 +71,7 @@ def _drain(settings: AgentSettings, state: State, shutdown: Shutdown) -> str:
     return answer(drained, state)
 
 
-def answer(drained: program.Drained, state: State) -> str:
+def answer(drained: program.Drained, state: StateDatabase) -> str:
     """What came of it, in words. Raises NotDrained with all that it means for the audit."""
     if drained.full_reason is not None:
         raise NotDrained(
@@ -88,7 +88,7 @@ def answer(drained: program.Drained, state: State) -> str:
     return f"drained: the last word is said, {drained.said} topics, nothing lies unread"
 
 
-def _said_of(drained: program.Drained, state: State) -> str:
+def _said_of(drained: program.Drained, state: StateDatabase) -> str:
     more = len(drained.obstacles) - SENTENCES_MAX
     said = [
         "not drained: not everything could be delivered in time",
@@ -104,7 +104,7 @@ def _said_of(drained: program.Drained, state: State) -> str:
     return "\n".join(said)
 
 
-def _unknown(state: State, topics: Collection[str] | None = None) -> Iterator[str]:
+def _unknown(state: StateDatabase, topics: Collection[str] | None = None) -> Iterator[str]:
     """What the audit will not know about these topics; by default about all without a last word."""
     for name, topic in sorted(state.topics().items()):
         if name.endswith(REJECTED_SUFFIX):

@@ -16,7 +16,7 @@ from typing import Any, Final
 from skidway.agent.files.host import Host, shown
 from skidway.agent.files.operating_system import OperatingSystem
 from skidway.agent.state.changes import Changes
-from skidway.agent.state.database import DATABASE, State, open_state
+from skidway.agent.state.database import DATABASE, StateDatabase, open_state
 from skidway.agent.values import identity
 from skidway.agent.values.intents import GIVEN_UP, Intent
 from skidway.agent.values.tracked import FileState, TrackedFile
@@ -39,7 +39,7 @@ def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
         raise StateRefused(f"the state {path} cannot be read: {error}") from error
     connection.isolation_level = None
     connection.execute("BEGIN")  # one picture of everything
-    state = State(connection, str(path))
+    state = StateDatabase(connection, str(path))
     try:
         files = state.files()
         promised = {intent.file: intent.end for intent in state.intents()}
@@ -164,7 +164,7 @@ def give_up(directory: Path, topic: str) -> str:
     )
 
 
-def given_up(state: State, topic: str) -> list[Intent]:
+def given_up(state: StateDatabase, topic: str) -> list[Intent]:
     """Gives up the intents whose recipe leads to a topic, so that none is replayed; returns them.
 
     If the topic was not made again, they are read back, and the rest is sent by their old settings.

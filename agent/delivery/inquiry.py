@@ -55,7 +55,7 @@ from skidway.agent.state.changes import Changes
 from skidway.agent.values.identity import GUARD_BYTES
 from skidway.agent.values.intents import Intent, Numbers, Reading, crc_of
 from skidway.agent.values.set_apart import SetApart
-from skidway.agent.values.tracked import Checkpoint, Flight, Outcome, TrackedFile
+from skidway.agent.values.tracked import Checkpoint, Flight, ReadingOutcome, TrackedFile
 from skidway.audit.counts.counts import Counts
 from skidway.audit.topic.messages import Certainty
 from skidway.kafka.types import TopicPartition
@@ -400,7 +400,7 @@ class Inquiry:
         if verdict.sending is not None:
             reading = replace(verdict.sending, intent=intent)
             return Taken(tracked, reading, flight, is_new=intent is not whole)
-        flight.outcome = Outcome(0, 0, Counts())
+        flight.outcome = ReadingOutcome(0, 0, Counts())
         if verdict.certainty is None:
             assert asked.recipe is not None
             records = self._records[whole.file][1].of(part)

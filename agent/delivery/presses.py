@@ -16,7 +16,7 @@ from skidway.agent.delivery.read_back import Records, outcome_of
 from skidway.agent.files.reading import Taken
 from skidway.agent.state.changes import Changes
 from skidway.agent.values.intents import Intent, Reading
-from skidway.agent.values.tracked import Outcome
+from skidway.agent.values.tracked import ReadingOutcome
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.batch import seal
 from skidway.kafka.columns import decode_headers
@@ -95,7 +95,7 @@ class Presses:
             assert origins is not None
             yield batch.tp, origins.first
 
-    def arrived(self, recipe: Recipe, file: int, records: Records) -> Outcome:
+    def arrived(self, recipe: Recipe, file: int, records: Records) -> ReadingOutcome:
         """The outcome of a file's records that were found in the recipe's topics."""
         return outcome_of(records, self._agent, file, self._sources(recipe), self._bucket_ms)
 

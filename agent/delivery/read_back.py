@@ -25,7 +25,7 @@ import numpy.typing as npt
 from skidway.agent.batches import routing
 from skidway.agent.batches.recipe import Recipe
 from skidway.agent.values.intents import Intent
-from skidway.agent.values.tracked import Outcome
+from skidway.agent.values.tracked import ReadingOutcome
 from skidway.audit.counts.counts import Counts
 from skidway.kafka.columns import Origins
 from skidway.kafka.source import Source
@@ -251,7 +251,7 @@ def divide(intent: Intent, records: Records) -> list[Part]:
 
 def outcome_of(
     records: Records, agent: int, file: int, sources: tuple[Source, Source], bucket_ms: int
-) -> Outcome:
+) -> ReadingOutcome:
     """The outcome of records that arrived: the same as if they had been acknowledged.
 
     sources: the data topic and its rejected topic.
@@ -267,7 +267,7 @@ def outcome_of(
         same = np.ones(len(length), np.int64)
         origins = Origins(agent=same * agent, file=same * file, first=mine.first, length=length)
         counts.add(source, mine.times, origins)
-    return Outcome(sizes[0], sizes[1], counts)
+    return ReadingOutcome(sizes[0], sizes[1], counts)
 
 
 def dropped(

@@ -47,7 +47,7 @@ class Taken:
     is_new: bool = True
 
 
-class Reader:
+class FileReader:
     """Owns which files are looked at next."""
 
     def __init__(

@@ -8,7 +8,7 @@ from skidway.agent.accounts.mail import Mail
 from skidway.agent.batches.recipe import Recipe
 from skidway.agent.cluster.destinations import Cluster, Destination
 from skidway.agent.state.changes import Changes
-from skidway.agent.state.database import State
+from skidway.agent.state.database import StateDatabase
 from skidway.agent.values.intents import Intent
 from skidway.agent.values.tracked import FileState, TrackedFile
 from skidway.errors import StateRefused
@@ -16,7 +16,10 @@ from skidway.kafka.types import TopicPartition
 
 
 def check_cluster(
-    state: State, cluster: Cluster, destinations: Sequence[Destination], open_topics: set[str]
+    state: StateDatabase,
+    cluster: Cluster,
+    destinations: Sequence[Destination],
+    open_topics: set[str],
 ) -> None:
     """Raises StateRefused if something unacknowledged belongs to another cluster or topic."""
     if not open_topics:
@@ -48,7 +51,7 @@ def open_topics(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> s
 
 
 def first_changes(
-    state: State, cluster: Cluster, destinations: Sequence[Destination], now_ms: int
+    state: StateDatabase, cluster: Cluster, destinations: Sequence[Destination], now_ms: int
 ) -> Changes:
     """What a start writes down: the cluster, first starts, and what is not needed any more."""
     changes = Changes()
@@ -62,7 +65,9 @@ def first_changes(
     return changes
 
 
-def without_floor(state: State, destinations: Iterable[Destination]) -> list[TopicPartition]:
+def without_floor(
+    state: StateDatabase, destinations: Iterable[Destination]
+) -> list[TopicPartition]:
     """Partitions without a floor; the cluster is asked for their ends before anything is sent.
 
     Empty while something is on its way: its records may lie below such an end, so these partitions
@@ -81,7 +86,7 @@ def without_floor(state: State, destinations: Iterable[Destination]) -> list[Top
 
 
 def floors(
-    state: State,
+    state: StateDatabase,
     destinations: Sequence[Destination],
     ends: Mapping[TopicPartition, int],
     changes: Changes,
@@ -92,7 +97,7 @@ def floors(
     return {**_floors(state, destinations), **ends}
 
 
-def _floors(state: State, destinations: Iterable[Destination]) -> dict[TopicPartition, int]:
+def _floors(state: StateDatabase, destinations: Iterable[Destination]) -> dict[TopicPartition, int]:
     """The floors that were kept, without those of topics that were made again."""
     ids = _topic_ids(destinations)
     return {
@@ -107,7 +112,7 @@ def _topic_ids(destinations: Iterable[Destination]) -> dict[str, str]:
     return {source.topic: source.topic_id for source in sources}
 
 
-def since(state: State) -> dict[str, int]:
+def since(state: StateDatabase) -> dict[str, int]:
     """By topic: its last seal, or its first start (ms). Files changed since may be unknown."""
     found = state.since()
     for name, topic in state.topics().items():

@@ -30,7 +30,7 @@ from skidway.agent.loop.unreadable_paths import UnreadablePaths
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.settings import AgentSettings
 from skidway.agent.state.changes import Changes
-from skidway.agent.state.database import State, StateFull
+from skidway.agent.state.database import StateDatabase, StateFull
 from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import FINGERPRINT_BYTES
 from skidway.agent.values.tracked import FileState
@@ -61,7 +61,7 @@ class Loop:
     def __init__(
         self,
         settings: AgentSettings,
-        state: State,
+        state: StateDatabase,
         surroundings: Surroundings,
         destinations: Sequence[Destination],
     ) -> None:

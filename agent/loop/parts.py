@@ -22,12 +22,12 @@ from skidway.agent.delivery.replay import Replay
 from skidway.agent.delivery.search import Logs
 from skidway.agent.files.handles import Handles
 from skidway.agent.files.host import Host
-from skidway.agent.files.reading import Reader
+from skidway.agent.files.reading import FileReader
 from skidway.agent.files.tracking import Tracker
 from skidway.agent.loop import beginning
 from skidway.agent.settings import AgentSettings
 from skidway.agent.state.changes import Changes
-from skidway.agent.state.database import State
+from skidway.agent.state.database import StateDatabase
 from skidway.agent.values.intents import Intent, Numbers
 from skidway.agent.values.tracked import TrackedFile
 from skidway.audit.topic.messages import Bounds, Sender, Tier
@@ -61,7 +61,7 @@ class Parts:
     topics: Topics
     handles: Handles
     tracker: Tracker
-    reader: Reader
+    reader: FileReader
     outbound: Outbound
     numbers: Numbers
     rejections: Rejections
@@ -77,7 +77,7 @@ class Parts:
 
 def make_parts(
     settings: AgentSettings,
-    state: State,
+    state: StateDatabase,
     surroundings: Surroundings,
     destinations: Sequence[Destination],
 ) -> Parts:
@@ -91,7 +91,7 @@ class _Maker:
     def __init__(
         self,
         settings: AgentSettings,
-        state: State,
+        state: StateDatabase,
         surroundings: Surroundings,
         destinations: Sequence[Destination],
     ) -> None:
@@ -161,11 +161,11 @@ class _Maker:
         tracker.load(self._files, promised, since, self._state.unopened())
         return tracker
 
-    def _reader(self, tracker: Tracker, accounts: Accounts) -> Reader:
+    def _reader(self, tracker: Tracker, accounts: Accounts) -> FileReader:
         def may_read(tracked: TrackedFile) -> bool:
             return tracked.announced and not accounts.leaving.is_done_with(tracked.birth.topic)
 
-        return Reader(
+        return FileReader(
             tracker,
             self._handles,
             idle_flush_s=self._settings.idle_flush_ms / 1000,

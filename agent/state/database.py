@@ -72,7 +72,7 @@ class TopicState:
     sealed_until: int | None
 
 
-class State:
+class StateDatabase:
     """Owns the connection. Every method may raise StateRefused for a damaged database."""
 
     def __init__(self, connection: sqlite3.Connection, name: str = DATABASE) -> None:
@@ -256,7 +256,7 @@ class State:
         return StateRefused(f"the state {self._name} cannot be used: {what}; {_DAMAGED_HINT}")
 
 
-def open_state(directory: Path, *, create: bool = True) -> State:
+def open_state(directory: Path, *, create: bool = True) -> StateDatabase:
     """The state in a directory that the caller has locked. Raises StateRefused, SkidwayError."""
     path = directory / DATABASE
     if not path.exists():
@@ -272,7 +272,7 @@ def open_state(directory: Path, *, create: bool = True) -> State:
         _check(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
-        return State(connection, str(path))
+        return StateDatabase(connection, str(path))
     except sqlite3.Error as error:
         connection.close()
         raise StateRefused(f"the state {path} cannot be used: {error}; {_DAMAGED_HINT}") from error
@@ -290,7 +290,7 @@ def create_tables(connection: sqlite3.Connection, machine: str) -> None:
     connection.executemany("INSERT INTO meta VALUES (?, ?)", list(first.items()))
 
 
-def check_machine(state: State, machine: str) -> None:
+def check_machine(state: StateDatabase, machine: str) -> None:
     """Raises StateRefused on a machine other than the one the state was made on."""
     if state.machine != machine:
         raise StateRefused(

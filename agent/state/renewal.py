@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from skidway import log
 from skidway.agent.state.changes import Changes
-from skidway.agent.state.database import State
+from skidway.agent.state.database import StateDatabase
 from skidway.agent.values import identity
 from skidway.agent.values.tracked import FileState, Tally, TrackedFile
 from skidway.audit.topic.publisher import Newest
@@ -26,7 +26,7 @@ from skidway.audit.topic.publisher import Newest
 _log = log.get(__name__)
 
 
-def renew(state: State, newest: Newest | None) -> None:
+def renew(state: StateDatabase, newest: Newest | None) -> None:
     """Gives new ids at the first start after an adoption, if the state was an older copy.
 
     newest: the newest message that this agent has published; None if none is left.
@@ -43,7 +43,7 @@ def renew(state: State, newest: Newest | None) -> None:
         _log.warning("older_copy_adopted", files=len(state.files()))
 
 
-def _new_ids(state: State) -> Changes:
+def _new_ids(state: StateDatabase) -> Changes:
     changes = Changes()
     files = state.files()
     serial = max((each.birth.serial for each in files), default=0)

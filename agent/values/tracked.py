@@ -77,7 +77,7 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReadingOutcome:
     """What becomes of one reading's bytes once its batches are acknowledged, and its counts."""
 
     delivered_bytes: int
@@ -95,7 +95,7 @@ class Flight:
 
     intent: Intent
     after: Checkpoint
-    outcome: Outcome | None = None
+    outcome: ReadingOutcome | None = None
     waiting: int = 0
     uncertain_bytes: int = 0
     lost_bytes: int = 0

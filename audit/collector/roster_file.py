@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from skidway import log
-from skidway.audit.judgement.roster import Entry, read_file
+from skidway.audit.judgement.roster import RosterEntry, read_file
 from skidway.clock import Clock
 from skidway.errors import ConfigurationRefused
 
@@ -29,7 +29,7 @@ class RosterFile:
         self._path = path
         self._clock = clock
         self._stamp = _stamp(path)
-        self.entries: tuple[Entry, ...] = read_file(path)
+        self.entries: tuple[RosterEntry, ...] = read_file(path)
         self.problem: str | None = None
         self._look_at = clock.monotonic() + LOOK_EVERY_S
 

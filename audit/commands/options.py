@@ -120,7 +120,7 @@ def _defaults(policy: Policy) -> str:
     )
 
 
-def listed(given: AuditSettings) -> tuple[roster.Entry, ...]:
+def listed(given: AuditSettings) -> tuple[roster.RosterEntry, ...]:
     """The entries of the roster's file, if there is one. Raises ConfigurationRefused."""
     return () if given.roster_file is None else roster.read_file(given.roster_file)
 

@@ -9,7 +9,7 @@ from skidway.audit.evidence.ledger import Ledger, Position
 from skidway.audit.topic import topic
 from skidway.clock import Clock
 from skidway.errors import Unreachable
-from skidway.kafka.client import Client, Fetcher, Topic
+from skidway.kafka.client import Client, Fetcher, TopicMetadata
 from skidway.kafka.types import TopicPartition
 
 REFRESH_S = 5.0
@@ -96,7 +96,7 @@ class Collection:
         return len(self._begins)
 
 
-def _id(found: Topic) -> str:
+def _id(found: TopicMetadata) -> str:
     return "" if found.topic_id is None else found.topic_id.hex
 
 

@@ -35,7 +35,7 @@ _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RosterEntry:
     """One host of one cluster (None: of each). topics: none means all that its agent has."""
 
     host: str
@@ -47,7 +47,7 @@ class Entry:
 class Roster:
     """All entries together; the settings' `retired` may name agent ids (in decimal) as well."""
 
-    def __init__(self, entries: Iterable[Entry] = (), retired: Iterable[str] = ()) -> None:
+    def __init__(self, entries: Iterable[RosterEntry] = (), retired: Iterable[str] = ()) -> None:
         self._gone = frozenset(retired)
         self._entries = tuple(dict.fromkeys(entries))
         retired_of = {(x.cluster, x.host) for x in self._entries if x.retired}
@@ -108,7 +108,7 @@ class Roster:
         """Whether any entry is of this host, retired or not."""
         return host in self._gone or any(x.host == host for x in self._entries)
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[RosterEntry]:
         return iter(self._entries)
 
     def __eq__(self, other: object) -> bool:
@@ -141,9 +141,9 @@ class HostEntry:
                 )
 
     @property
-    def entry(self) -> Entry:
-        """The host as an Entry."""
-        return Entry(self.host, self.cluster, frozenset(self.topics), self.retired)
+    def entry(self) -> RosterEntry:
+        """The host as a RosterEntry."""
+        return RosterEntry(self.host, self.cluster, frozenset(self.topics), self.retired)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +171,7 @@ def check_host(name: str) -> None:
         )
 
 
-def read_file(path: Path) -> tuple[Entry, ...]:
+def read_file(path: Path) -> tuple[RosterEntry, ...]:
     """The entries of a roster file. Raises ConfigurationRefused with file, and line or host."""
     document = settings.load(RosterDocument, path)
     return tuple(each.entry for each in document.hosts)

@@ -30,7 +30,7 @@ class StoreUnreachable(Unreachable):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FileEntry:
     """A file: its path below the root and its length in bytes."""
 
     path: str
@@ -53,7 +53,7 @@ class Output(Protocol):
     def open(self, path: str) -> IO[bytes] | None:
         """A file to be read in pieces, for a with block; None when it is not there."""
 
-    def files(self, path: str) -> Iterator[Entry]:
+    def files(self, path: str) -> Iterator[FileEntry]:
         """Every file below a directory, one by one; none when it is not there."""
 
     def names(self, path: str) -> list[str]:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from hdfs_native import Client
 
-from skidway.audit.output import HDFS_SCHEME, Entry, StoreFailed, StoreUnreachable
+from skidway.audit.output import HDFS_SCHEME, FileEntry, StoreFailed, StoreUnreachable
 from skidway.errors import ConfigurationRefused, SkidwayError
 
 RETRIES: Final = {
@@ -67,7 +67,7 @@ class HdfsOutput:
             except FileNotFoundError:
                 return None
 
-    def files(self, path: str) -> Iterator[Entry]:
+    def files(self, path: str) -> Iterator[FileEntry]:
         """See Output."""
         below = len(self._root) + 1
         folders = [path]
@@ -77,7 +77,7 @@ class HdfsOutput:
                 if status.isdir:
                     folders.append(name)
                 else:
-                    yield Entry(name, int(status.length))
+                    yield FileEntry(name, int(status.length))
 
     def names(self, path: str) -> list[str]:
         """See Output."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from skidway.audit.output import Entry, StoreFailed
+from skidway.audit.output import FileEntry, StoreFailed
 
 NOT_THERE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
@@ -50,7 +50,7 @@ class LocalOutput:
             except NOT_THERE:
                 return None
 
-    def files(self, path: str) -> Iterator[Entry]:
+    def files(self, path: str) -> Iterator[FileEntry]:
         """See Output. A directory at a time, in order of names; it follows links, as readers do,
         and gives names that are not UTF-8 with their bytes escaped."""
         with failures("list", self._root / path):
@@ -63,7 +63,7 @@ class LocalOutput:
                         length = file.stat().st_size
                     except NOT_THERE:
                         continue  # moved while we looked
-                    yield Entry(self._called(file), length)
+                    yield FileEntry(self._called(file), length)
 
     def _called(self, file: Path) -> str:
         name = str(file.relative_to(self._root))

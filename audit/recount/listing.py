@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import IO, Final
 
-from skidway.audit.output import Entry, Output, StoreFailed
+from skidway.audit.output import FileEntry, Output, StoreFailed
 from skidway.audit.recount import manifests, row_files
 from skidway.audit.recount.faults import Fault, Kind, Whereabouts, by_name
 from skidway.audit.recount.manifests import STATE, NamedFiles
@@ -60,7 +60,7 @@ def faults(output: Output, named: NamedFiles) -> Iterator[Fault]:
             yield Fault(Kind.UNNAMED, entry.path, words, by_name(entry.path))
 
 
-def _fault(entry: Entry, opened: IO[bytes], named: NamedFiles, words: str) -> Fault:
+def _fault(entry: FileEntry, opened: IO[bytes], named: NamedFiles, words: str) -> Fault:
     has, kind = row_files.measure(opened), Kind.UNNAMED
     for like in named.of_length(has.length, LIKE_MAX):
         if like.crc32c == has.crc32c:

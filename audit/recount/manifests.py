@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from skidway.audit.output import Entry, Output
+from skidway.audit.output import FileEntry, Output
 from skidway.errors import SkidwayError
 from skidway.kafka.source import Source
 
@@ -167,7 +167,7 @@ class NamedFiles:
         for row in self._connection.execute("SELECT * FROM named ORDER BY path"):
             yield NamedFile(*row)
 
-    def found(self, entry: Entry) -> None:
+    def found(self, entry: FileEntry) -> None:
         """Takes a file that lies there; keeps it if no manifest has named it so far."""
         if not self.named(entry.path):
             row = (entry.path, entry.length)
@@ -177,10 +177,10 @@ class NamedFiles:
         """Forgets an unnamed file: a manifest names it by now."""
         self._connection.execute("DELETE FROM unnamed WHERE path = ?", (path,))
 
-    def unnamed(self) -> Iterator[Entry]:
+    def unnamed(self) -> Iterator[FileEntry]:
         """The files that lie there and that no manifest names, by path."""
         for row in self._connection.execute("SELECT path, length FROM unnamed ORDER BY path"):
-            yield Entry(*row)
+            yield FileEntry(*row)
 
     def _select(self, condition: str, *values: object) -> list[NamedFile]:
         query = f"SELECT * FROM named {condition}"  # noqa: S608 - our own text

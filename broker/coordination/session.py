@@ -26,7 +26,7 @@ from skidway.broker.coordination.documents import Registration
 from skidway.broker.coordination.reader import CatalogReader
 from skidway.broker.log.flusher import Post
 from skidway.clock import Clock
-from skidway.coordination import Coordinator, State
+from skidway.coordination import Coordinator, SessionState
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.types import TopicPartition
 
@@ -64,7 +64,7 @@ class Job(Generic[T]):
         post(lambda: done(outcome))
 
 
-class Session:
+class ZooKeeperSession:
     """Made by the loop's thread before the loop runs; `close` from there too."""
 
     def __init__(
@@ -94,7 +94,7 @@ class Session:
     @property
     def is_connected(self) -> bool:
         """Whether jobs are taken."""
-        return self._coordinator.state is State.CONNECTED
+        return self._coordinator.state is SessionState.CONNECTED
 
     def register(self, registration: Registration, *, wait_s: float) -> None:
         """Registers the broker, on the calling thread, before `start`. Raises SkidwayError."""
@@ -183,14 +183,14 @@ class Session:
             return
         self._post(lambda: self._on_catalog(catalog))
 
-    def _state_changed(self, state: State) -> None:
+    def _state_changed(self, state: SessionState) -> None:
         """Called on kazoo's thread, which must not wait."""
         if self._closing.is_set():
             return
-        if state is State.LOST:
+        if state is SessionState.LOST:
             self._lost = True
             _log.warning("zookeeper_session_lost")
-        elif state is State.SUSPENDED:
+        elif state is SessionState.SUSPENDED:
             _log.warning("zookeeper_connection_lost")
         else:
             _log.info("zookeeper_connected_again")

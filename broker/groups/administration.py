@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from skidway.broker.coordination import stored_groups
-from skidway.broker.coordination.session import Session
+from skidway.broker.coordination.session import ZooKeeperSession
 from skidway.broker.coordination.stored_groups import GroupGone, GroupInUse, Offsets
 from skidway.broker.groups import subscription
 from skidway.broker.groups.coordinator import Groups
-from skidway.broker.groups.group import Group, State
+from skidway.broker.groups.group import Group, GroupState
 from skidway.broker.groups.record import RecordRefused, decode
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError
@@ -55,7 +55,7 @@ class Described:
 class GroupAdministration:
     """Owned by the loop."""
 
-    def __init__(self, groups: Groups, session: Session) -> None:
+    def __init__(self, groups: Groups, session: ZooKeeperSession) -> None:
         self._groups = groups
         self._session = session
 
@@ -68,7 +68,7 @@ class GroupAdministration:
                 return
             found = {group: _stored(group, content) for group, content in outcome.items()}
             for group, hosted in self._groups.hosted.items():
-                if group in found or hosted.group.state is not State.EMPTY:
+                if group in found or hosted.group.state is not GroupState.EMPTY:
                     found[group] = _listed(hosted.group)
             reply([found[group] for group in sorted(found)])
 
@@ -80,7 +80,7 @@ class GroupAdministration:
         def then(group: Group | ErrorCode) -> None:
             if isinstance(group, ErrorCode):
                 reply(group)
-            elif group.state is State.EMPTY and not group.generation:
+            elif group.state is GroupState.EMPTY and not group.generation:
                 self._groups.jobs.read(group_id, read)
             else:
                 reply(_described(group))
@@ -89,7 +89,7 @@ class GroupAdministration:
             if isinstance(outcome, SkidwayError):
                 reply(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
             else:
-                reply(Described(State.EMPTY.value if outcome else DEAD))
+                reply(Described(GroupState.EMPTY.value if outcome else DEAD))
 
         self._groups.use(group_id, then)
 
@@ -101,7 +101,7 @@ class GroupAdministration:
                 reply(group)
                 return
             hosted = self._groups.hosted[group_id]
-            if group.state is not State.EMPTY or group.roster.given:
+            if group.state is not GroupState.EMPTY or group.roster.given:
                 reply(ErrorCode.NON_EMPTY_GROUP)
             elif hosted.unstored or self._groups.jobs.is_busy_with(group_id):
                 reply(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
@@ -184,13 +184,13 @@ def _stored(group_id: str, content: bytes | None) -> Listed:
     except RecordRefused:
         record = None
     if record is None:
-        return Listed(group_id, "", State.EMPTY.value)
-    state = State.STABLE if record.members else State.EMPTY
+        return Listed(group_id, "", GroupState.EMPTY.value)
+    state = GroupState.STABLE if record.members else GroupState.EMPTY
     return Listed(group_id, record.protocol_type, state.value)
 
 
 def _described(group: Group) -> Described:
-    stable = group.state is State.STABLE
+    stable = group.state is GroupState.STABLE
     return Described(
         group.state.value,
         group.roster.protocol_type or "",

@@ -27,7 +27,7 @@ from skidway.kafka.errors import ErrorCode
 _GENERATION_MAX = (1 << 31) - 1
 
 
-class State(Enum):
+class GroupState(Enum):
     """Kafka's names of a group's states."""
 
     EMPTY = "Empty"
@@ -42,7 +42,7 @@ class Group:
 
     def __init__(self, group_id: str, limits: GroupLimits, new_id: Callable[[str], str]) -> None:
         self.group_id = group_id
-        self.state = State.EMPTY
+        self.state = GroupState.EMPTY
         self.generation = 0
         self.protocol: str | None = None
         self.roster = Roster()
@@ -80,7 +80,7 @@ class Group:
             error = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         if error is None and syncing.protocol not in (None, self.protocol):
             error = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-        if error is None and self.state is State.PREPARING:
+        if error is None and self.state is GroupState.PREPARING:
             error = ErrorCode.REBALANCE_IN_PROGRESS
         if error is not None:
             self._answer(token, Synced(error=error))
@@ -88,7 +88,7 @@ class Group:
         member = self.roster.members[member_id]
         self._unsynced.discard(member_id)
         self._renew(now, member)
-        if self.state is State.STABLE:
+        if self.state is GroupState.STABLE:
             self._answer(token, self._synced(member))
             return
         self._fail_sync(member, ErrorCode.REBALANCE_IN_PROGRESS)
@@ -104,7 +104,7 @@ class Group:
         if error is not None:
             return error
         self._renew(now, self.roster.members[member_id])
-        preparing = self.state is State.PREPARING
+        preparing = self.state is GroupState.PREPARING
         return ErrorCode.REBALANCE_IN_PROGRESS if preparing else ErrorCode.NONE
 
     def leave(self, now: float, member_id: str, instance_id: str | None) -> ErrorCode:
@@ -126,7 +126,7 @@ class Group:
         self, now: float, member_id: str, instance_id: str | None, generation: int
     ) -> ErrorCode | None:
         """Why a commit is refused; None if it may be stored."""
-        if generation < 0 and self.state is State.EMPTY:
+        if generation < 0 and self.state is GroupState.EMPTY:
             return None  # from a simple consumer
         if generation < 0 and not member_id and instance_id is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
@@ -143,7 +143,7 @@ class Group:
         """The earliest time at which `tick` has something to do."""
         found = list(self.roster.given.values())
         found += [each.deadline for each in self.roster if not each.is_parked]
-        if self.state is State.PREPARING:
+        if self.state is GroupState.PREPARING:
             found.append(self._window.until)
         if self._unsynced:
             found.append(self._sync_by)
@@ -158,7 +158,7 @@ class Group:
             if not member.is_parked and member.deadline <= now:
                 self._remove(now, member)
         self._complete_if_joined(now)
-        over = self.state is State.PREPARING and self._window.until <= now
+        over = self.state is GroupState.PREPARING and self._window.until <= now
         if over and not self._window.is_prolonged(now):
             self._complete(now)
         if self._unsynced and self._sync_by <= now:
@@ -187,7 +187,7 @@ class Group:
             self._prepare(now, error)
             self._complete_if_joined(now)
             return
-        self.state, self._is_assigned = State.STABLE, True
+        self.state, self._is_assigned = GroupState.STABLE, True
         for member in self.roster:
             if member.sync is not None:
                 token, member.sync = member.sync, None
@@ -210,7 +210,7 @@ class Group:
         self.protocol = record.protocol
         self.roster.protocol_type = record.protocol_type or None
         if record.members:
-            self.state, self._is_assigned = State.STABLE, True
+            self.state, self._is_assigned = GroupState.STABLE, True
             self.roster.restore(record.members, record.leader, record.protocol_type)
             for member in self.roster:
                 self._renew(now, member)
@@ -250,10 +250,10 @@ class Group:
         member = self.roster.members[member_id]
         same = member.protocols == joining.protocols
         leads = member_id == self.roster.leader
-        if self.state is State.COMPLETING and same:
+        if self.state is GroupState.COMPLETING and same:
             self._renew(now, member)  # the member did not get our answer
             self._answer(token, self._joined(member))
-        elif self.state is State.STABLE and same and not leads:
+        elif self.state is GroupState.STABLE and same and not leads:
             self._renew(now, member)
             self._answer(token, replace(self._joined(member), members=()))
         else:
@@ -295,7 +295,7 @@ class Group:
             self._unsynced = self._unsynced & set(self.roster.members) | {member_id}
         member.take(joining)
         self._renew(now, member)
-        if self.state is State.STABLE and choose_protocol(self.roster) == self.protocol:
+        if self.state is GroupState.STABLE and choose_protocol(self.roster) == self.protocol:
             # It keeps its assignment. It is not told that it leads, or it would assign anew.
             answer = replace(self._joined(member), members=(), leader=led_by or "")
             self._held[self._store()] = (token, answer)
@@ -307,9 +307,9 @@ class Group:
 
     def _prepare(self, now: float, error: ErrorCode) -> None:
         """Begins a rebalance, if none is being prepared; waiting syncs get `error`."""
-        if self.state is State.PREPARING:
+        if self.state is GroupState.PREPARING:
             return
-        was_empty, self.state = self.state is State.EMPTY, State.PREPARING
+        was_empty, self.state = self.state is GroupState.EMPTY, GroupState.PREPARING
         self._storing = None
         self._unsynced.clear()
         for member in self.roster:
@@ -317,7 +317,7 @@ class Group:
         self._window.open(now, self.roster.rebalance_timeout_s, was_empty=was_empty)
 
     def _complete_if_joined(self, now: float) -> None:
-        preparing = self.state is State.PREPARING and not self._window.is_delaying
+        preparing = self.state is GroupState.PREPARING and not self._window.is_delaying
         if preparing and self.roster.have_all_joined:
             self._complete(now)
 
@@ -333,10 +333,10 @@ class Group:
         self._is_assigned = False
         self.protocol = choose_protocol(self.roster)
         if not len(self.roster):
-            self.state = State.EMPTY
+            self.state = GroupState.EMPTY
             self._store()
             return
-        self.state = State.COMPLETING
+        self.state = GroupState.COMPLETING
         self._sync_by = now + self.roster.rebalance_timeout_s
         for member in self.roster:
             member.assignment = b""
@@ -370,7 +370,7 @@ class Group:
             self._fail_sync(member, error)
             self.roster.remove(member)
         self._unsynced.clear()
-        self.state = State.EMPTY
+        self.state = GroupState.EMPTY
         self._store()
 
     # small things

@@ -16,7 +16,7 @@ from skidway import log
 from skidway.broker.coordination.ledger import Record
 from skidway.broker.coordination.stored_groups import GroupInUse
 from skidway.broker.groups.cache import OffsetCache
-from skidway.broker.groups.group import Group, State
+from skidway.broker.groups.group import Group, GroupState
 from skidway.broker.groups.job_queue import JobQueue
 from skidway.broker.groups.limits import (
     CLIENT_WORDS_MAX,
@@ -119,7 +119,7 @@ class HostedGroups:
         now = self.clock.monotonic()
         for group_id, hosted in list(self.hosted.items()):
             group = hosted.group
-            if group.state is not State.EMPTY or group.roster.given:
+            if group.state is not GroupState.EMPTY or group.roster.given:
                 continue
             if hosted.unstored:
                 self._store(hosted, None)
@@ -184,7 +184,7 @@ class HostedGroups:
         hosted = self.hosted.get(group.group_id)
         if hosted is None:
             return
-        if group.state is State.EMPTY:
+        if group.state is GroupState.EMPTY:
             self.cache.drop(group.group_id)
         self._set_timer(hosted)
 
@@ -198,11 +198,11 @@ class HostedGroups:
 
     def _store(self, hosted: Hosted, number: int | None) -> None:
         group = hosted.group
-        if group.state is State.EMPTY:
+        if group.state is GroupState.EMPTY:
             hosted.empty_since_ms = self.clock.time_ms()
         else:
             hosted.empty_since_ms = 0
-            self.counts.rebalances += group.state is State.COMPLETING
+            self.counts.rebalances += group.state is GroupState.COMPLETING
         record = replace(group.record(), empty_since_ms=hosted.empty_since_ms)
         hosted.unstored = True
 

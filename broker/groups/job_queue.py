@@ -34,7 +34,7 @@ _Answer = Callable[[], None]
 
 
 class Submit(Protocol):
-    """Session.submit."""
+    """ZooKeeperSession.submit."""
 
     def __call__(
         self,

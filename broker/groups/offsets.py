@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from skidway.broker.coordination.consumers import Committed, TopicOffset
 from skidway.broker.coordination.stored_groups import Offsets
-from skidway.broker.groups.group import Group, State
+from skidway.broker.groups.group import Group, GroupState
 from skidway.broker.groups.hosting import HostedGroups
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode
@@ -44,7 +44,7 @@ class GroupOffsets:
             if isinstance(group, ErrorCode):
                 reply(group)
                 return
-            known = bool(group.generation) or group.state is not State.EMPTY
+            known = bool(group.generation) or group.state is not GroupState.EMPTY
             if generation >= 0 and not known:
                 reply(ErrorCode.ILLEGAL_GENERATION)
                 return
@@ -76,7 +76,7 @@ class GroupOffsets:
                 reply(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
                 return
             hosted = self._groups.hosted.get(group_id)
-            if hosted is not None and hosted.group.state is not State.EMPTY:
+            if hosted is not None and hosted.group.state is not GroupState.EMPTY:
                 self._groups.cache.put(group_id, outcome)
             reply(outcome)
 

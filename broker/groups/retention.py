@@ -14,7 +14,7 @@ from enum import Enum
 
 from skidway import log
 from skidway.broker.coordination import stored_groups
-from skidway.broker.coordination.session import Session
+from skidway.broker.coordination.session import ZooKeeperSession
 from skidway.broker.coordination.stored_groups import GroupInUse, Looked
 from skidway.broker.groups.coordinator import Groups
 from skidway.broker.groups.record import GroupRecord, RecordRefused, decode, encode
@@ -79,7 +79,7 @@ class OffsetRetention:
     def __init__(
         self,
         groups: Groups,
-        session: Session,
+        session: ZooKeeperSession,
         clock: Clock,
         retention_ms: int,
         holds: Callable[[str], Holds],

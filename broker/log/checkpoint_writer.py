@@ -11,7 +11,7 @@ from pathlib import Path
 
 from skidway import log
 from skidway.broker.log.files import StorageFailed
-from skidway.broker.log.flusher import DiskWorker, Outcome
+from skidway.broker.log.flusher import DiskWorker, WorkOutcome
 from skidway.broker.log.log_directory import LogDirectory, Offsets, write_checkpoints
 
 Contents = Callable[[], Sequence[tuple[LogDirectory, Offsets, Offsets]]]
@@ -55,7 +55,7 @@ class Checkpoints:
         def work() -> None:
             write_checkpoints(directory.path, points, starts)
 
-        def done(outcome: Outcome) -> None:
+        def done(outcome: WorkOutcome) -> None:
             if outcome.error is None:
                 directory.noted = set(named)
                 directory.note_written()

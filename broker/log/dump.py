@@ -18,7 +18,7 @@ from skidway.errors import UsageError
 from skidway.kafka.batch import HEADER_BYTES, BatchHeader, CorruptBatch
 from skidway.kafka.compression import decompress
 from skidway.kafka.errors import ProtocolError
-from skidway.kafka.protocol.primitives import Reader
+from skidway.kafka.protocol.primitives import MessageReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +97,13 @@ def records(batch: DumpedBatch) -> list[DumpedRecord]:
     body = os.pread(file.descriptor, size, batch.position + HEADER_BYTES)
     try:
         data = decompress(header.codec, body, RECORDS_BYTES_MAX)
-        reader = Reader(memoryview(data))
+        reader = MessageReader(memoryview(data))
         return [_record(reader, header) for _ in range(header.count)]
     except ProtocolError as error:
         raise CorruptBatch(str(error)) from error
 
 
-def _record(reader: Reader, header: BatchHeader) -> DumpedRecord:
+def _record(reader: MessageReader, header: BatchHeader) -> DumpedRecord:
     end = reader.varint() + reader.at
     reader.int8()
     timestamp = header.base_timestamp + reader.varlong()
@@ -117,11 +117,11 @@ def _record(reader: Reader, header: BatchHeader) -> DumpedRecord:
     return DumpedRecord(offset, timestamp, key, value, headers)
 
 
-def _header(reader: Reader) -> tuple[str, bytes | None]:
+def _header(reader: MessageReader) -> tuple[str, bytes | None]:
     name = _sized(reader) or b""
     return name.decode("utf-8", "backslashreplace"), _sized(reader)
 
 
-def _sized(reader: Reader) -> bytes | None:
+def _sized(reader: MessageReader) -> bytes | None:
     size = reader.varint()
     return None if size < 0 else bytes(reader.take(size))

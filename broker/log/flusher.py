@@ -24,7 +24,7 @@ Post = Callable[[Callable[[], None]], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class WorkOutcome:
     """How a piece of work ended; `error` None = successfully."""
 
     error: OSError | None
@@ -38,7 +38,7 @@ class NothingSynced(OSError):
 class DiskWorker(Protocol):
     """Does work that waits for the disk; a test's worker does it at once, or when told to."""
 
-    def submit(self, work: Callable[[], None], done: Callable[[Outcome], None]) -> None:
+    def submit(self, work: Callable[[], None], done: Callable[[WorkOutcome], None]) -> None:
         """Does `work` away from the loop, then calls `done` on the loop."""
         ...
 
@@ -49,7 +49,7 @@ class Flusher:
     def __init__(self, post: Post, *, threads: int) -> None:
         self._post = post
         self._queue: queue.SimpleQueue[
-            tuple[Callable[[], None], Callable[[Outcome], None]] | None
+            tuple[Callable[[], None], Callable[[WorkOutcome], None]] | None
         ] = queue.SimpleQueue()
         self._threads = [
             threading.Thread(target=self._work, name=f"flusher-{number}", daemon=True)
@@ -58,7 +58,7 @@ class Flusher:
         for thread in self._threads:
             thread.start()
 
-    def submit(self, work: Callable[[], None], done: Callable[[Outcome], None]) -> None:
+    def submit(self, work: Callable[[], None], done: Callable[[WorkOutcome], None]) -> None:
         """Does `work` on one of the threads, then calls `done` on the loop.
 
         `work` may raise OSError only, which becomes part of the outcome.
@@ -80,14 +80,14 @@ class Flusher:
             del item, work, done  # they hold descriptors: close those now, not at the next item
 
 
-def timed(work: Callable[[], None]) -> Outcome:
+def timed(work: Callable[[], None]) -> WorkOutcome:
     """Does the work and measures it."""
     start = time.monotonic()
     try:
         work()
     except OSError as error:
-        return Outcome(error, time.monotonic() - start)
-    return Outcome(None, time.monotonic() - start)
+        return WorkOutcome(error, time.monotonic() - start)
+    return WorkOutcome(None, time.monotonic() - start)
 
 
 def sync(flush: Flush) -> None:
@@ -119,5 +119,5 @@ def _sync_path(path: str) -> None:
         os.close(descriptor)
 
 
-def _bound(done: Callable[[Outcome], None], outcome: Outcome) -> Callable[[], None]:
+def _bound(done: Callable[[WorkOutcome], None], outcome: WorkOutcome) -> Callable[[], None]:
     return lambda: done(outcome)

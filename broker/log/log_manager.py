@@ -22,7 +22,7 @@ from skidway.broker.log.checkpoint_writer import Checkpoints
 from skidway.broker.log.config import LogConfig
 from skidway.broker.log.expiration import Expiration, HeldFrom
 from skidway.broker.log.files import DEVICE_ERRORS, DamagedLog, StorageFailed
-from skidway.broker.log.flusher import DiskWorker, Outcome
+from skidway.broker.log.flusher import DiskWorker, WorkOutcome
 from skidway.broker.log.log_directory import (
     LogDirectory,
     Offsets,
@@ -240,7 +240,7 @@ class LogManager:
                     raise OSError(errno.ENOSPC, "its checkpoint files cannot be written")
             _make_directories(places)
 
-        def made(outcome: Outcome) -> None:
+        def made(outcome: WorkOutcome) -> None:
             if outcome.error is None:
                 for new, home in zip(wanted, homes, strict=True):
                     self.load(new.partition, Found(home, new.topic_id), new.config, fresh=True)
@@ -458,6 +458,6 @@ def _report(partition: TopicPartition, recovered: Recovered) -> None:
     )
 
 
-def _report_removal(outcome: Outcome) -> None:
+def _report_removal(outcome: WorkOutcome) -> None:
     if outcome.error is not None:
         _log.warning("removal_failed", reason=str(outcome.error))

@@ -21,7 +21,7 @@ from skidway.broker.log.segment import LogPosition, Segment
 from skidway.kafka.batch import HEADER_BYTES, BatchHeader, CorruptBatch
 from skidway.kafka.compression import decompress
 from skidway.kafka.errors import ProtocolError
-from skidway.kafka.protocol.primitives import Reader
+from skidway.kafka.protocol.primitives import MessageReader
 
 RECORDS_BYTES_MAX = 64 << 20
 RECORDS_MAX = 200_000
@@ -155,7 +155,7 @@ def _itself(header: BatchHeader, log_start_offset: int) -> TimestampOffset:
 
 
 def _decoded(body: bytes, header: BatchHeader) -> Iterator[TimestampOffset]:
-    reader = Reader(memoryview(decompress(header.codec, body, RECORDS_BYTES_MAX)))
+    reader = MessageReader(memoryview(decompress(header.codec, body, RECORDS_BYTES_MAX)))
     for _ in range(header.count):
         length = reader.varint()
         start = reader.at

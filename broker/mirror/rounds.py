@@ -15,7 +15,7 @@ from typing import Final
 
 from skidway.broker.catalog import Topic as LocalTopic
 from skidway.broker.mirror import selection
-from skidway.kafka.client.cluster import Cluster, Topic
+from skidway.kafka.client.cluster import Cluster, TopicMetadata
 
 PREFIX: Final = "mirror.source."
 SOURCE_CLUSTER: Final = f"{PREFIX}cluster"
@@ -56,7 +56,7 @@ class Plan:
     create: list[Creation] = field(default_factory=list)
     extend: list[tuple[LocalTopic, int]] = field(default_factory=list)
     follow: list[tuple[LocalTopic, int]] = field(default_factory=list)
-    describe: list[Topic] = field(default_factory=list)
+    describe: list[TopicMetadata] = field(default_factory=list)
     stopped: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
 
@@ -88,7 +88,7 @@ def plan(
     return made
 
 
-def topic_key(topic: Topic) -> TopicKey:
+def topic_key(topic: TopicMetadata) -> TopicKey:
     """Name and id, which tell a topic from others of its name."""
     return topic.name, _id(topic)
 
@@ -103,7 +103,7 @@ def _create(
     made: Plan,
     mirroring: Mirroring,
     source: Cluster,
-    topic: Topic,
+    topic: TopicMetadata,
     are_mirrors: Mapping[TopicKey, bool],
     busy: Collection[str],
 ) -> None:
@@ -128,7 +128,7 @@ def _go_on(
     made: Plan,
     mirroring: Mirroring,
     source: Cluster,
-    topic: Topic,
+    topic: TopicMetadata,
     here: LocalTopic,
     busy: Collection[str],
 ) -> None:
@@ -173,5 +173,5 @@ def _differ(known: str | None, told: str | None) -> bool:
     return bool(known) and bool(told) and known != told
 
 
-def _id(topic: Topic) -> str:
+def _id(topic: TopicMetadata) -> str:
     return topic.topic_id.hex if topic.topic_id is not None else ""

@@ -16,7 +16,7 @@ from skidway.broker.mirror import rounds
 from skidway.broker.mirror.rounds import Mirroring, Plan, TopicKey, topic_key
 from skidway.broker.mirror.surroundings import Ask, Done, Local
 from skidway.errors import SkidwayError
-from skidway.kafka.client.cluster import Cluster, Topic, cluster_of
+from skidway.kafka.client.cluster import Cluster, TopicMetadata, cluster_of
 from skidway.kafka.client.connection import Answer
 from skidway.kafka.client.metadata import metadata_call
 from skidway.kafka.client.requests import describe_configs_call
@@ -152,7 +152,7 @@ class SourceTopics:
 
         work(done)
 
-    def _describe(self, cluster: Cluster, topics: Sequence[Topic]) -> None:
+    def _describe(self, cluster: Cluster, topics: Sequence[TopicMetadata]) -> None:
         """Asks whether topics of the source are mirrors themselves, then acts again."""
         self._is_asking = True
         keys = {topic.name: topic_key(topic) for topic in topics}

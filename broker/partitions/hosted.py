@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from skidway import log
 from skidway.broker.log.files import PASSING, DamagedLog, StorageFailed
-from skidway.broker.log.flusher import DiskWorker, NothingSynced, Outcome, sync
+from skidway.broker.log.flusher import DiskWorker, NothingSynced, WorkOutcome, sync
 from skidway.broker.log.log_manager import LogManager
 from skidway.broker.log.partition_log import Flush
 from skidway.broker.network.timers import Timers
@@ -162,7 +162,7 @@ class HostedPartitions:
             self._submit(replica, flush)
 
     def _submit(self, replica: Replica, flush: Flush) -> None:
-        def done(outcome: Outcome) -> None:
+        def done(outcome: WorkOutcome) -> None:
             try:
                 self._flushed(replica, flush, outcome)
             except Exception as error:  # noqa: BLE001 - of one log: the others go on
@@ -170,7 +170,7 @@ class HostedPartitions:
 
         self._worker.submit(lambda: sync(flush), done)
 
-    def _flushed(self, replica: Replica, flush: Flush, outcome: Outcome) -> None:
+    def _flushed(self, replica: Replica, flush: Flush, outcome: WorkOutcome) -> None:
         self.flushes.count += 1
         self.flushes.seconds += outcome.seconds
         partition = replica.partition

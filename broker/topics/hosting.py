@@ -22,7 +22,7 @@ from skidway.broker.catalog import (
     TopicPartitionInfo,
 )
 from skidway.broker.coordination import store
-from skidway.broker.coordination.session import Session
+from skidway.broker.coordination.session import ZooKeeperSession
 from skidway.broker.log import names
 from skidway.broker.log.config import UNLIMITED, LogConfig
 from skidway.broker.log.files import DEVICE_ERRORS, StorageFailed
@@ -62,18 +62,18 @@ class Hosting:
         self._loop = loop
         self._logs = logs
         self._partitions = partitions
-        self._session: Session | None = None
+        self._session: ZooKeeperSession | None = None
         self._preparing: set[TopicPartition] = set()
         self._when_ready: dict[uuid.UUID, list[Done]] = {}
         self._deleted: dict[uuid.UUID, None] = {}
 
     @property
-    def session(self) -> Session:
+    def session(self) -> ZooKeeperSession:
         """The session with ZooKeeper."""
         assert self._session is not None
         return self._session
 
-    def use(self, session: Session) -> None:
+    def use(self, session: ZooKeeperSession) -> None:
         """Sets the session, which is made after this object because it needs `apply`."""
         self._session = session
 

@@ -11,7 +11,7 @@ from skidway.loader.state.manifest import Gap
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class SourceTopic:
     """What brokers said about it. gaps: offsets that its mirror named as missing, by partition.
     away: why a partition has no bounds.
     """

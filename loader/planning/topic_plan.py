@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from skidway.loader.planning import plan
 from skidway.loader.planning.plan import Bounds, Planned
-from skidway.loader.planning.topic import Topic
+from skidway.loader.planning.topic import SourceTopic
 from skidway.loader.state.manifest import Manifest
 
 
@@ -16,7 +16,9 @@ class TopicPlan:
     accepted: the gaps that the operator accepts, as `gaps.accepted` has them.
     """
 
-    def __init__(self, topic: Topic, newest: Manifest | None, accepted: Iterable[str]) -> None:
+    def __init__(
+        self, topic: SourceTopic, newest: Manifest | None, accepted: Iterable[str]
+    ) -> None:
         self._topic, self._newest = topic, newest
         self._before = plan.positions(newest)
         by_hand = plan.parse_accepted(accepted)

@@ -6,7 +6,7 @@ from skidway import log
 from skidway.errors import SkidwayError
 from skidway.kafka.client import Client
 from skidway.kafka.types import TopicPartition
-from skidway.loader.planning.topic import Topic
+from skidway.loader.planning.topic import SourceTopic
 from skidway.loader.state.manifest import Manifest
 
 _log = log.get(__name__)
@@ -20,7 +20,7 @@ class GroupOffsets:
         self._client, self._group_id = client, group_id
         self._has_failed = False
 
-    def tell(self, topic: Topic, newest: Manifest | None) -> None:
+    def tell(self, topic: SourceTopic, newest: Manifest | None) -> None:
         """Commits the ends of the newest load, if it is of this topic, not of an earlier one."""
         if newest is None or newest.topic_id != topic.topic_id or self._has_failed:
             return

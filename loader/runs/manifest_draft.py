@@ -12,7 +12,7 @@ from skidway.audit.counts.counts import Counts
 from skidway.audit.topic.messages import Sender, Tier
 from skidway.loader.audit_topic import delta
 from skidway.loader.planning.plan import Planned
-from skidway.loader.planning.topic import Topic
+from skidway.loader.planning.topic import SourceTopic
 from skidway.loader.runs.parts import Parts
 from skidway.loader.slices.job import SliceResult
 from skidway.loader.slices.join import PartitionResult
@@ -25,7 +25,9 @@ from skidway.schemas.client import Registered
 class ManifestDraft:
     """Makes the manifest from what the attempt began with and what its slices did. Used once."""
 
-    def __init__(self, parts: Parts, topic: Topic, newest: Manifest | None, load: LoadId) -> None:
+    def __init__(
+        self, parts: Parts, topic: SourceTopic, newest: Manifest | None, load: LoadId
+    ) -> None:
         self._parts, self._topic, self._newest, self._load = parts, topic, newest, load
 
     def finished(

@@ -22,7 +22,7 @@ GRAVEST_FIRST: Final = (
 
 
 @dataclass(slots=True)
-class Outcome:
+class TopicOutcome:
     """What became of a topic in this run. problems: sentences, each with its exit status. notes:
     what else there is to say."""
 
@@ -62,7 +62,7 @@ class Outcome:
 class Report:
     """What a run did. seconds: of loading, without Spark's start."""
 
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[TopicOutcome] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
@@ -85,7 +85,9 @@ class Report:
         }
 
 
-def note(outcome: Outcome, manifest: Manifest | None, results: Iterable[PartitionResult]) -> None:
+def note(
+    outcome: TopicOutcome, manifest: Manifest | None, results: Iterable[PartitionResult]
+) -> None:
     """Adds one attempt to a topic's outcome."""
     outcome.waiting = []
     for result in results:

@@ -12,11 +12,11 @@ from skidway.clock import Clock, SystemClock
 from skidway.errors import SkidwayError
 from skidway.kafka.client import Client
 from skidway.loader.audit_topic.feed import Feed
-from skidway.loader.planning.topic import Topic
+from skidway.loader.planning.topic import SourceTopic
 from skidway.loader.runs.group_offsets import GroupOffsets
-from skidway.loader.runs.outcome import Outcome, Report
+from skidway.loader.runs.outcome import Report, TopicOutcome
 from skidway.loader.runs.parts import Parts
-from skidway.loader.runs.session import Session, look
+from skidway.loader.runs.session import RunSession, look
 from skidway.loader.runs.topic_run import TopicRun
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.spark.runner import Interrupted, Progress, SparkRunner
@@ -60,10 +60,10 @@ def load(
 
 def load_all(
     parts: Parts,
-    topics: Iterable[Topic],
+    topics: Iterable[SourceTopic],
     progress: Callable[[str], Progress],
     pause: Callable[[float], object],
-) -> list[Outcome]:
+) -> list[TopicOutcome]:
     """Every topic, one after the other; what goes wrong with one is in its outcome."""
     offsets = GroupOffsets(parts.client, parts.settings.group_id)
     runs = [TopicRun(parts, each, offsets, progress, pause) for each in topics]
@@ -75,7 +75,7 @@ def load_all(
     return [run.outcome for run in runs]
 
 
-def _do(step: Callable[[], None], outcome: Outcome) -> bool:
+def _do(step: Callable[[], None], outcome: TopicOutcome) -> bool:
     """Does a step of one topic. False if it raised: the error is then in the outcome. Interrupted
     goes through, because it ends the run as a whole."""
     try:
@@ -88,14 +88,14 @@ def _do(step: Callable[[], None], outcome: Outcome) -> bool:
     return True
 
 
-def _not_loaded(session: Session) -> list[Outcome]:
+def _not_loaded(session: RunSession) -> list[TopicOutcome]:
     """The outcomes of topics that the run cannot load."""
     missing = [
-        Outcome(name, problems=[SkidwayError(f"the topic {name} does not exist")])
+        TopicOutcome(name, problems=[SkidwayError(f"the topic {name} does not exist")])
         for name in session.missing
     ]
     return missing + [
-        Outcome(name, problems=[problem]) for name, problem in session.troubles.items()
+        TopicOutcome(name, problems=[problem]) for name, problem in session.troubles.items()
     ]
 
 

@@ -14,25 +14,25 @@ from skidway.kafka.types import TopicPartition
 from skidway.loader.audit_topic.feed import audit_topics
 from skidway.loader.planning import bounds, topics
 from skidway.loader.planning.bounds import Asked
-from skidway.loader.planning.topic import Topic
+from skidway.loader.planning.topic import SourceTopic
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.state.manifest import Gap
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class RunSession:
     """What was found. settings: with the cluster's name. missing: topics that are named and do not
     exist. troubles: why a topic cannot be loaded now."""
 
     settings: LoaderSettings
     cluster_id: str
-    topics: list[Topic]
+    topics: list[SourceTopic]
     missing: list[str]
     troubles: dict[str, SkidwayError]
     audit_topics: list[str]
 
 
-def look(settings: LoaderSettings, client: Client) -> Session:
+def look(settings: LoaderSettings, client: Client) -> RunSession:
     """Asks the brokers. Raises Unreachable, ConfigurationRefused."""
     name = cluster_name_of(client.broker_configs(), settings.cluster_name)
     settings = replace(settings, cluster_name=name)
@@ -43,12 +43,12 @@ def look(settings: LoaderSettings, client: Client) -> Session:
     asked = bounds.ask(client, cluster, _partitions(cluster, chosen))
     found, troubles = _look_at_all(settings, client, cluster, chosen, asked)
     audits = audit_topics((topic.source for topic in found), settings.cluster, cluster.topics)
-    return Session(settings, cluster.cluster_id or "", found, missing, troubles, audits)
+    return RunSession(settings, cluster.cluster_id or "", found, missing, troubles, audits)
 
 
 def _look_at_all(
     settings: LoaderSettings, client: Client, cluster: Cluster, names: Sequence[str], asked: Asked
-) -> tuple[list[Topic], dict[str, SkidwayError]]:
+) -> tuple[list[SourceTopic], dict[str, SkidwayError]]:
     """Topics that can be loaded, and why others cannot. Raises Unreachable."""
     try:
         return _look_at(settings, client, cluster, names, asked), {}
@@ -56,7 +56,7 @@ def _look_at_all(
         raise
     except SkidwayError:
         pass  # one of them is at fault: the others go on
-    found: list[Topic] = []
+    found: list[SourceTopic] = []
     troubles: dict[str, SkidwayError] = {}
     for name in names:
         try:
@@ -70,7 +70,7 @@ def _look_at_all(
 
 def _look_at(
     settings: LoaderSettings, client: Client, cluster: Cluster, names: Sequence[str], asked: Asked
-) -> list[Topic]:
+) -> list[SourceTopic]:
     """These topics as they are now. Raises SkidwayError if nothing of one of them can be loaded."""
     sources = sources_of(client, names, settings.cluster)
     for name in names:
@@ -93,13 +93,13 @@ def _partitions(cluster: Cluster, names: Iterable[str]) -> list[TopicPartition]:
 
 def _topic(
     cluster: Cluster, source: Source, name: str, named: Sequence[gaps.Gap], asked: Asked
-) -> Topic:
+) -> SourceTopic:
     topic_id = cluster.topics[name].topic_id
     missing: dict[int, tuple[Gap, ...]] = {}
     for gap in named:
         known = missing.get(gap.partition, ())
         missing[gap.partition] = (*known, Gap(gap.first, gap.end, gap.reason))
-    return Topic(
+    return SourceTopic(
         name,
         source.topic_id if topic_id is None else topic_id.hex,
         source,

@@ -9,7 +9,7 @@ from skidway.errors import SkidwayError
 from skidway.kafka.client import Client
 from skidway.loader.planning import plan
 from skidway.loader.planning.plan import Planned
-from skidway.loader.planning.topic import Topic
+from skidway.loader.planning.topic import SourceTopic
 from skidway.loader.planning.topic_plan import TopicPlan
 from skidway.loader.planning.topics import choose
 from skidway.loader.runs.session import look
@@ -55,7 +55,7 @@ def planned(settings: LoaderSettings) -> tuple[list[Row], int]:
     return rows, code
 
 
-def _ranges(topic: Topic, newest: Manifest | None, settings: LoaderSettings) -> list[Planned]:
+def _ranges(topic: SourceTopic, newest: Manifest | None, settings: LoaderSettings) -> list[Planned]:
     found = TopicPlan(topic, newest, settings.gaps_accepted)
     found.check(settings.bucket_ms)
     return [*found.missing(), *(found.partition(bounds) for bounds in topic.bounds)]

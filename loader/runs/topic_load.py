@@ -17,7 +17,7 @@ from skidway.errors import SkidwayError
 from skidway.loader.planning import plan
 from skidway.loader.planning.batch_below import compared
 from skidway.loader.planning.plan import Planned
-from skidway.loader.planning.topic import Topic
+from skidway.loader.planning.topic import SourceTopic
 from skidway.loader.planning.topic_plan import TopicPlan
 from skidway.loader.reading.columns import RESERVED
 from skidway.loader.reading.decoder import NOT_FOUND, check_reader
@@ -37,7 +37,7 @@ from skidway.schemas.client import Registered, RegistryRefused
 class TopicLoad:
     """One attempt at one load of one topic."""
 
-    def __init__(self, parts: Parts, topic: Topic, newest: Manifest | None) -> None:
+    def __init__(self, parts: Parts, topic: SourceTopic, newest: Manifest | None) -> None:
         self._parts, self._topic, self._newest = parts, topic, newest
         self._load = LoadId(topic.name, newest.number + 1 if newest else 1, uuid4().hex)
         self._plan = TopicPlan(topic, newest, parts.settings.gaps_accepted)

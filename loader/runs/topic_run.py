@@ -18,9 +18,9 @@ from skidway.loader.audit_topic import delta
 from skidway.loader.audit_topic.publication import publish
 from skidway.loader.planning import plan
 from skidway.loader.planning.plan import Planned
-from skidway.loader.planning.topic import Topic
+from skidway.loader.planning.topic import SourceTopic
 from skidway.loader.runs.group_offsets import GroupOffsets
-from skidway.loader.runs.outcome import Outcome, note
+from skidway.loader.runs.outcome import TopicOutcome, note
 from skidway.loader.runs.parts import Parts
 from skidway.loader.runs.topic_load import LostRace, TopicLoad
 from skidway.loader.spark.runner import Progress
@@ -54,7 +54,7 @@ class TopicRun:
     def __init__(
         self,
         parts: Parts,
-        topic: Topic,
+        topic: SourceTopic,
         offsets: GroupOffsets,
         progress: Callable[[str], Progress],
         pause: Callable[[float], object],
@@ -63,7 +63,7 @@ class TopicRun:
         self._progress, self._pause = progress, pause
         self._races = 0
         self.newest: Manifest | None = None
-        self.outcome = Outcome(topic.name)
+        self.outcome = TopicOutcome(topic.name)
 
     def begin(self) -> None:
         """Finishes what earlier loads left."""
@@ -171,14 +171,14 @@ def _moves(planned: Planned) -> bool:
     return planned.first < planned.end or planned.gap is not None
 
 
-def _done_by_another(topic: Topic) -> str:
+def _done_by_another(topic: SourceTopic) -> str:
     return (
         f"{topic.name}: another loader was faster and has loaded what was left up to the "
         "watermarks of this run's start"
     )
 
 
-def _never_won(topic: Topic) -> str:
+def _never_won(topic: SourceTopic) -> str:
     return (
         f"{topic.name}: another loader was faster {RACES_MAX} times, and there is more to load; "
         "the next run goes on"

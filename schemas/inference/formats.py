@@ -39,7 +39,7 @@ class Unfit(Exception):
     """A line that is not of its format. The reasons are few, so that they can be counted."""
 
 
-class Reader(Protocol):
+class LineReader(Protocol):
     """Reads the lines of one file, in order."""
 
     typed: bool
@@ -64,7 +64,7 @@ def detect(sample: Sequence[str]) -> Format:
     )
 
 
-def reader(kind: Format, sample: Sequence[str]) -> Reader:
+def reader(kind: Format, sample: Sequence[str]) -> LineReader:
     """A reader for a file that begins with this sample."""
     if kind is Format.JSON:
         return JsonLines()

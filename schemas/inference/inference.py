@@ -12,7 +12,7 @@ from typing import Any, Final
 from skidway.schemas.avro_schema import Array, AvroType, Map, Record, Union, parse
 from skidway.schemas.canonical import canonical
 from skidway.schemas.differences import type_name
-from skidway.schemas.inference.formats import Format, Reader, Unfit, detect, reader
+from skidway.schemas.inference.formats import Format, LineReader, Unfit, detect, reader
 from skidway.schemas.inference.lines import LINE_BYTES_MAX
 from skidway.schemas.inference.proposal import Proposal
 from skidway.schemas.inference.shapes import Budget, Shape
@@ -91,7 +91,7 @@ class _Count:
         self.lines = self.fitting = 0
         self.unfit: Counter[str] = Counter()
 
-    def read(self, lines: Iterable[bytes], made: Reader) -> None:
+    def read(self, lines: Iterable[bytes], made: LineReader) -> None:
         """Merges every line; blank ones are no records."""
         for line in lines:
             if not line.strip():

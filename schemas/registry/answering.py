@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from skidway.schemas.registry.decisions import Decision
-from skidway.schemas.registry.state import State
+from skidway.schemas.registry.state import RegistryState
 
 Answer = TypeVar("Answer")
 
@@ -18,11 +18,11 @@ class MustWait(Exception):
 class Registry(Protocol):
     """What answers requests: the store, or its memory."""
 
-    def read(self, question: Callable[[State], Answer]) -> Answer:
+    def read(self, question: Callable[[RegistryState], Answer]) -> Answer:
         """The answer. Raises refusals."""
 
     def write(
-        self, decide: Callable[[State], Decision], ahead: Callable[[], object] | None = None
+        self, decide: Callable[[RegistryState], Decision], ahead: Callable[[], object] | None = None
     ) -> Any:
         """The decision's answer, once its change is in the log. Raises refusals.
 
@@ -33,16 +33,16 @@ class Registry(Protocol):
 class Memory:
     """What a store remembers. Never waits for the network: raises `NotFound` or `MustWait`."""
 
-    def __init__(self, ask: Callable[[Callable[[State], Any]], Any]) -> None:
+    def __init__(self, ask: Callable[[Callable[[RegistryState], Any]], Any]) -> None:
         self._ask = ask
 
-    def read(self, question: Callable[[State], Answer]) -> Answer:
+    def read(self, question: Callable[[RegistryState], Answer]) -> Answer:
         """The answer as far as the log was read."""
         answer: Answer = self._ask(question)
         return answer
 
     def write(
-        self, decide: Callable[[State], Decision], ahead: Callable[[], object] | None = None
+        self, decide: Callable[[RegistryState], Decision], ahead: Callable[[], object] | None = None
     ) -> Any:
         """Only the log knows."""
         raise MustWait

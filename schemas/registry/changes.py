@@ -78,7 +78,7 @@ Change = VersionRegistered | VersionsDeleted | LevelSet | ModeSet
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LoggedChange:
     """A change with the mark of the write that made it and its wall time in ms."""
 
     change: Change
@@ -86,7 +86,7 @@ class Entry:
     time_ms: int
 
 
-def encode(entry: Entry) -> bytes:
+def encode(entry: LoggedChange) -> bytes:
     """The node's content. Raises `EntryTooLarge`."""
     document = _document(entry.change) | {"writer": entry.writer, "time": entry.time_ms}
     content = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
@@ -95,12 +95,12 @@ def encode(entry: Entry) -> bytes:
     return content
 
 
-def decode(content: bytes, number: int) -> Entry:
+def decode(content: bytes, number: int) -> LoggedChange:
     """The entry of that number. Raises `StateRefused` for one that this version cannot read."""
     try:
         document = json.loads(content)
         read = _READERS[document["change"]]
-        return Entry(read(document), document["writer"], document["time"])
+        return LoggedChange(read(document), document["writer"], document["time"])
     except (ValueError, KeyError, TypeError) as error:
         raise StateRefused(
             f"Entry {number} of the registry's log cannot be read ({error!r}): it was written by "

@@ -61,7 +61,7 @@ class Subject:
             self.versions = dict(sorted(self.versions.items()))
 
 
-class State:
+class RegistryState:
     """Owned by one thread at a time (`skidway.schemas.registry.store` holds a lock around it).
 
     `default_level`, a setting of the program, holds where no level is set. `parsed` caches schemas

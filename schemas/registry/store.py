@@ -24,14 +24,14 @@ from skidway.schemas.registry.answering import Answer, Memory
 from skidway.schemas.registry.changes import (
     ENTRY_BYTES_MAX,
     Change,
-    Entry,
     EntryTooLarge,
+    LoggedChange,
     decode,
     encode,
 )
 from skidway.schemas.registry.decisions import Decision
 from skidway.schemas.registry.refusals import NotFound, Refusal, store_away, too_large
-from skidway.schemas.registry.state import State
+from skidway.schemas.registry.state import RegistryState
 
 ATTEMPTS_MAX: Final = 1000
 """Each attempt that fails means that another registry's write succeeded."""
@@ -78,7 +78,7 @@ class Store:
     def __init__(self, entries: Log, clock: Clock, default_level: Level = Level.BACKWARD) -> None:
         self._entries = entries
         self._clock = clock
-        self._state = State(default_level)
+        self._state = RegistryState(default_level)
         self._read = 0
         self._last = b""
         self._state_lock = threading.Lock()
@@ -126,7 +126,7 @@ class Store:
         """Answers from memory alone, without waiting."""
         return Memory(self._ask)
 
-    def read(self, question: Callable[[State], Answer]) -> Answer:
+    def read(self, question: Callable[[RegistryState], Answer]) -> Answer:
         """The answer from memory; if that finds nothing, asks once more after reading newer
         entries.
 
@@ -143,7 +143,7 @@ class Store:
         return self._ask(question)
 
     def write(
-        self, decide: Callable[[State], Decision], ahead: Callable[[], object] | None = None
+        self, decide: Callable[[RegistryState], Decision], ahead: Callable[[], object] | None = None
     ) -> Any:
         """Decides, puts the change into the log, and returns the answer once it is there.
 
@@ -163,7 +163,7 @@ class Store:
                 _conflicts.inc()
         raise store_away("too many other writers")
 
-    def _decided(self, decide: Callable[[State], Decision]) -> Decision:
+    def _decided(self, decide: Callable[[RegistryState], Decision]) -> Decision:
         """The decision. If it changes nothing, or is a refusal, it is made on all that the leader
         knows.
 
@@ -187,7 +187,7 @@ class Store:
             raise refusal
         return decision
 
-    def _ask(self, question: Callable[[State], Answer]) -> Answer:
+    def _ask(self, question: Callable[[RegistryState], Answer]) -> Answer:
         with self._state_lock:
             return question(self._state)
 
@@ -222,7 +222,7 @@ class Store:
         """Appends the change; False if another was first. The caller holds `_log_lock`."""
         number, writer = self._read + 1, uuid.uuid4().hex
         try:
-            content = encode(Entry(change, writer, self._clock.time_ms()))
+            content = encode(LoggedChange(change, writer, self._clock.time_ms()))
         except EntryTooLarge as error:
             raise too_large(error.size_bytes, ENTRY_BYTES_MAX) from None
         created = self._entries.create(number, content)

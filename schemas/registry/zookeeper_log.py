@@ -13,7 +13,7 @@ from typing import Any, Final
 from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
-from skidway.coordination import Coordinator, State
+from skidway.coordination import Coordinator, SessionState
 from skidway.errors import Unreachable
 
 ROOT: Final = "/skidway/schemas/log"
@@ -31,7 +31,7 @@ class ZookeeperLog:
     @property
     def connected(self) -> bool:
         """Whether ZooKeeper is there, as far as the session knows."""
-        return self._coordinator.state is State.CONNECTED
+        return self._coordinator.state is SessionState.CONNECTED
 
     def create(self, number: int, content: bytes) -> bool:
         """Puts an entry at that number; False if there is one, which may be our own."""

@@ -10,7 +10,7 @@ from skidway.cli.options import add_bootstrap_option, add_json_option, bootstrap
 from skidway.cli.output import print_json, print_rows, table
 from skidway.cli.plan import add_plan_options, agreed
 from skidway.errors import UsageError
-from skidway.kafka.client import EARLIEST, LATEST, Client, ConfigChanges, NewTopic, Topic
+from skidway.kafka.client import EARLIEST, LATEST, Client, ConfigChanges, NewTopic, TopicMetadata
 from skidway.kafka.errors import (
     BrokerUnreachable,
     ErrorCode,
@@ -231,7 +231,7 @@ def connect(args: argparse.Namespace) -> Client:
     )
 
 
-def existing(client: Client, names: list[str]) -> list[Topic]:
+def existing(client: Client, names: list[str]) -> list[TopicMetadata]:
     """The topics of these names. Raises KafkaError for the first that does not exist."""
     topics = client.metadata(names).topics
     for name in names:
@@ -261,7 +261,7 @@ def _sizes(client: Client) -> dict[tuple[int, TopicPartition], tuple[int, str]] 
 
 def _document(
     client: Client,
-    topic: Topic,
+    topic: TopicMetadata,
     sizes: dict[tuple[int, TopicPartition], tuple[int, str]] | None,
     errors: dict[TopicPartition, KafkaError],
 ) -> dict[str, Any]:

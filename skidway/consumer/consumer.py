@@ -12,7 +12,7 @@ import pyarrow as pa
 from skidway.clock import Clock, SystemClock
 from skidway.consumer.chunk import Record
 from skidway.consumer.nodes import STREAMS_MAX, check_group
-from skidway.consumer.reader import Reader
+from skidway.consumer.reader import StreamReader
 from skidway.consumer.registration import Registration
 from skidway.consumer.settings import ConsumerOptions, ConsumerSettings
 from skidway.consumer.share import Subscription
@@ -84,7 +84,7 @@ class Consumer:
         names = _topic_names(topics)
         registration, settings = self._registration, self._settings
         readers = [
-            Reader(self._client(), registration, settings, Subscription(names, number))
+            StreamReader(self._client(), registration, settings, Subscription(names, number))
             for number in range(streams)
         ]
         registration.begin(dict.fromkeys(names, streams), tuple(each.bell for each in readers))

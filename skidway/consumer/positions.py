@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skidway.consumer.registry import Registry
+from skidway.consumer.registry import GroupRegistry
 from skidway.consumer.settings import OffsetReset
 from skidway.kafka.client import EARLIEST, LATEST, Client
 from skidway.kafka.errors import ErrorCode, KafkaError
@@ -19,7 +19,7 @@ class NoOffset(KafkaError):
 
 
 def beginning(
-    client: Client, registry: Registry, tp: TopicPartition, partitions: int, reset: OffsetReset
+    client: Client, registry: GroupRegistry, tp: TopicPartition, partitions: int, reset: OffsetReset
 ) -> tuple[int, int | None]:
     """The offset to begin at, and the committed one if there is one.
 

@@ -28,7 +28,7 @@ TURN_LEAST_S = 0.01
 _log = log.get(__name__)
 
 
-class Reader:
+class StreamReader:
     """What a stream reads from. Not for several threads at once."""
 
     def __init__(

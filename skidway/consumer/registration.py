@@ -17,8 +17,8 @@ from skidway.clock import Clock
 from skidway.consumer import nodes
 from skidway.consumer.guard import Guard
 from skidway.consumer.lease import Lease
-from skidway.consumer.registry import Registry
-from skidway.coordination import Coordinator, State
+from skidway.consumer.registry import GroupRegistry
+from skidway.coordination import Coordinator, SessionState
 from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
 
@@ -111,9 +111,9 @@ class Registration:
         """From now on `ensure` registers these streams, and these bells are rung."""
         self._streams, self._bells = dict(streams), bells
 
-    def registry(self) -> Registry:
+    def registry(self) -> GroupRegistry:
         """The group's nodes, for one stream."""
-        return Registry(self._coordinator, self.group, self.clock)
+        return GroupRegistry(self._coordinator, self.group, self.clock)
 
     @property
     def name(self) -> str | None:
@@ -124,7 +124,7 @@ class Registration:
     @property
     def is_connected(self) -> bool:
         """Whether asking ZooKeeper makes sense now."""
-        return self._coordinator.state is State.CONNECTED
+        return self._coordinator.state is SessionState.CONNECTED
 
     @property
     def until(self) -> float:
@@ -234,8 +234,8 @@ class Registration:
         elif found is not None:
             self.lost(name)
 
-    def _on_state(self, state: State) -> None:
+    def _on_state(self, state: SessionState) -> None:
         name = self.name
-        if state is State.LOST and name is not None and not self._closing:
+        if state is SessionState.LOST and name is not None and not self._closing:
             self.lost(name)
         self._ring()

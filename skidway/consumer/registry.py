@@ -17,7 +17,7 @@ from skidway.clock import Clock
 from skidway.consumer import nodes
 from skidway.consumer.assignment import Readers
 from skidway.consumer.guard import Guard
-from skidway.coordination import Coordinator, State, Watch
+from skidway.coordination import Coordinator, SessionState, Watch
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
@@ -48,7 +48,7 @@ class _Refusal(NamedTuple):
     error: Exception
 
 
-class Registry:
+class GroupRegistry:
     """One group's nodes."""
 
     def __init__(self, coordinator: Coordinator, group: str, clock: Clock) -> None:
@@ -248,7 +248,7 @@ class Registry:
         self, guard: Guard, path: str, writes: list[_Write], what: Hashable
     ) -> _Refusal | None:
         # The streams of a consumer come here one after the other: a wait here holds up all of them.
-        if self._coordinator.state is not State.CONNECTED:
+        if self._coordinator.state is not SessionState.CONNECTED:
             raise Unreachable("ZooKeeper does not answer at present")
         token = guard.next_token()
         data, version = guard.document(token), guard.version

@@ -9,7 +9,7 @@ from typing import Self, TypeVar
 import pyarrow as pa
 
 from skidway.consumer.chunk import Chunk, Record
-from skidway.consumer.reader import Reader
+from skidway.consumer.reader import StreamReader
 from skidway.consumer.reading import Reading
 from skidway.consumer.registry import Fenced
 from skidway.errors import SkidwayError, UsageError
@@ -35,7 +35,7 @@ class Stream:
     mixed; each goes on where the last one stopped.
     """
 
-    def __init__(self, reader: Reader, *, timeout_ms: int | None) -> None:
+    def __init__(self, reader: StreamReader, *, timeout_ms: int | None) -> None:
         """For `Consumer`; `timeout_ms` is its consumer_timeout_ms."""
         self._reader = reader
         self._timeout_s = None if timeout_ms is None else timeout_ms / 1000

@@ -51,7 +51,7 @@ Offsets = dict[TopicPartition, int]
 
 
 @dataclass(slots=True)
-class Outcome:
+class DemoOutcome:
     """What the demo found out; the summary prints it. written: by topic, what its writer wrote."""
 
     sizes: dict[Path, int] = field(default_factory=dict)
@@ -139,7 +139,7 @@ class Demo:
         self.site, self.display = site, display
         site.logs.mkdir(parents=True, exist_ok=True)
         self.sources = [*self.own_sources(), *sources.given(given)]
-        self.outcome = Outcome()
+        self.outcome = DemoOutcome()
         self.supervisor = Supervisor(site.logs)
 
     def __enter__(self) -> Demo:
@@ -152,7 +152,7 @@ class Demo:
         """What is tailed besides the files named with --logs."""
         return sources.of_programs(self.site.logs, self.site.folder / "etc" / "skidway-log.avsc")
 
-    def run(self) -> Outcome:
+    def run(self) -> DemoOutcome:
         """All steps."""
         self.start()
         self.fill()

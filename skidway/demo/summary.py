@@ -11,14 +11,14 @@ from typing import Any
 
 from skidway.cli.output import render_table
 from skidway.demo import tiers
-from skidway.demo.flow import Outcome
+from skidway.demo.flow import DemoOutcome
 from skidway.demo.site import Site
 
 COLUMNS = ("topic", "agent", "broker", "mirror", "hdfs", "rejects", "verdict")
 UNACCOUNTED_SHOWN = 5
 
 
-def show(site: Site, outcome: Outcome, seconds: float) -> None:
+def show(site: Site, outcome: DemoOutcome, seconds: float) -> None:
     """Print everything that a newcomer wants to see."""
     print(render_table(topic_rows(outcome.report), COLUMNS), end="")
     for kill in outcome.kills:
@@ -64,7 +64,7 @@ def topic_rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [rows[name] for name in sorted(rows)]
 
 
-def bytes_sentence(outcome: Outcome) -> str:
+def bytes_sentence(outcome: DemoOutcome) -> str:
     """What became of every byte of the tailed files up to the cut-off."""
     total = sum(outcome.sizes.values())
     said = ", ".join(f"{count:,} {fate}" for fate, count in outcome.tally.items() if count)
@@ -77,7 +77,7 @@ def bytes_sentence(outcome: Outcome) -> str:
     return f"{begin}; NOT accounted for: {names}."
 
 
-def lines_sentence(outcome: Outcome) -> str:
+def lines_sentence(outcome: DemoOutcome) -> str:
     """Whether every line that the writer wrote is one row."""
     lines = sum(tally.lines for tally in outcome.written.values())
     rows = sum(outcome.rows.get(topic, 0) for topic in outcome.written)
@@ -94,7 +94,7 @@ def lines_sentence(outcome: Outcome) -> str:
     return f"{begin}; the rows are NOT as many as the lines: {wrong}."
 
 
-def rates_sentence(outcome: Outcome) -> str:
+def rates_sentence(outcome: DemoOutcome) -> str:
     """How fast it went: the highest rates over two seconds, and the loads."""
     fastest = ", ".join(
         f"{tier} {outcome.tiers.fastest(tier) / tiers.MB:.1f}" for tier in tiers.TIERS[:-1]
@@ -113,7 +113,7 @@ def shown(path: Path | str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def query(output: str, outcome: Outcome) -> str:
+def query(output: str, outcome: DemoOutcome) -> str:
     """A line of Python that counts the rows, by the libraries that the demo has installed."""
     topic, column = ("order-logs", "state") if outcome.written else ("zookeeper-logs", "level")
     if output.startswith("hdfs://"):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from skidway.clock import Clock
 from skidway.errors import SkidwayError, Unreachable
-from skidway.kafka.client import Client, Topic
+from skidway.kafka.client import Client, TopicMetadata
 from skidway.kafka.errors import BrokerUnreachable, ErrorCode, KafkaError, error_for
 
 LOOK_AGAIN_S = 0.1
@@ -104,7 +104,7 @@ class Directory:
         self._topics[name] = found
         return found
 
-    def _look(self, name: str) -> Topic:
+    def _look(self, name: str) -> TopicMetadata:
         """The topic as it is now. KafkaError if there is none yet; BrokerUnreachable."""
         topic = self._client.metadata([name]).topics.get(name)
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error

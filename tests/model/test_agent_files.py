@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from skidway.agent.files.endings import STILL_S
-from skidway.agent.state.database import State
+from skidway.agent.state.database import StateDatabase
 from skidway.agent.values.found import UNMEASURED
 from skidway.agent.values.identity import FINGERPRINT_BYTES
 from skidway.audit.counts import bucket
@@ -135,7 +135,7 @@ class Host:
 
     def destroy(self, path: str) -> None:
         file = self.world.files.by_path[path]
-        files = State(self.world.connection).files()
+        files = StateDatabase(self.world.connection).files()
         known = {(x.birth.key.inode, x.birth.born_ns): x for x in files}
         tracked = known.get((file.inode, file.born_ns))
         for text in file.data.decode().splitlines():

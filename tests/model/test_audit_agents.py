@@ -28,7 +28,7 @@ import pytest
 from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.evidence.hearing import Heard
 from skidway.audit.judgement.policy import Policy
-from skidway.audit.judgement.roster import Entry, Roster
+from skidway.audit.judgement.roster import Roster, RosterEntry
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.topic.messages import (
@@ -66,7 +66,7 @@ POLICY = Policy(
     lateness_ms=LATENESS_MS,
     silence_ms=20_000,
     ahead_ms=20_000,
-    roster=Roster([Entry("host", "dc1", frozenset({"logs"}))]),
+    roster=Roster([RosterEntry("host", "dc1", frozenset({"logs"}))]),
 )
 
 

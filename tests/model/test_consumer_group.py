@@ -26,9 +26,9 @@ import pyarrow as pa
 import pytest
 
 from skidway.consumer import nodes
-from skidway.consumer.reader import Reader
+from skidway.consumer.reader import StreamReader
 from skidway.consumer.registration import Registration
-from skidway.consumer.registry import Registry
+from skidway.consumer.registry import GroupRegistry
 from skidway.consumer.settings import ConsumerSettings
 from skidway.consumer.share import Subscription
 from skidway.consumer.stream import Stream
@@ -66,7 +66,7 @@ class Member:
             self.coordinator, GROUP, session_timeout_s=SESSION_S, clock=world.clock
         )
         self.topics = TOPICS if world.random.random() < 0.8 else TOPICS[:1]
-        self.reader = Reader(
+        self.reader = StreamReader(
             MemoryClient(world.cluster, world.clock),
             self.registration,
             settings,
@@ -385,4 +385,4 @@ def test_the_model_sees_members_that_believe_too_long() -> None:
 def test_the_model_sees_claims_that_are_forgotten() -> None:
     """The model notices if an unanswered claim is never taken back: its partition would have no
     reader."""
-    assert sees(patch.object(Registry, "disclaim", lambda *_: None))
+    assert sees(patch.object(GroupRegistry, "disclaim", lambda *_: None))

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from skidway.broker.groups.group import Group, State
+from skidway.broker.groups.group import Group, GroupState
 from skidway.broker.groups.limits import GroupLimits
 from skidway.broker.groups.member import Joining, Protocol, Syncing
 from skidway.broker.groups.outcomes import Answer, Joined, Store, Synced
@@ -336,12 +336,12 @@ def test_random_schedules(seed: int) -> None:
         ids = {each.member_id for each in living}
         if (
             living
-            and world.group.state is State.STABLE
+            and world.group.state is GroupState.STABLE
             and all(each.synced and each.generation == world.group.generation for each in living)
             and set(world.group.roster.members) == ids
         ):
             break
-        if not living and world.group.state is State.EMPTY:
+        if not living and world.group.state is GroupState.EMPTY:
             break
     else:
         raise AssertionError(f"{world.group.state} {world.living()} {world.group.roster.members}")

@@ -25,7 +25,7 @@ from skidway.schemas.registry.decisions import (
     submission,
 )
 from skidway.schemas.registry.refusals import Refusal
-from skidway.schemas.registry.state import State
+from skidway.schemas.registry.state import RegistryState
 from skidway.schemas.registry.store import Store
 from support.clock import ManualClock
 from support.registry_log import MemoryLog, SharedLog
@@ -43,7 +43,7 @@ MODES = st.sampled_from(
     ["READWRITE"] * 4 + ["IMPORT"] * 3 + ["FORWARD", "READONLY", "READONLY_OVERRIDE"]
 )
 
-Decide = Callable[[State], Decision]
+Decide = Callable[[RegistryState], Decision]
 Expected = Callable[[Model], Any]
 
 
@@ -211,7 +211,7 @@ def predicted(expected: Expected, model: Model) -> Any:
 
 def asked(
     schema: Schema, model: Model | None = None, **more: Any
-) -> Callable[[State], submission.Submitted]:
+) -> Callable[[RegistryState], submission.Submitted]:
     """Reads a request with that schema as the registry does."""
     body: dict[str, Any] = {"schema": text_of(schema, model), **more}
     if isinstance(schema, Uses):
@@ -230,7 +230,7 @@ def text_of(schema: Schema, model: Model | None) -> str:
     return json.dumps({"type": "record", "name": f"R{schema}", "fields": []})
 
 
-def registering(subject: str, read: Callable[[State], submission.Submitted]) -> Decide:
+def registering(subject: str, read: Callable[[RegistryState], submission.Submitted]) -> Decide:
     return lambda state: registration.register(state, subject, read(state))
 
 
@@ -242,7 +242,7 @@ def on_import(subject: str, schema: Schema, schema_id: int, version: int) -> Exp
     return lambda model: model.put(subject, schema, schema_id, version)
 
 
-def summary(state: State) -> Any:
+def summary(state: RegistryState) -> Any:
     rows = {
         name: {n: Row(each.id, each.deleted) for n, each in subject.versions.items()}
         for name, subject in state.subjects.items()

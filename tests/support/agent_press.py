@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from skidway.agent.batches.press import Press, Pressed
-from skidway.agent.batches.recipe import Recipe, Schema, Topic, derived_schema, recipe_of
+from skidway.agent.batches.recipe import Recipe, Schema, TopicSnapshot, derived_schema, recipe_of
 from skidway.agent.settings import ParserSettings, SourceSettings
 from skidway.agent.values.intents import Intent, Reading, crc_of
 from skidway.kafka.source import Source
@@ -25,8 +25,8 @@ def recipe(
     configured = SourceSettings(topic="logs", paths=["/log/*"], **source)
     return recipe_of(
         configured,
-        Topic("logs", partitions, limit),
-        Topic("logs.rejected", partitions, limit),
+        TopicSnapshot("logs", partitions, limit),
+        TopicSnapshot("logs.rejected", partitions, limit),
         Schema(1, derived_schema(configured)),
         Schema(2, schema_text("Rejected")),
         batch,

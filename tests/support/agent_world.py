@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skidway.agent.batches.recipe import Schema, Topic, derived_schema, recipe_of
+from skidway.agent.batches.recipe import Schema, TopicSnapshot, derived_schema, recipe_of
 from skidway.agent.cluster.destinations import Cluster as ClusterName
 from skidway.agent.cluster.destinations import Destination
 from skidway.agent.commands.state import entry
@@ -29,7 +29,7 @@ from skidway.agent.files.plain_sizes import not_yet
 from skidway.agent.loop.loop import Loop
 from skidway.agent.loop.parts import Surroundings
 from skidway.agent.settings import AgentSettings, SourceSettings
-from skidway.agent.state.database import State, create_tables
+from skidway.agent.state.database import StateDatabase, create_tables
 from skidway.agent.values.found import DAMAGED, UNMEASURED, FileKey, Found
 from skidway.audit.topic import messages
 from skidway.kafka.batch import EncodedBatch, seal
@@ -526,7 +526,7 @@ class World:
         found = []
         for source in self.settings.sources:
             topics = [
-                Topic(name, self.brokers.partitions[name], self.limit_bytes)
+                TopicSnapshot(name, self.brokers.partitions[name], self.limit_bytes)
                 for name in (source.topic, source.rejected_topic)
             ]
             schema = source.schema or derived_schema(source)
@@ -548,7 +548,7 @@ class World:
         logs = iter((self.logs, self.refused_logs))
         self.loop = Loop(
             self.settings,
-            State(self.connection),
+            StateDatabase(self.connection),
             Surroundings(
                 self.files, "host-1", self.clock, self.producer,
                 ClusterName("main", self.cluster_id), lambda: next(logs),
@@ -626,7 +626,7 @@ class World:
         return [datum_text(record.value) for record in self.brokers.records(topic)]
 
     def ledger(self) -> list[dict[str, Any]]:
-        state = State(self.connection)
+        state = StateDatabase(self.connection)
         promised = {intent.file: intent.end for intent in state.intents()}
         return [entry(file, promised, self.files) for file in state.files()]
 

@@ -23,7 +23,7 @@ from skidway.broker.coordination.producer_ids import ProducerIds
 from skidway.broker.groups.administration import GroupAdministration
 from skidway.broker.groups.coordinator import Groups
 from skidway.broker.groups.job_queue import JobQueue
-from skidway.broker.log.flusher import Outcome, timed
+from skidway.broker.log.flusher import WorkOutcome, timed
 from skidway.broker.log.log_manager import LogManager
 from skidway.broker.network.loop import Limits, Loop
 from skidway.broker.partitions.hosted import HostedPartitions
@@ -117,7 +117,7 @@ class AtOnce:
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
 
-    def submit(self, work: Callable[[], None], done: Callable[[Outcome], None]) -> None:
+    def submit(self, work: Callable[[], None], done: Callable[[WorkOutcome], None]) -> None:
         outcome = timed(work)
         self._loop.post(lambda: done(outcome))
 

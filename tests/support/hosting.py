@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from skidway.broker.log.config import LogConfig
-from skidway.broker.log.flusher import Outcome
+from skidway.broker.log.flusher import WorkOutcome
 from skidway.broker.log.log_manager import LogManager
 from skidway.broker.network.timers import Timers
 from skidway.broker.partitions.hosted import HostedPartitions
@@ -21,16 +21,16 @@ class HeldWorker:
     """Does work when the test says so, or fails it."""
 
     def __init__(self) -> None:
-        self.waiting: list[tuple[Callable[[], None], Callable[[Outcome], None]]] = []
+        self.waiting: list[tuple[Callable[[], None], Callable[[WorkOutcome], None]]] = []
 
-    def submit(self, work: Callable[[], None], done: Callable[[Outcome], None]) -> None:
+    def submit(self, work: Callable[[], None], done: Callable[[WorkOutcome], None]) -> None:
         self.waiting.append((work, done))
 
     def finish(self, error: OSError | None = None) -> None:
         work, done = self.waiting.pop(0)
         if error is None:
             work()
-        done(Outcome(error, 0.0))
+        done(WorkOutcome(error, 0.0))
 
 
 class World:

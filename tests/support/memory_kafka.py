@@ -22,7 +22,7 @@ from skidway.kafka.client import (
     ListedOffset,
     NewTopic,
     Partition,
-    Topic,
+    TopicMetadata,
 )
 from skidway.kafka.errors import ErrorCode, KafkaError, OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
@@ -84,12 +84,12 @@ class MemoryClient:
         names = list(self.cluster.topics) if topics is None else topics
         return Cluster(self.cluster.cluster_id, 1, {}, {n: self._topic(n) for n in names})
 
-    def _topic(self, name: str) -> Topic:
+    def _topic(self, name: str) -> TopicMetadata:
         topic = self.cluster.topics.get(name)
         if topic is None:
-            return Topic(name, None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ())
+            return TopicMetadata(name, None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ())
         partitions = tuple(Partition(i, 1, 0, (1,), (1,)) for i in range(len(topic.logs)))
-        return Topic(name, topic.topic_id, ErrorCode.NONE, partitions)
+        return TopicMetadata(name, topic.topic_id, ErrorCode.NONE, partitions)
 
     def create_topics(self, topics: Sequence[NewTopic]) -> dict[str, KafkaError | None]:
         for topic in topics:

@@ -23,8 +23,8 @@ from skidway.kafka.columns import Origins
 from skidway.kafka.types import TopicPartition
 from skidway.loader.audit_topic.feed import Feed
 from skidway.loader.planning.plan import Bounds, Slice
-from skidway.loader.planning.topic import Topic
-from skidway.loader.runs.outcome import Outcome
+from skidway.loader.planning.topic import SourceTopic
+from skidway.loader.runs.outcome import TopicOutcome
 from skidway.loader.runs.parts import Parts
 from skidway.loader.runs.run import load_all
 from skidway.loader.settings import LoaderSettings
@@ -93,13 +93,13 @@ class MemoryLoading:
         """Removes the whole output, as an operator does: rows, manifests, marks."""
         self.store = MemoryStore()
 
-    def run(self, *, until: int | None = None, **settings: Any) -> Outcome:
+    def run(self, *, until: int | None = None, **settings: Any) -> TopicOutcome:
         """Makes one run, up to the current high watermark or to the offset `until`."""
         return self.run_beside(lambda: None, until=until, **settings)
 
     def run_beside(
         self, other: Callable[[], object], *, until: int | None = None, **settings: Any
-    ) -> Outcome:
+    ) -> TopicOutcome:
         """Makes one run; `other` is called while its tasks run."""
         spark = _Spark(self, other)
         parts = self._parts(spark, settings)
@@ -126,10 +126,10 @@ class MemoryLoading:
         given: Any = (replace(settings, **changes), self.client, _Registry(), self.store, spark)
         return Parts(*given, self.clock, Feed(), "c", [AUDIT])
 
-    def _topic(self, until: int | None) -> Topic:
+    def _topic(self, until: int | None) -> SourceTopic:
         log = self.cluster.log(DATA)
         end = log.end if until is None else until
-        return Topic(TOPIC, SOURCE.topic_id, SOURCE, (Bounds(0, log.start, end),))
+        return SourceTopic(TOPIC, SOURCE.topic_id, SOURCE, (Bounds(0, log.start, end),))
 
     def _header_at(self, _client: object, tp: TopicPartition, offset: int) -> BatchHeader:
         assert offset >= self.cluster.log(tp).start, "it has expired"

@@ -9,7 +9,7 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import IO
 
-from skidway.audit.output import Entry, StoreFailed
+from skidway.audit.output import FileEntry, StoreFailed
 from skidway.loader.store import OutcomeUnclear, StoreWriter
 
 Snapshot = frozenset[tuple[str, bytes]]
@@ -63,10 +63,10 @@ class MemoryStore:
         data = self._files.get(path)
         return None if data is None else io.BytesIO(data)
 
-    def files(self, path: str) -> Iterator[Entry]:
+    def files(self, path: str) -> Iterator[FileEntry]:
         below = f"{path}/" if path else ""
         found = [path for path in self._files if path.startswith(below)]
-        return iter([Entry(path, len(self._files[path])) for path in sorted(found)])
+        return iter([FileEntry(path, len(self._files[path])) for path in sorted(found)])
 
     def names(self, path: str) -> list[str]:
         below = f"{path}/" if path else ""

@@ -14,7 +14,7 @@ from typing import Any
 
 from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError, RolledBackError
 
-from skidway.coordination import State, Versioned
+from skidway.coordination import SessionState, Versioned
 from skidway.errors import Unreachable
 from support.clock import ManualClock
 
@@ -175,39 +175,39 @@ class MemoryCoordinator:
         self.fate = fate
         self.hook = hook
         self.session = server.open()
-        self.state = State.CONNECTED
-        self._callbacks: list[Callable[[State], None]] = []
+        self.state = SessionState.CONNECTED
+        self._callbacks: list[Callable[[SessionState], None]] = []
 
-    def on_state(self, callback: Callable[[State], None]) -> None:
+    def on_state(self, callback: Callable[[SessionState], None]) -> None:
         self._callbacks.append(callback)
 
     def break_off(self) -> None:
         """The network is gone; on the server the session may go on."""
-        if self.state is State.CONNECTED:
-            self._become(State.SUSPENDED)
+        if self.state is SessionState.CONNECTED:
+            self._become(SessionState.SUSPENDED)
             self.server.forget_watches(self.session)
 
     def connect_again(self) -> None:
         """The network is back; the client notices now if its session has ended meanwhile."""
-        if self.state is not State.CONNECTED:
+        if self.state is not SessionState.CONNECTED:
             self._notice_end()
             if self.session in self.server.heard_at:
                 self.server.heard_at[self.session] = self.server.clock.monotonic()
-            self._become(State.CONNECTED)
+            self._become(SessionState.CONNECTED)
 
     @property
     def session_id(self) -> int:
         return self.session
 
     def restart(self) -> None:
-        self._become(State.LOST)
+        self._become(SessionState.LOST)
         self.server.end(self.session)
         self.session = self.server.open()
-        self._become(State.CONNECTED)
+        self._become(SessionState.CONNECTED)
 
     def ping(self) -> None:
         """Sends the ping that kazoo's thread sends by itself."""
-        if self.state is State.CONNECTED and self.session in self.server.heard_at:
+        if self.state is SessionState.CONNECTED and self.session in self.server.heard_at:
             self.server.heard_at[self.session] = self.server.clock.monotonic()
 
     def create_if_absent(self, path: str, data: bytes = b"", *, ephemeral: bool = False) -> bool:
@@ -275,7 +275,7 @@ class MemoryCoordinator:
         return bool(self._request(request))
 
     def close(self) -> None:
-        self.state = State.LOST
+        self.state = SessionState.LOST
         self.server.end(self.session)
 
     def _make(self, path: str, data: bytes, ephemeral: bool) -> bool:
@@ -289,7 +289,7 @@ class MemoryCoordinator:
 
     def _request(self, do: Callable[[], Any], *, once: bool = False) -> Any:
         self.hook()
-        if self.state is not State.CONNECTED:
+        if self.state is not SessionState.CONNECTED:
             raise Unreachable("no connection")
         self._notice_end()
         fate = self.fate()
@@ -308,11 +308,11 @@ class MemoryCoordinator:
 
     def _notice_end(self) -> None:
         if self.session not in self.server.heard_at:
-            self._become(State.LOST)
+            self._become(SessionState.LOST)
             self.session = self.server.open()
-            self._become(State.CONNECTED)
+            self._become(SessionState.CONNECTED)
 
-    def _become(self, state: State) -> None:
+    def _become(self, state: SessionState) -> None:
         self.state = state
         for callback in self._callbacks:
             callback(state)

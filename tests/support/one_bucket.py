@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from skidway.audit.evidence.hearing import Heard
 from skidway.audit.judgement.policy import Policy
-from skidway.audit.judgement.roster import Entry, Roster
+from skidway.audit.judgement.roster import Roster, RosterEntry
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.audit.topic.messages import (
@@ -59,7 +59,7 @@ def seal(sender: Sender, number: int, until: int, at: int, source: Source = LOGS
 
 
 def roster(*hosts: str) -> Roster:
-    return Roster(Entry(host, "dc1", frozenset({"logs"})) for host in hosts)
+    return Roster(RosterEntry(host, "dc1", frozenset({"logs"})) for host in hosts)
 
 
 def good() -> list[Message]:

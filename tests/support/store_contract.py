@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import threading
 
-from skidway.audit.output import Entry
+from skidway.audit.output import FileEntry
 from skidway.loader.store import Store
 
 
@@ -123,7 +123,7 @@ class StoreContract:
         put(store, "d/0", b"")
         put(store, "elsewhere", b"x")
         found = sorted(store.files("d"), key=lambda entry: entry.path)
-        assert found == [Entry("d/0", 0), Entry("d/a/1", 1), Entry("d/b/2", 2)]
+        assert found == [FileEntry("d/0", 0), FileEntry("d/a/1", 1), FileEntry("d/b/2", 2)]
         assert store.names("d") == ["0", "a", "b"]
 
     def test_deleting_a_directory_takes_all_in_it(self, store: Store) -> None:

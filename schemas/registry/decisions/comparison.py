@@ -11,7 +11,7 @@ from skidway.schemas.registry.decisions.submission import Submitted
 from skidway.schemas.registry.kept import Kept
 from skidway.schemas.registry.parsed import ParsedSchemas
 from skidway.schemas.registry.refusals import Refusal, invalid_schema, version_not_found
-from skidway.schemas.registry.state import State, Version
+from skidway.schemas.registry.state import RegistryState, Version
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +56,24 @@ class Comparison:
         return [] if failed is None else failed[1]
 
 
-def with_all(state: State, subject: str) -> Comparison:
+def with_all(state: RegistryState, subject: str) -> Comparison:
     """The comparison of a registration: with as many versions as the level says."""
     return _comparison(state, subject, state.live(subject))
 
 
-def with_latest(state: State, subject: str) -> Comparison:
+def with_latest(state: RegistryState, subject: str) -> Comparison:
     """The comparison with the latest version; a subject without versions accepts every schema."""
     return _comparison(state, subject, state.live(subject)[-1:])
 
 
-def with_version(state: State, subject: str, version: int) -> Comparison:
+def with_version(state: RegistryState, subject: str, version: int) -> Comparison:
     """The comparison with that version. Raises `NotFound` of the version, never of the subject."""
     if not state.live(subject):
         raise version_not_found(version)
     return _comparison(state, subject, [state.version(subject, version)])
 
 
-def _comparison(state: State, subject: str, known: list[Version]) -> Comparison:
+def _comparison(state: RegistryState, subject: str, known: list[Version]) -> Comparison:
     level = state.level(subject)
     if level is Level.NONE:
         known = []

@@ -17,7 +17,7 @@ from skidway.schemas.registry.refusals import (
     not_permitted,
     subject_not_found,
 )
-from skidway.schemas.registry.state import State
+from skidway.schemas.registry.state import RegistryState
 
 _NOT_HERE: Final = (
     "alias",
@@ -33,14 +33,14 @@ _NOT_HERE: Final = (
 """What Confluent's registry takes beside the level; ours refuses it: silence would be worse."""
 
 
-def level_set_for(state: State, subject: str) -> Level:
+def level_set_for(state: RegistryState, subject: str) -> Level:
     """The subject's own level. Raises `NotFound`."""
     if subject not in state.levels:
         raise config_not_found(subject)
     return state.levels[subject]
 
 
-def set_level(state: State, subject: str | None, body: Mapping[str, Any]) -> Decision:
+def set_level(state: RegistryState, subject: str | None, body: Mapping[str, Any]) -> Decision:
     """A compatibility level; the answer repeats it.
 
     As in Confluent's registry, a body without `compatibility` changes nothing and is answered with
@@ -58,7 +58,7 @@ def set_level(state: State, subject: str | None, body: Mapping[str, Any]) -> Dec
     return Decision(answer, None if level is before else LevelSet(subject, level))
 
 
-def reset_level(state: State, subject: str | None) -> Decision:
+def reset_level(state: RegistryState, subject: str | None) -> Decision:
     """Back to the level above; the answer is the one that was set."""
     check_writable(state, subject)
     before = state.levels.get(subject)
@@ -68,7 +68,7 @@ def reset_level(state: State, subject: str | None) -> Decision:
     return Decision(answer, None if before is None else LevelSet(subject, None))
 
 
-def mode_set_for(state: State, subject: str) -> Mode:
+def mode_set_for(state: RegistryState, subject: str) -> Mode:
     """The subject's own mode, or READONLY_OVERRIDE for all. Raises `NotFound`."""
     if state.mode(None) is Mode.READONLY_OVERRIDE:
         return Mode.READONLY_OVERRIDE
@@ -78,7 +78,7 @@ def mode_set_for(state: State, subject: str) -> Mode:
 
 
 def set_mode(
-    state: State, subject: str | None, body: Mapping[str, Any], *, force: bool
+    state: RegistryState, subject: str | None, body: Mapping[str, Any], *, force: bool
 ) -> Decision:
     """A mode; the answer repeats it.
 
@@ -100,7 +100,7 @@ def set_mode(
     return Decision({"mode": mode.value}, None if done else ModeSet(subject, mode))
 
 
-def reset_mode(state: State, subject: str | None, *, recursive: bool) -> Decision:
+def reset_mode(state: RegistryState, subject: str | None, *, recursive: bool) -> Decision:
     """Back to the mode above; the answer is the one that was set.
 
     `recursive`, for all: removes the subjects' own modes, too.

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from skidway.schemas.registry.changes import Change
 from skidway.schemas.registry.refusals import invalid_subject, not_permitted
-from skidway.schemas.registry.state import State
+from skidway.schemas.registry.state import RegistryState
 
 SUBJECT_CHARACTERS_MAX: Final = 1000
 _RESERVED: Final = frozenset({"__GLOBAL", "__EMPTY"})
@@ -30,7 +30,7 @@ def check_subject(subject: str) -> None:
         raise invalid_subject(subject)
 
 
-def check_writable(state: State, subject: str | None) -> None:
+def check_writable(state: RegistryState, subject: str | None) -> None:
     """Refuses to change anything while the mode is read-only."""
     if state.mode(subject).is_read_only:
         which = "The registry" if subject is None else f"Subject {subject}"

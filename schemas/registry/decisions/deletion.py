@@ -13,10 +13,10 @@ from skidway.schemas.registry.refusals import (
     version_not_deleted,
     version_was_deleted,
 )
-from skidway.schemas.registry.state import State, Version
+from skidway.schemas.registry.state import RegistryState, Version
 
 
-def delete_subject(state: State, subject: str, *, permanent: bool) -> Decision:
+def delete_subject(state: RegistryState, subject: str, *, permanent: bool) -> Decision:
     """Deletes every version; the answer is their numbers."""
     check_writable(state, subject)
     every = state.versions(subject, deleted=True)
@@ -31,7 +31,9 @@ def delete_subject(state: State, subject: str, *, permanent: bool) -> Decision:
     return Decision([*versions], VersionsDeleted(subject, versions, permanent))
 
 
-def delete_version(state: State, subject: str, version: int | None, *, permanent: bool) -> Decision:
+def delete_version(
+    state: RegistryState, subject: str, version: int | None, *, permanent: bool
+) -> Decision:
     """Deletes one version (None: the latest); the answer is its number."""
     check_writable(state, subject)
     found = state.version(subject, version, deleted=version is not None)
@@ -43,7 +45,7 @@ def delete_version(state: State, subject: str, version: int | None, *, permanent
     return Decision(found.version, VersionsDeleted(subject, (found.version,), permanent))
 
 
-def _check_unreferenced(state: State, subject: str, versions: Iterable[Version]) -> None:
+def _check_unreferenced(state: RegistryState, subject: str, versions: Iterable[Version]) -> None:
     for each in versions:
         if state.referenced_by(subject, each.version):
             raise reference_exists(subject, each.version)

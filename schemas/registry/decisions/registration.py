@@ -22,10 +22,10 @@ from skidway.schemas.registry.refusals import (
     reference_not_found,
     schema_not_found,
 )
-from skidway.schemas.registry.state import State, Version
+from skidway.schemas.registry.state import RegistryState, Version
 
 
-def register(state: State, subject: str, schema: Submitted) -> Decision:
+def register(state: RegistryState, subject: str, schema: Submitted) -> Decision:
     """The `Version` under which the subject has the schema, made now if it was not there."""
     check_subject(subject)
     known = already_there(state, subject, schema)
@@ -43,14 +43,14 @@ def register(state: State, subject: str, schema: Submitted) -> Decision:
     return _new_version(state, subject, schema)
 
 
-def comparison(state: State, subject: str, schema: Submitted) -> Comparison:
+def comparison(state: RegistryState, subject: str, schema: Submitted) -> Comparison:
     """The comparison that `register` is going to make: slow, but possible without the state."""
     mode = state.mode(subject)
     is_measured = not (mode.takes_ids or mode.is_read_only or schema.id is not None)
     return with_all(state, subject) if is_measured else Comparison((), Level.NONE, state.parsed)
 
 
-def already_there(state: State, subject: str, schema: Submitted) -> Version | None:
+def already_there(state: RegistryState, subject: str, schema: Submitted) -> Version | None:
     """The live version that already is what the request asks for, or None.
 
     An inlined schema is the same as one that references its parts, if that one was there first.
@@ -63,7 +63,7 @@ def already_there(state: State, subject: str, schema: Submitted) -> Version | No
     return _newest_same(state, wanted, schema)
 
 
-def lookup(state: State, subject: str, schema: Submitted, *, deleted: bool) -> Version:
+def lookup(state: RegistryState, subject: str, schema: Submitted, *, deleted: bool) -> Version:
     """The newest version under which the subject has the schema. Raises `NotFound`."""
     found = _newest_same(state, state.versions(subject, deleted=deleted), schema)
     if found is None:
@@ -71,7 +71,9 @@ def lookup(state: State, subject: str, schema: Submitted, *, deleted: bool) -> V
     return found
 
 
-def _newest_same(state: State, versions: list[Version], schema: Submitted) -> Version | None:
+def _newest_same(
+    state: RegistryState, versions: list[Version], schema: Submitted
+) -> Version | None:
     """The newest of them that has the schema; of several ids, the one that was written last."""
     latest_id = state.id_of(schema.identity)
     for each in reversed(versions):
@@ -83,7 +85,7 @@ def _newest_same(state: State, versions: list[Version], schema: Submitted) -> Ve
     return None
 
 
-def _is_same(state: State, version: Version, schema: Submitted) -> bool:
+def _is_same(state: RegistryState, version: Version, schema: Submitted) -> bool:
     kept = state.schema(version.id)
     if kept.identity == schema.identity:
         return True
@@ -95,7 +97,7 @@ def _is_same(state: State, version: Version, schema: Submitted) -> bool:
         return False
 
 
-def _new_version(state: State, subject: str, schema: Submitted) -> Decision:
+def _new_version(state: RegistryState, subject: str, schema: Submitted) -> Decision:
     version = state.next_version(subject)
     if schema.version not in (None, version):
         raise invalid_schema("Version is not one more than previous version")
@@ -113,7 +115,7 @@ def _new_version(state: State, subject: str, schema: Submitted) -> Decision:
     return Decision(Version(version, new_id), change)
 
 
-def _import(state: State, subject: str, schema: Submitted, schema_id: int) -> Decision:
+def _import(state: RegistryState, subject: str, schema: Submitted, schema_id: int) -> Decision:
     version = schema.version or state.next_version(subject)
     kept = state.kept(schema_id)
     if kept is not None and kept.identity != schema.identity:
@@ -132,7 +134,7 @@ def _import(state: State, subject: str, schema: Submitted, schema_id: int) -> De
     return Decision(Version(version, schema_id), change)
 
 
-def _check_references(state: State, schema: Submitted) -> None:
+def _check_references(state: RegistryState, schema: Submitted) -> None:
     """Refuses references that were deleted or changed after the schema was parsed with them."""
     for each in schema.references:
         deleted = schema.id is not None

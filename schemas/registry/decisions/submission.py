@@ -15,7 +15,7 @@ from skidway.schemas.compatibility import Incompatibility, Level
 from skidway.schemas.registry.kept import ID_MAX, Identity, Kept, Reference
 from skidway.schemas.registry.parsed import NEEDED_MAX, Parsed, ParsedSchemas
 from skidway.schemas.registry.refusals import Refusal, invalid_schema
-from skidway.schemas.registry.state import State
+from skidway.schemas.registry.state import RegistryState
 
 VERSION_MAX: Final = 2**31 - 1
 LATEST: Final = -1
@@ -92,7 +92,7 @@ def is_empty(body: Mapping[str, Any]) -> bool:
     return text is None or (isinstance(text, str) and not text.strip())
 
 
-def resolved(state: State, asked: Asked) -> tuple[tuple[Reference, ...], tuple[Kept, ...]]:
+def resolved(state: RegistryState, asked: Asked) -> tuple[tuple[Reference, ...], tuple[Kept, ...]]:
     """What the schema references. Raises `NotFound`; an import may name deleted versions."""
     references = tuple(
         state.reference(each.name, each.subject, each.version, deleted=asked.id is not None)
@@ -117,7 +117,7 @@ def submitted(
     return Submitted(parsed, text, references, asked.id, asked.version)
 
 
-def submit(state: State, asked: Asked) -> Submitted:
+def submit(state: RegistryState, asked: Asked) -> Submitted:
     """`resolved` and `submitted` at once."""
     return submitted(state.parsed, asked, *resolved(state, asked))
 

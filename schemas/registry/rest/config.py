@@ -7,14 +7,14 @@ from typing import Any
 from skidway.schemas.registry.answering import Registry
 from skidway.schemas.registry.decisions import configuration
 from skidway.schemas.registry.rest.call import Call
-from skidway.schemas.registry.state import State
+from skidway.schemas.registry.state import RegistryState
 
 
 def level(registry: Registry, call: Call) -> Any:
     """GET /config and /config/{subject}"""
     subject = call.subject_or_all
 
-    def question(state: State) -> Any:
+    def question(state: RegistryState) -> Any:
         if subject is None or call.flag("defaultToGlobal"):
             return state.level(subject)
         return configuration.level_set_for(state, subject)

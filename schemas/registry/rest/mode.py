@@ -8,14 +8,14 @@ from skidway.schemas.registry.answering import Registry
 from skidway.schemas.registry.decisions import configuration
 from skidway.schemas.registry.refusals import not_permitted
 from skidway.schemas.registry.rest.call import Call
-from skidway.schemas.registry.state import State
+from skidway.schemas.registry.state import RegistryState
 
 
 def mode(registry: Registry, call: Call) -> Any:
     """GET /mode and /mode/{subject}"""
     subject = call.subject_or_all
 
-    def question(state: State) -> Any:
+    def question(state: RegistryState) -> Any:
         if subject is None or call.flag("defaultToGlobal"):
             return state.mode(subject)
         return configuration.mode_set_for(state, subject)

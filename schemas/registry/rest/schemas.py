@@ -11,7 +11,7 @@ from skidway.schemas.registry.decisions.submission import Submitted
 from skidway.schemas.registry.kept import Kept
 from skidway.schemas.registry.rest.answers import Text
 from skidway.schemas.registry.rest.call import Call
-from skidway.schemas.registry.state import State, Version
+from skidway.schemas.registry.state import RegistryState, Version
 
 
 def submitted(registry: Registry, call: Call) -> Submitted:
@@ -23,7 +23,7 @@ def submitted(registry: Registry, call: Call) -> Submitted:
     return submission.submitted(schemas, asked, references, needs)
 
 
-def described(state: State, call: Call, subject: str, version: Version) -> dict[str, Any]:
+def described(state: RegistryState, call: Call, subject: str, version: Version) -> dict[str, Any]:
     """A version of a subject with its schema."""
     kept = state.schema(version.id)
     answer = {"subject": subject, "version": version.version, "id": version.id}
@@ -34,7 +34,7 @@ def schemas(registry: Registry, call: Call) -> Any:
     """GET /schemas"""
     deleted = call.flag("deleted")
 
-    def question(state: State) -> Any:
+    def question(state: RegistryState) -> Any:
         found = []
         for name in state.subject_names(deleted=deleted):
             if name.startswith(call.prefix):
@@ -49,7 +49,7 @@ def schemas(registry: Registry, call: Call) -> Any:
 def schema(registry: Registry, call: Call) -> Any:
     """GET /schemas/ids/{id}"""
 
-    def question(state: State) -> Any:
+    def question(state: RegistryState) -> Any:
         answer = _content(state, call, state.schema(call.schema_id))
         return answer | ({"maxId": state.last_id} if call.flag("fetchMaxId") else {})
 
@@ -75,7 +75,7 @@ def schema_versions(registry: Registry, call: Call) -> Any:
 def by_guid(registry: Registry, call: Call) -> Any:
     """GET /schemas/guids/{guid}"""
 
-    def question(state: State) -> Any:
+    def question(state: RegistryState) -> Any:
         ids = state.ids_of_guid(call.names["guid"])
         return _content(state, call, state.schema(ids[-1]))
 
@@ -100,7 +100,7 @@ def _uses(registry: Registry, call: Call) -> list[tuple[str, int]]:
     return [each for each in uses if wanted in (None, "", each[0])]
 
 
-def _content(state: State, call: Call, kept: Kept) -> dict[str, Any]:
+def _content(state: RegistryState, call: Call, kept: Kept) -> dict[str, Any]:
     """The text, or with format=resolved the text without references."""
     if call.query.get("format") == "resolved" and kept.references:
         try:

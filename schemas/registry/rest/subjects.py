@@ -10,7 +10,7 @@ from skidway.schemas.registry.refusals import schema_not_found
 from skidway.schemas.registry.rest.answers import Text
 from skidway.schemas.registry.rest.call import Call
 from skidway.schemas.registry.rest.schemas import described, submitted
-from skidway.schemas.registry.state import State, Version
+from skidway.schemas.registry.state import RegistryState, Version
 
 
 def subjects(registry: Registry, call: Call) -> Any:
@@ -32,7 +32,7 @@ def lookup(registry: Registry, call: Call) -> Any:
         raise schema_not_found()
     wanted = submitted(registry, call)
 
-    def question(state: State) -> Any:
+    def question(state: RegistryState) -> Any:
         found = registration.lookup(state, call.subject, wanted, deleted=deleted)
         return described(state, call, call.subject, found)
 
@@ -52,7 +52,7 @@ def versions(registry: Registry, call: Call) -> Any:
     only = call.flag("deletedOnly") or call.flag("deleted_only")
     deleted = only or call.flag("deleted")
 
-    def question(state: State) -> list[int]:
+    def question(state: RegistryState) -> list[int]:
         found = state.versions(call.subject, deleted=deleted)
         return [each.version for each in found if each.deleted or not only]
 
@@ -81,7 +81,7 @@ def version(registry: Registry, call: Call) -> Any:
     """GET /subjects/{subject}/versions/{version}"""
     number, deleted = call.version, call.flag("deleted")
 
-    def question(state: State) -> Any:
+    def question(state: RegistryState) -> Any:
         found = state.version(call.subject, number, deleted=deleted)
         return described(state, call, call.subject, found)
 
@@ -97,7 +97,7 @@ def referenced_by(registry: Registry, call: Call) -> Any:
     """GET /subjects/{subject}/versions/{version}/referencedby"""
     number = call.version
 
-    def question(state: State) -> Any:
+    def question(state: RegistryState) -> Any:
         found = state.version(call.subject, number, deleted=call.flag("deleted"))
         return state.referenced_by(call.subject, found.version)
 
@@ -112,7 +112,7 @@ def delete_version(registry: Registry, call: Call) -> Any:
     )
 
 
-def _registered(state: State, call: Call, version: Version) -> dict[str, Any]:
+def _registered(state: RegistryState, call: Call, version: Version) -> dict[str, Any]:
     answer: dict[str, Any] = {"id": version.id}
     kept = state.kept(version.id)
     if kept is None:

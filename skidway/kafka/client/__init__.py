@@ -35,7 +35,7 @@ from skidway.kafka.client.cluster import (
     LogDir,
     NewTopic,
     Partition,
-    Topic,
+    TopicMetadata,
 )
 from skidway.kafka.client.delivery import BufferFull, Delivery, Drained
 from skidway.kafka.client.fetcher import Fetcher
@@ -61,5 +61,5 @@ __all__ = [
     "NewTopic",
     "Partition",
     "Producer",
-    "Topic",
+    "TopicMetadata",
 ]

@@ -26,7 +26,7 @@ from skidway.kafka.client.cluster import (
 )
 from skidway.kafka.client.metadata import Metadata, metadata_call
 from skidway.kafka.client.network import Network
-from skidway.kafka.client.session import Channel, Disconnected, Inbox, Session
+from skidway.kafka.client.session import Channel, ClientSession, Disconnected, Inbox
 from skidway.kafka.client.waiting import SelectorWatcher
 from skidway.kafka.errors import BrokerUnreachable, ErrorCode, KafkaError
 from skidway.kafka.protocol.describe_configs import ResourceType
@@ -64,7 +64,7 @@ class Client:
         self._refused_timeout_ms = refused_timeout_ms
         self.clock: Clock = SystemClock() if clock is None else clock
         self.random: Callable[[], float] = random.random
-        self.session = Session(
+        self.session = ClientSession(
             client_id=client_id,
             request_timeout_s=request_timeout_ms / 1000,
             random=self.random,

@@ -27,7 +27,7 @@ __all__ = [
     "LogDir",
     "NewTopic",
     "Partition",
-    "Topic",
+    "TopicMetadata",
     "cluster_of",
     "parse_bootstrap",
 ]
@@ -71,7 +71,7 @@ class Partition:
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class TopicMetadata:
     """A topic; partitions in the order of their indexes. `topic_id` is None where unknown."""
 
     name: str
@@ -87,7 +87,7 @@ class Cluster:
     cluster_id: str | None
     controller_id: int
     brokers: Mapping[int, Broker]
-    topics: Mapping[str, Topic]
+    topics: Mapping[str, TopicMetadata]
 
     def leader(self, tp: TopicPartition) -> Address | None:
         """Where the leader of a partition listens; None if that is unknown."""
@@ -160,7 +160,7 @@ def cluster_of(response: MetadataResponse) -> Cluster:
     )
 
 
-def _topic(name: str, topic: MetadataResponseTopic) -> Topic:
+def _topic(name: str, topic: MetadataResponseTopic) -> TopicMetadata:
     """A topic whose partitions are not 0, 1, 2 ... is not usable; it gets no partitions."""
     rows = sorted(topic.partitions, key=lambda row: row.partition_index)
     if [row.partition_index for row in rows] != list(range(len(rows))):
@@ -176,7 +176,7 @@ def _topic(name: str, topic: MetadataResponseTopic) -> Topic:
         for row in rows
     )
     topic_id = None if topic.topic_id == NO_ID else topic.topic_id
-    return Topic(name, topic_id, code_of(topic.error_code), partitions)
+    return TopicMetadata(name, topic_id, code_of(topic.error_code), partitions)
 
 
 def code_of(number: int) -> ErrorCode:

@@ -18,7 +18,7 @@ from skidway.kafka.batch import EncodedBatch
 from skidway.kafka.client.backoff import Backoff
 from skidway.kafka.client.cluster import Address
 from skidway.kafka.client.delivery import BufferFull, Delivery
-from skidway.kafka.client.outbox import Entry, Identity, Outbox, State
+from skidway.kafka.client.outbox import BatchState, Identity, Outbox, OutboxEntry
 from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.protocol.produce import ProduceResult, TopicBuffers
 from skidway.kafka.types import TopicPartition
@@ -38,7 +38,7 @@ class Planned(NamedTuple):
 
 class _Open(NamedTuple):
     address: Address
-    entries: dict[TopicPartition, Entry]
+    entries: dict[TopicPartition, OutboxEntry]
 
 
 class Dispatch:
@@ -89,7 +89,7 @@ class Dispatch:
             )
         self.buffered_bytes += size
         self.pending_count += 1
-        outbox.add(Entry(token, encoded))
+        outbox.add(OutboxEntry(token, encoded))
         self._active.setdefault(tp)
 
     def plan(
@@ -199,7 +199,7 @@ class Dispatch:
         self, address: Address, boxes: list[Outbox], now: float, wall_ms: int
     ) -> Planned | None:
         """One request with a batch of every partition that may send, up to its size."""
-        entries: dict[TopicPartition, Entry] = {}
+        entries: dict[TopicPartition, OutboxEntry] = {}
         data: list[TopicBuffers] = []
         size = 0
         for outbox in boxes:
@@ -227,9 +227,14 @@ class Dispatch:
         return opened
 
     def _answer(
-        self, tp: TopicPartition, entry: Entry, result: ProduceResult, now: float, wall_ms: int
+        self,
+        tp: TopicPartition,
+        entry: OutboxEntry,
+        result: ProduceResult,
+        now: float,
+        wall_ms: int,
     ) -> None:
-        assert entry.state is State.SENT, "a batch is answered once for each time it is sent"
+        assert entry.state is BatchState.SENT, "a batch is answered once for each time it is sent"
         code, offset, message = result.error_code, result.base_offset, result.error_message
         if not self._outboxes[tp].answer(entry, code, offset, message, now, wall_ms):
             self.has_stale_leaders = True
@@ -243,7 +248,7 @@ class Dispatch:
     def _settle(self, outbox: Outbox) -> None:
         for delivery in outbox.settle():
             entry = delivery.token
-            assert isinstance(entry, Entry), "outboxes deliver their entries"
+            assert isinstance(entry, OutboxEntry), "outboxes deliver their entries"
             self.buffered_bytes -= entry.encoded.size_bytes
             self.pending_count -= 1
             self._deliveries.append(delivery._replace(token=entry.token))

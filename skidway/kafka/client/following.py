@@ -42,7 +42,7 @@ from skidway.kafka.client.fetching import Fetched, Fetching
 from skidway.kafka.client.metadata import Metadata
 from skidway.kafka.client.network import Network, Resolve, Watcher, resolve
 from skidway.kafka.client.pump import FetchPump
-from skidway.kafka.client.session import Channel, Disconnected, Inbox, Session
+from skidway.kafka.client.session import Channel, ClientSession, Disconnected, Inbox
 from skidway.kafka.types import TopicPartition
 
 STOOD_STILL_S = 5.0
@@ -82,7 +82,7 @@ class LoopClient:
         UsageError when `bootstrap` is no list of host:port.
         """
         self._clock: Clock = SystemClock() if clock is None else clock
-        self._session = Session(
+        self._session = ClientSession(
             client_id=client_id, request_timeout_s=request_timeout_ms / 1000, random=jitter
         )
         self._picture = Metadata(parse_bootstrap(bootstrap), jitter)

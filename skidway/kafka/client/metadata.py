@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from skidway.kafka.client.backoff import Backoff
 from skidway.kafka.client.calls import MessageCall
 from skidway.kafka.client.cluster import Address, Cluster, cluster_of
-from skidway.kafka.client.session import Channel, Inbox, Session
+from skidway.kafka.client.session import Channel, ClientSession, Inbox
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.metadata import (
@@ -85,7 +85,7 @@ class Metadata:
         known = [broker.address for broker in self.cluster.brokers.values()]
         return list(dict.fromkeys([*known, *self._bootstrap]))
 
-    def next_address(self, session: Session, channel: Channel, now: float) -> Address | None:
+    def next_address(self, session: ClientSession, channel: Channel, now: float) -> Address | None:
         """Any broker that can be asked now; a connected one if there is one, else by turns."""
         addresses = self.addresses()
         usable = [each for each in addresses if session.usable(each, channel, now)]
@@ -95,7 +95,7 @@ class Metadata:
         self._turn += 1
         return usable[self._turn % len(usable)] if usable else None
 
-    def advance(self, session: Session, now: float) -> None:
+    def advance(self, session: ClientSession, now: float) -> None:
         """Takes the answer that has come, and asks again if that is due."""
         while self._inbox:
             self._take(now)

@@ -16,7 +16,7 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from skidway.kafka.client.session import Link, LinkKey, Session
+from skidway.kafka.client.session import ClientSession, Link, LinkKey
 
 _RECEIVES_PER_TURN_MAX = 32  # then others have their turn
 _IN_PROGRESS = (errno.EINPROGRESS, errno.EWOULDBLOCK)
@@ -59,7 +59,9 @@ class _Socket:
 class Network:
     """Owns the sockets. `turn` does what the session wants, `ready` serves what the watcher saw."""
 
-    def __init__(self, session: Session, watcher: Watcher, look_up: Resolve = resolve) -> None:
+    def __init__(
+        self, session: ClientSession, watcher: Watcher, look_up: Resolve = resolve
+    ) -> None:
         self._session = session
         self._watcher = watcher
         self._look_up = look_up

@@ -74,7 +74,7 @@ class Identity(NamedTuple):
 NO_IDENTITY = Identity(-1, -1, 0)
 
 
-class State(Enum):
+class BatchState(Enum):
     """Where a batch is between being queued and being delivered."""
 
     UNSENT = "unsent"
@@ -83,7 +83,7 @@ class State(Enum):
     REFUSED = "refused"
 
 
-class Entry:
+class OutboxEntry:
     """One batch on its way."""
 
     __slots__ = (
@@ -101,7 +101,7 @@ class Entry:
         self.token = token
         self.encoded = encoded
         self.header: bytes | None = None  # sealed under the present identity
-        self.state = State.UNSENT
+        self.state = BatchState.UNSENT
         self.base_offset = -1
         self.error: KafkaError | None = None
         self.corrupt_times = 0
@@ -109,7 +109,7 @@ class Entry:
 
     def start_again(self) -> None:
         """Forgets what was true under the previous identity."""
-        self.header, self.state, self.base_offset = None, State.UNSENT, -1
+        self.header, self.state, self.base_offset = None, BatchState.UNSENT, -1
 
 
 class Outbox:
@@ -150,9 +150,9 @@ class Outbox:
         self._sequence = 0
         self._is_known = False
         self._draining = False
-        self._queue: deque[Entry] = deque()
-        self._flight: deque[Entry] = deque()
-        self._doomed: deque[Entry] = deque()
+        self._queue: deque[OutboxEntry] = deque()
+        self._flight: deque[OutboxEntry] = deque()
+        self._doomed: deque[OutboxEntry] = deque()
         self._address: Address | None = None
         self._acked_at = 0.0
         self._acked_wall_ms = 0
@@ -168,13 +168,13 @@ class Outbox:
         """Whether it has batches to send but no producer id."""
         return self._identity is None and bool(self._queue)
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[OutboxEntry]:
         """Every batch on its way, in send order."""
         yield from self._flight
         yield from self._queue
         yield from self._doomed
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: OutboxEntry) -> None:
         """Queues a batch; behind one that goes back to the owner, it goes back too."""
         (self._doomed if self._doomed else self._queue).append(entry)
 
@@ -184,17 +184,17 @@ class Outbox:
         self._identity = identity
         self._sequence, self._is_known = 0, False
 
-    def next_entry(self, address: Address, now: float, wall_ms: int) -> Entry | None:
+    def next_entry(self, address: Address, now: float, wall_ms: int) -> OutboxEntry | None:
         """The batch that may be sent now to the leader at `address`; or None."""
         if self._draining or self._identity is None or now < self.retry_at:
             return None
-        sent = sum(entry.state is State.SENT for entry in self._flight)
+        sent = sum(entry.state is BatchState.SENT for entry in self._flight)
         if sent and address != self._address:
             return None  # the previous leader has to answer first
         window = self._window(address, now, wall_ms)
         if sent >= window:
             return None
-        entry = next((each for each in self._flight if each.state is State.UNSENT), None)
+        entry = next((each for each in self._flight if each.state is BatchState.UNSENT), None)
         if entry is None:
             if not self._queue or len(self._flight) >= window:
                 return None
@@ -203,20 +203,20 @@ class Outbox:
             return None
         return entry
 
-    def send(self, entry: Entry, address: Address) -> bytes:
+    def send(self, entry: OutboxEntry, address: Address) -> bytes:
         """Marks an entry as sent; returns its header, the same bytes at every retry."""
         if self._queue and entry is self._queue[0]:
             self._flight.append(self._queue.popleft())
         if entry.header is None:
             entry.header = self._seal(entry.encoded)
-        entry.state = State.SENT
+        entry.state = BatchState.SENT
         entry.attempts += 1
         self._address = address
         return entry.header
 
     def answer(
         self,
-        entry: Entry,
+        entry: OutboxEntry,
         code: int,
         base_offset: int,
         message: str | None,
@@ -233,25 +233,25 @@ class Outbox:
         if now >= self.retry_at:  # one wait for all that were in flight
             self.retry_at = now + self._backoff.next_s()
         if self._idempotent and known_code in IDENTITY_LOST:
-            entry.state, self._draining = State.REFUSED, True
+            entry.state, self._draining = BatchState.REFUSED, True
         elif self._is_refused_for_good(entry, known_code):
-            entry.state, entry.error, self._draining = State.REFUSED, error, True
+            entry.state, entry.error, self._draining = BatchState.REFUSED, error, True
         else:
-            entry.state = State.UNSENT
+            entry.state = BatchState.UNSENT
             return False
         return True
 
-    def lost(self, entry: Entry) -> None:
+    def lost(self, entry: OutboxEntry) -> None:
         """The batch's connection is gone; whether the broker has the batch is not known."""
-        entry.state, self._is_known = State.UNSENT, False
+        entry.state, self._is_known = BatchState.UNSENT, False
 
     def settle(self) -> list[Delivery]:
         """Reports to the owner: acknowledged batches from the front, and those that go back."""
         found: list[Delivery] = []
-        while self._flight and self._flight[0].state is State.ACKED:
+        while self._flight and self._flight[0].state is BatchState.ACKED:
             entry = self._flight.popleft()
             found.append(Delivery(entry, self.tp, entry.base_offset, None, entry.attempts))
-        if self._draining and not any(each.state is State.SENT for each in self._flight):
+        if self._draining and not any(each.state is BatchState.SENT for each in self._flight):
             self._end_drain()
         if self._doomed and not self._flight and not self._queue:
             first = self._doomed.popleft()
@@ -275,8 +275,8 @@ class Outbox:
             self.generation_wanted = self._identity.generation + 1
             self._identity = None
 
-    def _acknowledge(self, entry: Entry, base_offset: int, now: float, wall_ms: int) -> None:
-        entry.state, entry.base_offset = State.ACKED, base_offset
+    def _acknowledge(self, entry: OutboxEntry, base_offset: int, now: float, wall_ms: int) -> None:
+        entry.state, entry.base_offset = BatchState.ACKED, base_offset
         self._is_known = True
         self._acked_at, self._acked_wall_ms = now, wall_ms
         self._acked_event_ms = entry.encoded.max_timestamp
@@ -292,7 +292,7 @@ class Outbox:
             self._is_known = False
         if not self._is_known or _is_old(self._acked_event_ms, wall_ms):
             return 1
-        sent = (each for each in self._flight if each.state is State.SENT)
+        sent = (each for each in self._flight if each.state is BatchState.SENT)
         if any(_is_old(each.encoded.max_timestamp, wall_ms) for each in sent):
             return 1
         return self._max_in_flight
@@ -305,7 +305,7 @@ class Outbox:
         self._sequence = next_sequence(sequence, encoded.count)
         return seal_header(encoded, self._identity.producer_id, self._identity.epoch, sequence)
 
-    def _is_refused_for_good(self, entry: Entry, code: ErrorCode) -> bool:
+    def _is_refused_for_good(self, entry: OutboxEntry, code: ErrorCode) -> bool:
         """Damage on the way is repaired by a retry; bytes that stay damaged are not."""
         if code is ErrorCode.CORRUPT_MESSAGE:
             entry.corrupt_times += 1

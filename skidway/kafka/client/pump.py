@@ -8,7 +8,7 @@ from skidway.kafka.client.calls import FetchCall
 from skidway.kafka.client.cluster import Address
 from skidway.kafka.client.fetching import Fetching, Place
 from skidway.kafka.client.metadata import Metadata
-from skidway.kafka.client.session import Channel, Inbox, Session
+from skidway.kafka.client.session import Channel, ClientSession, Inbox
 
 # How often to look again at a link in backoff or a missing leader that somebody waits for.
 LOOK_AGAIN_S = 0.05
@@ -17,7 +17,7 @@ LOOK_AGAIN_S = 0.05
 class FetchPump:
     """Joins a `Fetching` to a session, for both drivers; it decides nothing."""
 
-    def __init__(self, fetching: Fetching, session: Session, picture: Metadata) -> None:
+    def __init__(self, fetching: Fetching, session: ClientSession, picture: Metadata) -> None:
         self._fetching = fetching
         self._session = session
         self._picture = picture

@@ -113,7 +113,7 @@ class Link:
         return tickets
 
 
-class Session:
+class ClientSession:
     """The links of one client."""
 
     def __init__(

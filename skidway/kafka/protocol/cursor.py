@@ -1,8 +1,8 @@
 """Reading at a position, for the hand-written parsers of Produce and Fetch.
 
-The same types and the same refusals as ``primitives.Reader``, but without an object per message and
-a call per field: the caller keeps the position in a local variable. Reading past the end raises
-``struct.error`` or ``IndexError`` here; ``refusing`` turns these into ProtocolErrors.
+The same types and the same refusals as ``primitives.MessageReader``, but without an object per
+message and a call per field: the caller keeps the position in a local variable. Reading past the
+end raises ``struct.error`` or ``IndexError`` here; ``refusing`` turns these into ProtocolErrors.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import wraps
 from typing import ParamSpec, Protocol, TypeVar
 
 from skidway.kafka.errors import BadValue, ProtocolError, TrailingBytes, Truncated
-from skidway.kafka.protocol.primitives import ELEMENTS_MAX, INT16, INT32, Reader
+from skidway.kafka.protocol.primitives import ELEMENTS_MAX, INT16, INT32, MessageReader
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -64,7 +64,7 @@ def uvarint_at(view: memoryview, at: int) -> tuple[int, int]:
     byte = view[at]
     if byte < 0x80:
         return byte, at + 1
-    reader = Reader(view, at)
+    reader = MessageReader(view, at)
     return reader.uvarint(), reader.at
 
 
@@ -98,7 +98,7 @@ def skip_tags_at(view: memoryview, at: int) -> int:
     """The position behind a tag section."""
     if view[at] == 0:
         return at + 1
-    reader = Reader(view, at)
+    reader = MessageReader(view, at)
     reader.tags()
     return reader.at
 

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from skidway.kafka.errors import FrameTooLarge, Truncated
 from skidway.kafka.protocol.apis import ApiKey, flexible, known
-from skidway.kafka.protocol.primitives import INT32, Reader, put_string
+from skidway.kafka.protocol.primitives import INT32, MessageReader, put_string
 
 REQUEST_BYTES_MAX: Final = 104857600
 """Kafka's default of socket.request.max.bytes."""
@@ -55,7 +55,7 @@ def read_request_header(frame: memoryview) -> tuple[RequestHeader, memoryview]:
     key = known(number)
     if key is ApiKey.API_VERSIONS and version not in key.broker:
         return RequestHeader(key, version, correlation_id, None), frame[_REQUEST_HEAD.size :]
-    reader = Reader(frame, _REQUEST_HEAD.size)
+    reader = MessageReader(frame, _REQUEST_HEAD.size)
     client_id = reader.string()
     if flexible(key, version):
         reader.tags()
@@ -105,7 +105,7 @@ def peek_correlation_id(frame: memoryview) -> int:
 
 def response_body(frame: memoryview, key: ApiKey, version: int) -> memoryview:
     """The body of a response's frame (without its length)."""
-    reader = Reader(frame, INT32.size)
+    reader = MessageReader(frame, INT32.size)
     if reader.left < 0:
         raise Truncated(f"a response of {len(frame)} bytes, less than its header")
     if flexible(key, version) and key is not ApiKey.API_VERSIONS:

@@ -45,7 +45,7 @@ from typing import (
 from skidway.kafka.errors import BadValue, UnsupportedVersion
 from skidway.kafka.protocol import primitives as wire
 from skidway.kafka.protocol.apis import ApiKey, VersionRange, flexible
-from skidway.kafka.protocol.primitives import Reader
+from skidway.kafka.protocol.primitives import MessageReader
 
 _FOREVER = 1 << 15
 
@@ -153,7 +153,7 @@ def decode(
     Raises ProtocolError if the body is not exactly such a message, UnsupportedVersion if the
     version is unknown.
     """
-    reader = Reader(memoryview(body), elements_max=cls.ELEMENTS_MAX)
+    reader = MessageReader(memoryview(body), elements_max=cls.ELEMENTS_MAX)
     message = _compiled(cls, version).read(reader)
     if not may_have_more:
         reader.finish()
@@ -265,12 +265,12 @@ def _shape(kind: Any, marks: dict[str, Any]) -> Shape:
 
 
 class _Codec(NamedTuple):
-    read: Callable[[Reader], Any]
+    read: Callable[[MessageReader], Any]
     write: Callable[[bytearray, Any], None]
     least_bytes: int
 
 
-_ReadStep = Callable[[Reader, dict[str, Any]], None]
+_ReadStep = Callable[[MessageReader, dict[str, Any]], None]
 _WriteStep = Callable[[bytearray, Any], None]
 
 
@@ -304,7 +304,7 @@ def _structure(cls: type, version: int, compact: bool) -> _Codec:
     reads = [step.read for step in steps]
     writes = [step.write for step in steps]
 
-    def read(reader: Reader) -> Any:
+    def read(reader: MessageReader) -> Any:
         values: dict[str, Any] = {}
         for step in reads:
             step(reader, values)
@@ -350,7 +350,7 @@ def _run_step(run: list[tuple[str, str]]) -> _Step:
     get = attrgetter(*names)
     single = len(names) == 1
 
-    def read(reader: Reader, values: dict[str, Any]) -> None:
+    def read(reader: MessageReader, values: dict[str, Any]) -> None:
         values.update(zip(names, reader.fixed(form), strict=True))
 
     def write(out: bytearray, value: Any) -> None:
@@ -363,7 +363,7 @@ def _field_step(name: str, codec: _Codec) -> _Step:
     read_value, write_value, least_bytes = codec
     get = attrgetter(name)
 
-    def read(reader: Reader, values: dict[str, Any]) -> None:
+    def read(reader: MessageReader, values: dict[str, Any]) -> None:
         values[name] = read_value(reader)
 
     def write(out: bytearray, value: Any) -> None:
@@ -375,8 +375,8 @@ def _field_step(name: str, codec: _Codec) -> _Step:
 def _tag_step(fields: list[Field], version: int) -> _Step:
     by_tag = {field.tag or 0: (field, _codec(field, version, True)) for field in fields}
 
-    def read(reader: Reader, values: dict[str, Any]) -> None:
-        def known(tag: int, part: Reader) -> bool:
+    def read(reader: MessageReader, values: dict[str, Any]) -> None:
+        def known(tag: int, part: MessageReader) -> bool:
             found = by_tag.get(tag)
             if found is not None:
                 values[found[0].name] = found[1].read(part)
@@ -415,7 +415,7 @@ def _element(shape: Shape, version: int, compact: bool) -> _Codec:
     if isinstance(shape, Nested):
         return _structure(shape.cls, version, compact)
     if isinstance(shape, Id):
-        return _Codec(Reader.uuid, lambda out, value: out.extend(value.bytes), 16)
+        return _Codec(MessageReader.uuid, lambda out, value: out.extend(value.bytes), 16)
     if isinstance(shape, Fixed):
         return _fixed(struct.Struct(">" + shape.code))
     codec = _array(shape, version, compact) if isinstance(shape, Array) else _sized(shape, compact)
@@ -433,7 +433,7 @@ def _fixed(form: struct.Struct) -> _Codec:
 def _never_null(codec: _Codec, name: str) -> _Codec:
     read_value, write_value, least_bytes = codec
 
-    def read(reader: Reader) -> Any:
+    def read(reader: MessageReader) -> Any:
         value = read_value(reader)
         if value is None:
             raise BadValue(f"{name} is null, which this version does not allow")
@@ -449,14 +449,14 @@ def _never_null(codec: _Codec, name: str) -> _Codec:
 
 def _sized(shape: Text | Blob, compact: bool) -> _Codec:
     if isinstance(shape, Text):
-        read = Reader.compact_string if compact else Reader.string
+        read = MessageReader.compact_string if compact else MessageReader.string
         put = wire.put_compact_string if compact else wire.put_string
         if not shape.clipped:
             return _Codec(read, put, 1 if compact else 2)
         return _Codec(read, lambda out, value: put(out, _clip(value)), 1 if compact else 2)
-    take = Reader.compact_sized if compact else Reader.sized
+    take = MessageReader.compact_sized if compact else MessageReader.sized
 
-    def read_bytes(reader: Reader) -> bytes | None:
+    def read_bytes(reader: MessageReader) -> bytes | None:
         view = take(reader)
         return None if view is None else bytes(view)
 
@@ -472,12 +472,12 @@ def _clip(text: str | None) -> str | None:
 
 
 def _array(shape: Array, version: int, compact: bool) -> _Codec:
-    take_count = Reader.compact_count if compact else Reader.count
+    take_count = MessageReader.compact_count if compact else MessageReader.count
     put_count = wire.put_compact_count if compact else wire.put_count
     element = _element(shape.element, version, compact)
     read_element, write_element, least_bytes = element
 
-    def read(reader: Reader) -> tuple[Any, ...] | None:
+    def read(reader: MessageReader) -> tuple[Any, ...] | None:
         count = take_count(reader, least_bytes)
         return None if count < 0 else tuple([read_element(reader) for _ in range(count)])
 

@@ -46,7 +46,7 @@ TAGS_MAX: Final = 1000
 """Most tags in one section: Kafka's messages have a handful, and each is skipped one by one."""
 
 
-class Reader:
+class MessageReader:
     """A position in a message; every method takes one value off its front."""
 
     __slots__ = ("_elements_left", "at", "end", "view")
@@ -152,7 +152,7 @@ class Reader:
         """The compact count of an array of elements of at least `least_bytes` each; -1 = null."""
         return self._counted(self.uvarint() - 1, least_bytes)
 
-    def tags(self, known: Callable[[int, Reader], bool] | None = None) -> None:
+    def tags(self, known: Callable[[int, MessageReader], bool] | None = None) -> None:
         """A tag section. `known` reads a tag that it knows (from a reader of exactly that field)
         and tells whether it did; all others are skipped."""
         count = self.uvarint()
@@ -166,7 +166,7 @@ class Reader:
             field = self.take(self.uvarint())
             if known is None:
                 continue
-            part = Reader(field, elements_max=self._elements_left)
+            part = MessageReader(field, elements_max=self._elements_left)
             if known(tag, part):
                 self._once(tag, seen)
                 part.finish()
@@ -290,5 +290,5 @@ def encoded(text: str) -> bytes:
     return data
 
 
-def _truncated(needed: int, reader: Reader) -> Truncated:
+def _truncated(needed: int, reader: MessageReader) -> Truncated:
     return Truncated(f"{needed} bytes needed at the last {reader.left} bytes of a message")

@@ -23,7 +23,7 @@ from skidway.broker.groups.retention import OffsetRetention
 from skidway.broker.network.timers import Timers
 from skidway.clock import SystemClock
 from skidway.consumer.guard import Guard
-from skidway.consumer.registry import GroupCoordinated, Registry
+from skidway.consumer.registry import GroupCoordinated, GroupRegistry
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError
 from skidway.kafka import group_nodes
@@ -123,12 +123,12 @@ def test_of_two_kinds_of_members_at_once_one_is_refused(
             group = f"race-{number}"
             if number % 2:
                 book.carry_out(coordinator, Job(records={group: Record(b"{}", False)}))
-            registry = Registry(other, group, SystemClock())
+            registry = GroupRegistry(other, group, SystemClock())
             head_start = {0: "ours", 1: "stock"}.get(number)  # so that each side wins at least once
             start = Barrier(1 if head_start else 2)
 
             def register(
-                registry: Registry = registry, start: Barrier = start
+                registry: GroupRegistry = registry, start: Barrier = start
             ) -> GroupCoordinated | None:
                 start.wait()
                 try:
@@ -179,12 +179,12 @@ def test_a_deletion_takes_no_registration_with_it(
     with Coordinator(zookeeper) as other, ThreadPoolExecutor(1) as thread:
         for number in range(ROUNDS):
             group = f"race-{number}"
-            registry = Registry(other, group, SystemClock())
+            registry = GroupRegistry(other, group, SystemClock())
             Ledger().carry_out(
                 coordinator, Job(commits={(group, each): at for each, at in commits.items()})
             )
 
-            def register(registry: Registry = registry) -> None:
+            def register(registry: GroupRegistry = registry) -> None:
                 start.wait()
                 registry.register(Guard("ours", {"logs": 1}, 0))
 
@@ -304,7 +304,7 @@ def test_what_is_committed_while_a_group_expires_stays(coordinator: Coordinator)
 def test_a_group_of_our_own_consumers_expires(coordinator: Coordinator) -> None:
     """A group of our own consumers expires with its notes, unless a member comes back meanwhile."""
     for group in ("ours", "back"):
-        registry = Registry(coordinator, group, SystemClock())
+        registry = GroupRegistry(coordinator, group, SystemClock())
         guard = Guard(registry.new_name(), {"logs": 1}, 0)
         registry.register(guard)
         assert registry.began_with("logs", 3) == 3
@@ -313,7 +313,7 @@ def test_a_group_of_our_own_consumers_expires(coordinator: Coordinator) -> None:
         registry.release(guard, LOGS, None)
         registry.unregister(guard.name)
     looked = {group: stored_groups.look(coordinator, group) for group in ("ours", "back")}
-    again = Registry(coordinator, "back", SystemClock())
+    again = GroupRegistry(coordinator, "back", SystemClock())
     again.register(Guard(again.new_name(), {"logs": 1}, 0))
     for group, seen in looked.items():
         assert stored_groups.expire_group(coordinator, group, seen) == 1

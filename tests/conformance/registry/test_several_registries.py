@@ -17,7 +17,7 @@ from skidway.coordination import Coordinator
 from skidway.schemas.client import RegistryClient, RegistryRefused, RegistryUnreachable
 from skidway.schemas.compatibility import Level
 from skidway.schemas.registry.decisions import registration, submission
-from skidway.schemas.registry.state import State
+from skidway.schemas.registry.state import RegistryState
 from skidway.schemas.registry.store import Store
 from skidway.schemas.registry.zookeeper_log import ZookeeperLog
 from support.processes import eventually, running
@@ -35,7 +35,7 @@ def schema(number: int) -> str:
 
 
 def register(store: Store, subject: str, number: int) -> int:
-    submitted = submission.submit(State(), submission.asked({"schema": schema(number)}))
+    submitted = submission.submit(RegistryState(), submission.asked({"schema": schema(number)}))
     return int(store.write(lambda state: registration.register(state, subject, submitted)).id)
 
 

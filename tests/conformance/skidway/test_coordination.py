@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from kazoo.exceptions import BadVersionError, RolledBackError
 
-from skidway.coordination import CLOSE_WITHIN_S, UNANSWERED, Coordinator, State, Versioned
+from skidway.coordination import CLOSE_WITHIN_S, UNANSWERED, Coordinator, SessionState, Versioned
 from skidway.errors import Unreachable
 from support.processes import eventually, free_port, running
 from support.zookeeper import ZooKeeper
@@ -80,10 +80,10 @@ def test_nobody_there_is_one_sentence_with_the_address() -> None:
 def test_outage_suspends_bounds_requests_and_ends(tmp_path: Path) -> None:
     """While ZooKeeper is away the session is SUSPENDED and requests end; then it is CONNECTED."""
     server = ZooKeeper(tmp_path)
-    told: list[State] = []
+    told: list[SessionState] = []
     changed = threading.Event()
 
-    def callback(state: State) -> None:
+    def callback(state: SessionState) -> None:
         told.append(state)
         changed.set()
 
@@ -95,12 +95,12 @@ def test_outage_suspends_bounds_requests_and_ends(tmp_path: Path) -> None:
         session.on_state(callback)
         server.program.stop()
         assert changed.wait(300)
-        assert told == [State.SUSPENDED]
+        assert told == [SessionState.SUSPENDED]
         with pytest.raises(Unreachable, match="did not answer a request for /kept within 4 s"):
             session.get("/kept")
         server.program.start().wait_until(server.ready)
-        eventually(lambda: session.state is State.CONNECTED)
-        assert told[-1] is State.CONNECTED
+        eventually(lambda: session.state is SessionState.CONNECTED)
+        assert told[-1] is SessionState.CONNECTED
         assert session.get("/kept") == Versioned(b"1", 0)
 
 
@@ -124,7 +124,7 @@ def test_a_silent_zookeeper_holds_neither_kazoos_own_calls_nor_close(tmp_path: P
         try:
             for noticed in (False, True):
                 if noticed:
-                    eventually(lambda: session.state is State.SUSPENDED)
+                    eventually(lambda: session.state is SessionState.SUSPENDED)
                 thread = threading.Thread(target=use, daemon=True)
                 thread.start()
                 thread.join(2 * timeout_s + 1)
@@ -169,16 +169,16 @@ def test_watches_tell_once_of_what_changes(session: Coordinator, zookeeper: str)
 
 def test_a_restarted_session_has_lost_what_was_ephemeral(session: Coordinator) -> None:
     """The old session's ephemeral nodes are gone at once, and another session starts soon."""
-    states: list[State] = []
+    states: list[SessionState] = []
     session.on_state(states.append)
     session.create_if_absent("/mine", ephemeral=True)
     before = session.session_id
     assert before
     session.restart()
-    eventually(lambda: session.state is State.CONNECTED)
+    eventually(lambda: session.state is SessionState.CONNECTED)
     assert session.session_id not in (0, before)
     assert session.get("/mine") is None
-    assert states == [State.LOST, State.CONNECTED]
+    assert states == [SessionState.LOST, SessionState.CONNECTED]
 
 
 def test_a_question_is_answered_elsewhere(session: Coordinator) -> None:

@@ -25,8 +25,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a new identity is taken before all that is in flight is answered",
         "skidway/kafka/client/outbox.py",
-        "if self._draining and not any(each.state is State.SENT for each in self._flight):",
-        "if self._draining and self._flight[0].state is not State.SENT:",
+        "if self._draining and not any(each.state is BatchState.SENT for each in self._flight):",
+        "if self._draining and self._flight[0].state is not BatchState.SENT:",
         (_MODEL,),
     ),
     Mutant(
@@ -39,8 +39,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "of batches to be sent again the last goes first",
         "skidway/kafka/client/outbox.py",
-        "next((each for each in self._flight if each.state is State.UNSENT), None)",
-        "next((each for each in reversed(self._flight) if each.state is State.UNSENT), None)",
+        "next((each for each in self._flight if each.state is BatchState.UNSENT), None)",
+        "next((each for each in reversed(self._flight) if each.state is BatchState.UNSENT), None)",
         (f"{_OUTBOX}::test_a_retry_is_the_same_bytes", _MODEL),
     ),
     Mutant(
@@ -64,8 +64,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "five are in flight behind a lost connection",
         "skidway/kafka/client/outbox.py",
-        "        entry.state, self._is_known = State.UNSENT, False\n",
-        "        entry.state = State.UNSENT\n",
+        "        entry.state, self._is_known = BatchState.UNSENT, False\n",
+        "        entry.state = BatchState.UNSENT\n",
         (_OUTBOX, _MODEL),
     ),
     Mutant(
@@ -99,10 +99,10 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "acknowledgements are told as they come, over holes",
         "skidway/kafka/client/outbox.py",
-        """        while self._flight and self._flight[0].state is State.ACKED:
+        """        while self._flight and self._flight[0].state is BatchState.ACKED:
             entry = self._flight.popleft()
 """,
-        """        for entry in [each for each in self._flight if each.state is State.ACKED]:
+        """        for entry in [each for each in self._flight if each.state is BatchState.ACKED]:
             self._flight.remove(entry)
 """,
         (f"{_OUTBOX}::test_acknowledgements_are_contiguous", _MODEL),

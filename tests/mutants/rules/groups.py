@@ -73,7 +73,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a simple consumer commits while the group has members",
         "broker/groups/group.py",
-        "if generation < 0 and self.state is State.EMPTY:",
+        "if generation < 0 and self.state is GroupState.EMPTY:",
         "if generation < 0 and not member_id:",
         (f"{_GROUP}::test_zombies_are_refused",),
     ),
@@ -240,7 +240,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the offsets of a group without members are remembered",
         "broker/groups/offsets.py",
-        "if hosted is not None and hosted.group.state is not State.EMPTY:",
+        "if hosted is not None and hosted.group.state is not GroupState.EMPTY:",
         "if hosted is not None:",
         (f"{_COORDINATOR}::test_offsets_of_a_group_without_members_are_read_each_time",),
     ),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skidway.agent.state.database import State, StateFull
+from skidway.agent.state.database import StateDatabase, StateFull
 from skidway.audit.topic.messages import NEVER_SEALED, Announcement, Delta, Seal, SealedTopic
 from support.agent_world import World, raw, settings
 from support.promises import promise
@@ -185,7 +185,7 @@ def test_an_agent_that_runs_again_takes_its_last_word_back_at_once(world: World)
     assert world.values() == ["1"]
     world.settle(5)
     assert world.values() == ["1", "2"]
-    assert State(world.connection).left == {}
+    assert StateDatabase(world.connection).left == {}
 
 
 def test_an_agent_that_is_asked_again_takes_it_back_first(world: World) -> None:
@@ -217,7 +217,7 @@ def test_a_last_word_of_another_epoch_is_dropped(world: World) -> None:
     world.settle(5)
     (first, *_) = [seal for seal in world.of(Seal) if seal.sender.epoch == 2]
     assert all(each.sealed_until > word.sealed_until for each in first.topics)
-    assert State(world.connection).left == {}
+    assert StateDatabase(world.connection).left == {}
 
 
 def test_a_last_word_that_was_sealed_over_is_dropped(world: World) -> None:
@@ -268,12 +268,12 @@ def test_a_last_word_that_cannot_be_kept_is_none(
     """A last word that a full disk does not store is not sent; with room again the agent leaves."""
     world.files.append(A, b"1\n")
 
-    def full(_state: State, _changes: object) -> None:
+    def full(_state: StateDatabase, _changes: object) -> None:
         raise StateFull("the disk is full")
 
     world.start()
     world.settle(10)
-    monkeypatch.setattr(State, "commit", full)
+    monkeypatch.setattr(StateDatabase, "commit", full)
     world.agent.leave()
     for _ in range(20):
         world.tick(0.1)

@@ -13,7 +13,7 @@ from skidway.agent.commands.state import given_up
 from skidway.agent.delivery import inquiry
 from skidway.agent.loop import beginning
 from skidway.agent.settings import ParserSettings
-from skidway.agent.state.database import State
+from skidway.agent.state.database import StateDatabase
 from skidway.audit.topic.messages import Certainty, Seal
 from skidway.kafka.types import TopicPartition
 from support.agent_press import rejected_rows
@@ -66,7 +66,7 @@ def test_an_intent_of_which_a_part_is_found_is_divided(picky: World, upgrade: An
     """An intent for two topics, one of which has its records, is divided: the others get an intent
     of their own with their time of reading."""
     picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
-    (read_ms,) = {intent.read_ms for intent in State(picky.connection).intents()}
+    (read_ms,) = {intent.read_ms for intent in StateDatabase(picky.connection).intents()}
     upgrade()
     picky.clock.advance(3_600)
     picky.start()
@@ -77,7 +77,7 @@ def test_an_intent_of_which_a_part_is_found_is_divided(picky: World, upgrade: An
     ledger = picky.only()
     assert (ledger["acknowledged"], ledger["rejected"], ledger["pending"]) == (6, 6, 0)
     assert sorted(picky.counted()) == [("logs", 2, 6), ("logs.rejected", 2, 6)]
-    assert State(picky.connection).intents() == []
+    assert StateDatabase(picky.connection).intents() == []
 
 
 @promise("2 found or sent")
@@ -90,7 +90,7 @@ def test_parts_that_arrived_are_promised_until_the_checkpoint_passes_them(
     upgrade("second")
     picky.start()
     picky.hold_until_sent()
-    kept = [(each.first, each.end) for each in State(picky.connection).intents()]
+    kept = [(each.first, each.end) for each in StateDatabase(picky.connection).intents()]
     assert kept[-3:] == [(3, 6), (6, 9), (9, 12)]
     picky.kill()
     upgrade("third")
@@ -308,7 +308,7 @@ def test_what_was_given_up_is_read_back_where_its_topic_is_the_same(world: World
     """If an operator gave up records although their topic is the same, they are read back, and
     found or sent by the current settings."""
     world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
-    assert len(given_up(State(world.connection), "logs")) == 2
+    assert len(given_up(StateDatabase(world.connection), "logs")) == 2
     world.start()
     world.settle()
     assert world.values() == ["one", "two"]
@@ -356,7 +356,7 @@ def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
     world.start()
     world.settle(5)
     world.kill_in_flight(b"two\n", arrives=FIRST)
-    assert dict.fromkeys(tp for tp, *_ in State(world.connection).floors()) == {FIRST: None}
+    assert dict.fromkeys(tp for tp, *_ in StateDatabase(world.connection).floors()) == {FIRST: None}
     world.connection.execute("DELETE FROM floors")
     upgrade()
     world.start()
@@ -370,7 +370,7 @@ def test_no_partition_begins_at_its_end_while_something_is_on_its_way(world: Wor
     """While records are on their way, a partition without a floor is not given its end as floor:
     they may lie below."""
     world.start()
-    state, destinations = State(world.connection), world.destinations()
+    state, destinations = StateDatabase(world.connection), world.destinations()
     assert FIRST in beginning.without_floor(state, destinations)
     world.kill_in_flight(b"one\n", arrives=FIRST)
     world.connection.execute("DELETE FROM floors")

@@ -8,7 +8,7 @@ from typing import Any
 from skidway.broker.counts import Counts
 from skidway.broker.expiry import Expiry
 from skidway.broker.log.config import LogConfig
-from skidway.broker.log.flusher import Outcome, timed
+from skidway.broker.log.flusher import WorkOutcome, timed
 from skidway.broker.log.log_manager import LogManager
 from skidway.errors import Unreachable
 from skidway.kafka.types import TopicPartition
@@ -22,7 +22,7 @@ HELD = LogConfig(segment_bytes=100, retention_ms=HOUR, held_by=("mirror", "load"
 
 
 class AtOnce:
-    def submit(self, work: Callable[[], None], done: Callable[[Outcome], None]) -> None:
+    def submit(self, work: Callable[[], None], done: Callable[[WorkOutcome], None]) -> None:
         done(timed(work))
 
 

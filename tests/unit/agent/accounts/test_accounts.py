@@ -2,7 +2,7 @@
 
 import pytest
 
-from skidway.agent.state.database import State
+from skidway.agent.state.database import StateDatabase
 from skidway.agent.values.set_apart import SetApart
 from skidway.audit.topic.messages import Certainty
 from support.agent_world import World, raw, settings
@@ -41,7 +41,7 @@ def test_a_loss_that_a_start_finds_again_is_not_declared_again(world: World) -> 
     world.start()
     world.settle(5)
     world.kill_in_flight(b"2\n")
-    (promise,) = State(world.connection).intents()
+    (promise,) = StateDatabase(world.connection).intents()
     world.files.overwrite(A, 2, b"x")
     for _ in range(3):
         world.start()
@@ -50,7 +50,7 @@ def test_a_loss_that_a_start_finds_again_is_not_declared_again(world: World) -> 
             world.hold(1, 5)
             if any(flight.lost_bytes for flight in tracked.flights):
                 break
-        assert len(State(world.connection).losses()) == 1
+        assert len(StateDatabase(world.connection).losses()) == 1
         assert tracked.position == promise.first
         world.publish()
         world.kill()

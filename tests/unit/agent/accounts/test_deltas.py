@@ -9,7 +9,7 @@ from pathlib import Path
 from skidway.agent.accounts.deltas import Deltas
 from skidway.agent.accounts.mail import Mail
 from skidway.agent.state.changes import Changes
-from skidway.agent.state.database import State, create_tables, open_state
+from skidway.agent.state.database import StateDatabase, create_tables, open_state
 from skidway.audit.counts.counts import BucketKey, Counts, Sums
 from skidway.audit.topic.messages import (
     Certainty,
@@ -78,7 +78,7 @@ def test_what_was_counted_is_durable_with_each_checkpoint() -> None:
     all checkpoints."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     create_tables(connection, "machine")
-    state, mail = State(connection), Mail([])
+    state, mail = StateDatabase(connection), Mail([])
     sender = Sender(Tier.AGENT, "dc1", "7", "host", 1)
     deltas = Deltas(sender, 10, 60_000, mail, nothing_stored)
     for _ in range(3):
@@ -96,12 +96,12 @@ SENDER = Sender(Tier.AGENT, "dc1", "7", "host", 1)
 LOSS = Loss(SOURCE, 7, 3, 0, 10, Certainty.LOST, "it vanished", 60_000, 60_000)
 
 
-def _opened(state: State, mail: Mail) -> Deltas:
+def _opened(state: StateDatabase, mail: Mail) -> Deltas:
     sums, losses = state.sums(), state.losses(undeclared=True)
     return Deltas(SENDER, state.number, 60_000, mail, state.touched, sums, losses)
 
 
-def _one(state: State) -> Counts:
+def _one(state: StateDatabase) -> Counts:
     counts = Counts(60_000)
     counts.put((SOURCE, state.agent, 60_000), Sums(1, 100, 5))
     return counts

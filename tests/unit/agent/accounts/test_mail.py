@@ -2,7 +2,7 @@ import sqlite3
 
 from skidway.agent.accounts.mail import Mail
 from skidway.agent.state.changes import Changes
-from skidway.agent.state.database import Message, State, create_tables
+from skidway.agent.state.database import Message, StateDatabase, create_tables
 from skidway.audit.topic.messages import Delta, Sender, Tier, decode
 
 SENDER = Sender(Tier.AGENT, "main", "5", "host", 1)
@@ -12,7 +12,7 @@ def delta(number: int) -> Delta:
     return Delta(SENDER, number, 1)
 
 
-def committed(mail: Mail, state: State) -> None:
+def committed(mail: Mail, state: StateDatabase) -> None:
     changes = Changes()
     mail.write(changes)
     state.commit(changes)
@@ -24,7 +24,7 @@ def test_only_what_is_durable_is_published() -> None:
     the outbox."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     create_tables(connection, "m")
-    state = State(connection)
+    state = StateDatabase(connection)
     mail = Mail([])
     mail.stage(delta(1), number=1)
     mail.stage(delta(2), number=2)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skidway.agent.state.database import State
+from skidway.agent.state.database import StateDatabase
 from skidway.agent.values.tracked import FileState
 from skidway.audit.topic.messages import Announcement, decode
 from support.agent_world import World, raw, settings
@@ -18,7 +18,7 @@ def world() -> World:
 
 def closures(world: World) -> list[int]:
     """The final lengths that are durable, whether the cluster has them yet or not."""
-    waiting = [decode(message.value) for message in State(world.connection).outbox()]
+    waiting = [decode(message.value) for message in StateDatabase(world.connection).outbox()]
     found = [*world.of(Announcement), *waiting]
     return [m.length for m in found if isinstance(m, Announcement) and m.length is not None]
 
@@ -65,7 +65,7 @@ def test_the_closure_is_in_the_transaction_in_which_the_position_stands_there(
         world.clock.advance(0.5)
         world.turn(deliveries)
         deliveries = []
-        (file,) = State(world.connection).files()
+        (file,) = StateDatabase(world.connection).files()
         assert (file.position == 8) == (closures(world) == [8])
         assert (file.position == 8) == (file.state is FileState.CLOSED)
     assert closures(world) == [8]

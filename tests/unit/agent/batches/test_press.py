@@ -4,7 +4,7 @@ import pytest
 from skidway.agent.batches import recipe as recipes
 from skidway.agent.batches import routing
 from skidway.agent.batches.press import AHEAD_MS_MAX, Press
-from skidway.agent.batches.recipe import Schema, Topic, from_json, recipe_of
+from skidway.agent.batches.recipe import Schema, TopicSnapshot, from_json, recipe_of
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.settings import ParserSettings, SourceSettings, TimestampSettings
 from skidway.agent.values.intents import Intent, Reading
@@ -178,9 +178,13 @@ def test_null_keys_follow_their_file() -> None:
         topic="logs", paths=["/l"], parser=ParserSettings(type="json"), schema="s", key="k"
     )
     made = recipe_of(
-        source, Topic("logs", 8, 10**6), Topic("logs.rejected", 1, 10**6), Schema(1, avro),
-        Schema(2, schema_text("Rejected")), 900_000,
-    )  # fmt: skip
+        source,
+        TopicSnapshot("logs", 8, 10**6),
+        TopicSnapshot("logs.rejected", 1, 10**6),
+        Schema(1, avro),
+        Schema(2, schema_text("Rejected")),
+        900_000,
+    )
     pressed = press(made, reading(b'{"k": "a"}\n{}\n{"k": "b"}\n'))
     assert {r.key for r in records(pressed)} == {b"a", b"b", None}
     keys = {b.tp.partition: {r.key for r in records_of(b.encoded)} for b in pressed.batches}

@@ -7,7 +7,7 @@ from skidway.agent import program
 from skidway.agent.cluster import connection
 from skidway.agent.cluster.destinations import Cluster
 from skidway.agent.settings import AgentSettings, ParserSettings, SourceSettings
-from skidway.agent.state.database import State
+from skidway.agent.state.database import StateDatabase
 from skidway.errors import ConfigurationRefused, Unreachable
 from skidway.kafka.client import Client
 from skidway.schemas.client import Registered, RegistryClient, RegistryRefused
@@ -145,7 +145,9 @@ def test_a_configuration_that_cannot_run_leaves_no_topics(monkeypatch: pytest.Mo
     monkeypatch.setattr(connection, "cluster_of", lambda *_: (CLUSTER, False))
     status = program.Status(Health(False))
     with pytest.raises(ConfigurationRefused, match="incompatible"):
-        program.find(site.settings, cast(State, None), site.client, site.clock, Shutdown(), status)
+        program.find(
+            site.settings, cast(StateDatabase, None), site.client, site.clock, Shutdown(), status
+        )
     assert not site.cluster.topics
 
 

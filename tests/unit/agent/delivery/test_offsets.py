@@ -1,6 +1,6 @@
 """The last acknowledged offset of each partition outlives the agent."""
 
-from skidway.agent.state.database import State
+from skidway.agent.state.database import StateDatabase
 from skidway.audit.topic.messages import Seal
 from skidway.kafka.types import TopicPartition
 from support.agent_world import World, raw, settings
@@ -19,14 +19,14 @@ def test_the_last_acknowledged_offset_is_durable_with_the_checkpoint() -> None:
     world.start()
     for _ in range(10):
         world.tick()
-        state = State(world.connection)
+        state = StateDatabase(world.connection)
         positions = [file.position for file in state.files()]
         offsets = state.offsets()
         assert (positions == [6]) == (offsets == {FIRST: 1, REJECTED: 0})
     assert offsets == {FIRST: 1, REJECTED: 0}
     world.files.append(A, b"3\n")
     world.settle(5)
-    assert State(world.connection).offsets()[FIRST] == 2
+    assert StateDatabase(world.connection).offsets()[FIRST] == 2
 
 
 def test_seals_name_the_offsets_also_after_a_start() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from skidway.agent.delivery.outbound import Departure
 from skidway.agent.delivery.progress import Progress
 from skidway.agent.state.changes import Changes
-from skidway.agent.values.tracked import Outcome
+from skidway.agent.values.tracked import ReadingOutcome
 from skidway.audit.counts.counts import Counts
 from skidway.kafka.types import TopicPartition
 from support.promises import promise
@@ -30,7 +30,7 @@ class Files:
     def _flight(sequence: int) -> Any:
         return SimpleNamespace(
             intent=SimpleNamespace(sequence=sequence), is_done=False, after=None,
-            outcome=Outcome(0, 0, Counts()), uncertain_bytes=0, lost_bytes=0,
+            outcome=ReadingOutcome(0, 0, Counts()), uncertain_bytes=0, lost_bytes=0,
         )  # fmt: skip
 
     def done(self, sequence: int) -> None:

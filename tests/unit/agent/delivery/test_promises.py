@@ -3,7 +3,7 @@
 import pytest
 
 from skidway.agent.parsing.framing import READ_BYTES
-from skidway.agent.state.database import State
+from skidway.agent.state.database import StateDatabase
 from skidway.audit.topic.messages import Certainty
 from support.agent_press import rejected_rows
 from support.agent_world import World, raw, settings
@@ -20,7 +20,7 @@ def world() -> World:
     world.files.append(A, b"x" * (SIZE - 1) + b"\n")
     world.start()
     world.hold(12, 0.3)
-    (intent,) = State(world.connection).intents()
+    (intent,) = StateDatabase(world.connection).intents()
     assert (intent.first, intent.end) == (0, SIZE)
     world.kill()
     return world
@@ -31,7 +31,7 @@ def world() -> World:
 def test_an_overlong_line_with_other_bytes_is_not_sent_again(world: World, at: int) -> None:
     """If one byte differs, in the line's head or after it, the line that no broker has is declared
     lost, and nothing is sent under its old origin."""
-    (old,) = (intent.file for intent in State(world.connection).intents())
+    (old,) = (intent.file for intent in StateDatabase(world.connection).intents())
     world.files.overwrite(A, at, b"y")
     world.start()
     world.settle()
@@ -46,7 +46,7 @@ def test_an_overlong_line_with_other_bytes_is_not_sent_again(world: World, at: i
 @promise("2 over-long line")
 def test_an_overlong_line_with_the_same_bytes_is_sent_again(world: World) -> None:
     """The same line is sent again once, under its old origin, and nothing is uncertain."""
-    (old,) = (intent.file for intent in State(world.connection).intents())
+    (old,) = (intent.file for intent in StateDatabase(world.connection).intents())
     world.start()
     world.settle()
     assert [(row["file"], row["first"], row["length"]) for row in rejected_rows(world.brokers)] == [

@@ -9,7 +9,7 @@ from skidway.agent.delivery import refused
 from skidway.agent.delivery.read_back import Rows
 from skidway.agent.delivery.refused import Sought
 from skidway.agent.settings import ParserSettings
-from skidway.agent.state.database import State, StateFull
+from skidway.agent.state.database import StateDatabase, StateFull
 from skidway.audit.topic.messages import Certainty, Seal
 from skidway.kafka.types import TopicPartition
 from support.agent_press import AGENT, rejected_rows
@@ -173,7 +173,10 @@ def test_killed_before_its_intent_is_passed_nothing_was_declared(world: World) -
     world.turn(world.producer.arrive(FIRST))
     world.turn(world.producer.arrive(FIRST))
     world.turn(world.producer.arrive(FIRST))
-    assert (len(State(world.connection).intents()), State(world.connection).losses()) == (2, [])
+    assert (
+        len(StateDatabase(world.connection).intents()),
+        StateDatabase(world.connection).losses(),
+    ) == (2, [])
     world.kill()
     world.brokers.refuses = lambda record: False
     world.start()
@@ -226,11 +229,11 @@ def test_nothing_behind_it_is_sent_before_that_mark_is_durable(
 ) -> None:
     """Later lines are not sent before the refusal is durable, so on a full disk they wait."""
 
-    def full(_state: State, _changes: object) -> None:
+    def full(_state: StateDatabase, _changes: object) -> None:
         raise StateFull("the disk is full")
 
     world.brokers.refuses = is_two
-    monkeypatch.setattr(State, "commit", full)
+    monkeypatch.setattr(StateDatabase, "commit", full)
     for _ in range(8):
         world.tick(0.1)
     assert world.values() == ["one"]

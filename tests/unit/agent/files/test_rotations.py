@@ -5,7 +5,7 @@ import errno
 
 import pytest
 
-from skidway.agent.state.database import State
+from skidway.agent.state.database import StateDatabase
 from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import FINGERPRINT_BYTES
 from skidway.audit.topic.messages import Announcement, Delta, Loss, Seal
@@ -721,10 +721,10 @@ def test_a_clock_that_was_set_back_hides_nothing(world: World) -> None:
 def test_when_a_topic_was_started_with_first_is_kept(world: World) -> None:
     """The time of a topic's first start is kept, so a start before the first seal knows which
     generations are new."""
-    first = State(world.connection).since()
+    first = StateDatabase(world.connection).since()
     world.kill()
     world.clock.advance(60)
     world.start()
     world.settle()
-    assert State(world.connection).since() == first
+    assert StateDatabase(world.connection).since() == first
     assert first.keys() == {"logs"}

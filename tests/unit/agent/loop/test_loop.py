@@ -15,7 +15,7 @@ from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.reading import LONG_LINE_BYTES_MAX
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.settings import ParserSettings, SourceSettings
-from skidway.agent.state.database import State, create_tables
+from skidway.agent.state.database import StateDatabase, create_tables
 from skidway.audit.evidence.rereading import identity_of
 from skidway.audit.topic.messages import (
     NEVER_SEALED,
@@ -100,15 +100,15 @@ def test_nothing_is_sent_before_its_intent_is_durable(world: World) -> None:
     send, promised = world.producer.send, []
 
     def noted(*batch: Any) -> None:
-        promised.append(len(State(world.connection).intents()))
+        promised.append(len(StateDatabase(world.connection).intents()))
         send(*batch)
 
     world.producer.send = noted  # type: ignore[assignment, method-assign]
     world.hold_until_sent()
     assert promised == [1]
-    intents = State(world.connection).intents()
+    intents = StateDatabase(world.connection).intents()
     assert [(i.first, i.end) for i in intents] == [(0, 2)]
-    assert State(world.connection).recipes().keys() == {intents[0].recipe}
+    assert StateDatabase(world.connection).recipes().keys() == {intents[0].recipe}
 
 
 @promise("2 re-send")
@@ -138,7 +138,7 @@ def test_promises_of_different_moments_are_each_sent_again_with_their_own(world:
     """A line without a time gets the time of its first reading, also when it is sent again together
     with others."""
     world.kill_in_flight(b"one\n", b"two\n")
-    moments = [intent.read_ms for intent in State(world.connection).intents()]
+    moments = [intent.read_ms for intent in StateDatabase(world.connection).intents()]
     assert len(set(moments)) == 2
     world.clock.advance(60)
     world.start()
@@ -193,7 +193,7 @@ def test_backpressure_stops_reading(world: World) -> None:
         world.clock.advance(0.3)
         world.publish()
         world.turn()
-    assert len(State(world.connection).intents()) <= 2
+    assert len(StateDatabase(world.connection).intents()) <= 2
     world.producer._room = 100
     world.settle()
     assert world.values() == ["0", "1", "2", "3", "4"]
@@ -255,7 +255,7 @@ def test_an_overlong_line_is_replayed(world: World) -> None:
     world.files.append(A, b"x" * (READ_BYTES + 5))
     world.start()
     world.hold(12, 0.3)
-    assert State(world.connection).intents()[0].length == READ_BYTES + 5
+    assert StateDatabase(world.connection).intents()[0].length == READ_BYTES + 5
     world.kill()
     world.files.append(A, b"yz\n")
     world.start()
@@ -557,7 +557,7 @@ def test_what_was_lost_of_a_file_that_is_gone_can_be_asked_for_a_week(world: Wor
         world.clock.advance(3 * 86_400)
     world.clock.advance(2 * 86_400)
     world.settle(10)
-    assert (world.ledger(), State(world.connection).losses()) == ([], [])
+    assert (world.ledger(), StateDatabase(world.connection).losses()) == ([], [])
     assert len(world.losses()) == 1
 
 
@@ -966,8 +966,8 @@ def test_what_was_on_its_way_to_a_topic_made_again_can_be_given_up(world: World)
     world.topic_ids = "made-again"
     with pytest.raises(StateRefused, match="state give-up logs"):
         world.start()
-    assert [each.length for each in given_up(State(world.connection), "logs")] == [2]
-    assert given_up(State(world.connection), "logs") == []
+    assert [each.length for each in given_up(StateDatabase(world.connection), "logs")] == [2]
+    assert given_up(StateDatabase(world.connection), "logs") == []
     world.start()
     world.files.append(A, b"3\n")
     world.settle(10)

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from skidway.agent.batches.press import Press
-from skidway.agent.batches.recipe import Recipe, Schema, Topic, from_json, recipe_of
+from skidway.agent.batches.recipe import Recipe, Schema, TopicSnapshot, from_json, recipe_of
 from skidway.agent.parsing.derived import raw_schema, regex_schema
 from skidway.agent.parsing.lines import repaired
 from skidway.agent.settings import ParserSettings, SourceSettings
@@ -31,7 +31,7 @@ def json_recipe(*fields: dict[str, object]) -> Recipe:
         on_error="replace",
     )  # fmt: skip
     return recipe_of(
-        source, Topic("logs", 1, 10**6), Topic("logs.rejected", 1, 10**6),
+        source, TopicSnapshot("logs", 1, 10**6), TopicSnapshot("logs.rejected", 1, 10**6),
         Schema(1, json.dumps(avro)), Schema(2, schema_text("Rejected")), 900_000,
     )  # fmt: skip
 

@@ -7,7 +7,7 @@ import pytest
 from skidway.agent.commands import state as ledger
 from skidway.agent.state import database
 from skidway.agent.state.changes import Changes, LastWord
-from skidway.agent.state.database import State, StateFull, check_machine, open_state
+from skidway.agent.state.database import StateDatabase, StateFull, check_machine, open_state
 from skidway.agent.values.found import FileKey, Found, UnopenedFile
 from skidway.agent.values.identity import Fingerprint, Guard, Mark
 from skidway.agent.values.intents import Intent
@@ -275,7 +275,7 @@ def test_the_ledger_is_read_beside_a_running_agent(tmp_path: Path) -> None:
     state.close()
     with pytest.raises(StateRefused, match="no state"):
         ledger.show(tmp_path / "nowhere")
-    assert isinstance(State, type)
+    assert isinstance(StateDatabase, type)
 
 
 @promise("6 telling a loss")

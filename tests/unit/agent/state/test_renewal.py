@@ -10,7 +10,7 @@ import pytest
 
 from skidway.agent.commands import state as ledger
 from skidway.agent.state.changes import Changes
-from skidway.agent.state.database import State, open_state
+from skidway.agent.state.database import StateDatabase, open_state
 from skidway.agent.state.renewal import renew
 from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import Fingerprint, Guard
@@ -34,7 +34,7 @@ def tracked(file: int, serial: int, position: int, **other: object) -> TrackedFi
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> Iterator[State]:
+def state(tmp_path: Path) -> Iterator[StateDatabase]:
     """An adopted copy that knew of message 17; message 12 waits to be published."""
     state = open_state(tmp_path)
     changes = Changes()
@@ -60,7 +60,9 @@ def state(tmp_path: Path) -> Iterator[State]:
 
 
 @promise("1 adopted copy")
-def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(state: State) -> None:
+def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(
+    state: StateDatabase,
+) -> None:
     """An open file goes on under a new id, so no line is taken for a repeat of what the newer state
     sent; its counts are not sent again."""
     renew(state, Newest(1, 18, 0))
@@ -74,7 +76,9 @@ def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(state: S
     assert [each.number for each in state.outbox()] == [12]
 
 
-def test_a_file_that_had_ended_keeps_its_end_and_what_was_promised_of_it(state: State) -> None:
+def test_a_file_that_had_ended_keeps_its_end_and_what_was_promised_of_it(
+    state: StateDatabase,
+) -> None:
     """A file that had ended keeps its id, end and promises: under a second id its lines would come
     twice."""
     renew(state, Newest(1, 18, 0))
@@ -84,7 +88,9 @@ def test_a_file_that_had_ended_keeps_its_end_and_what_was_promised_of_it(state: 
 
 
 @pytest.mark.parametrize("newest", [None, Newest(1, 17, 0)])
-def test_a_state_that_is_the_newest_goes_on_as_it_is(state: State, newest: Newest | None) -> None:
+def test_a_state_that_is_the_newest_goes_on_as_it_is(
+    state: StateDatabase, newest: Newest | None
+) -> None:
     """If no newer message exists (the state was moved, or the audit topic lost), everything
     stays."""
     renew(state, newest)
@@ -92,7 +98,7 @@ def test_a_state_that_is_the_newest_goes_on_as_it_is(state: State, newest: Newes
     assert (len(state.intents()), len(state.sums())) == (2, 1)
 
 
-def test_it_is_looked_at_once(state: State, tmp_path: Path) -> None:
+def test_it_is_looked_at_once(state: StateDatabase, tmp_path: Path) -> None:
     """Newer messages are looked for only at the first start after the adoption; later ones are the
     agent's own."""
     renew(state, Newest(1, 17, 0))
@@ -102,7 +108,7 @@ def test_it_is_looked_at_once(state: State, tmp_path: Path) -> None:
     again.close()
 
 
-def test_adopted_twice_the_first_time_counts(tmp_path: Path, state: State) -> None:
+def test_adopted_twice_the_first_time_counts(tmp_path: Path, state: StateDatabase) -> None:
     """After two adoptions in a row the first one's number counts, as nothing was read or sent in
     between."""
     state.close()

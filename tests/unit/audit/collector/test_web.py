@@ -16,7 +16,7 @@ from skidway.audit.evidence.ledger import Ledger, ledger_of
 from skidway.audit.judgement import acceptances
 from skidway.audit.judgement.acceptances import Signature
 from skidway.audit.judgement.policy import Policy
-from skidway.audit.judgement.roster import Entry, Roster
+from skidway.audit.judgement.roster import Roster, RosterEntry
 from skidway.audit.judgement.standing import Standing, judged
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.topic import messages
@@ -183,9 +183,9 @@ def test_every_view_is_there_as_json() -> None:
 
 ROSTER = Roster(
     [
-        Entry(HOSTILE, "dc1"),
-        Entry("web9", "dc1", frozenset({"logs"})),
-        Entry("web7", "dc1", retired=True),
+        RosterEntry(HOSTILE, "dc1"),
+        RosterEntry("web9", "dc1", frozenset({"logs"})),
+        RosterEntry("web7", "dc1", retired=True),
     ]
 )
 WATCHED = replace(POLICY, roster=ROSTER, silence_ms=600_000)
@@ -218,8 +218,8 @@ def test_the_roster_is_shown_with_every_hosts_state() -> None:
 
 def test_a_fleet_has_a_page_that_is_bounded() -> None:
     """The page of a large fleet has a limit: missed hosts come first, the rest is only counted."""
-    fleet = [Entry(f"web{index}", "dc1", retired=True) for index in range(HOSTS_SHOWN + 10)]
-    many = replace(POLICY, roster=Roster([*fleet, Entry("zz", "dc9")]))
+    fleet = [RosterEntry(f"web{index}", "dc1", retired=True) for index in range(HOSTS_SHOWN + 10)]
+    many = replace(POLICY, roster=Roster([*fleet, RosterEntry("zz", "dc9")]))
     _, _, body = _get(_ledger(), "/agents", policy=many)
     assert "<td>zz</td>" in body
     assert "And 12 more that are not missed" in body

@@ -9,7 +9,7 @@ import pytest
 
 from skidway.audit.judgement.hosts import HostStatus, survey
 from skidway.audit.judgement.policy import Policy
-from skidway.audit.judgement.roster import Entry, Roster
+from skidway.audit.judgement.roster import Roster, RosterEntry
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.topic.messages import (
@@ -33,7 +33,7 @@ SIZE = 60_000
 OLD, START = 0, 100 * SIZE
 NOW = START + 10 * SIZE
 POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
-APP1, APP2 = (Entry(host, "dc1", frozenset({"logs"})) for host in ("app1", "app2"))
+APP1, APP2 = (RosterEntry(host, "dc1", frozenset({"logs"})) for host in ("app1", "app2"))
 
 
 def _agent(number: int) -> Sender:

@@ -15,7 +15,7 @@ from skidway.audit.judgement import acceptances
 from skidway.audit.judgement.acceptances import Signature
 from skidway.audit.judgement.host_proofs import Proof, proofs
 from skidway.audit.judgement.policy import Exemption, Policy
-from skidway.audit.judgement.roster import Entry, Roster
+from skidway.audit.judgement.roster import Roster, RosterEntry
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.topic.messages import (
@@ -47,7 +47,7 @@ NGINX = Source("dc1", "c1", "nginx", "n1")
 AUTH = Source("dc1", "c1", "auth", "a1")
 APP1 = Sender(Tier.AGENT, "dc1", "1", "app1", 1)
 APP2 = Sender(Tier.AGENT, "dc1", "2", "app2", 1)
-ROSTER = Roster([Entry("app1", "dc1", frozenset({"nginx"}))])
+ROSTER = Roster([RosterEntry("app1", "dc1", frozenset({"nginx"}))])
 TIERS = (Tier.AGENT, Tier.BROKER)
 POLICY = Policy(tiers=TIERS, lateness_ms=LATENESS, silence_ms=600_000, roster=ROSTER)
 NOW = END + 11_000
@@ -119,7 +119,7 @@ class Case:
 
 
 LOSS = Loss(NGINX, 1, 3, 100, 200, Certainty.LOST, "truncated", START, START)
-TWO = replace(POLICY, roster=Roster([Entry("app1", "dc1", frozenset({"nginx", "auth"}))]))
+TWO = replace(POLICY, roster=Roster([RosterEntry("app1", "dc1", frozenset({"nginx", "auth"}))]))
 CASES = [
     Case("nobody was heard", "no agent of it was ever heard", drop=(0, 1, 2)),
     Case("never sealed", "topic nginx was never sealed", drop=(2,)),
@@ -224,14 +224,14 @@ def test_hosts_that_nobody_knows_are_a_mistake() -> None:
     roster is late instead."""
     with pytest.raises(UsageError, match="--host app7: no roster names"):
         asked(good(), hosts=("app1", "app7"))
-    roster = Roster([Entry("app7", "dc1", frozenset({"nginx"}))])
+    roster = Roster([RosterEntry("app7", "dc1", frozenset({"nginx"}))])
     [proof] = asked([], replace(POLICY, roster=roster), hosts=("app7",))
     assert proof.reasons == ("no agent of it was ever heard",)
 
 
 def test_nobody_waits_for_a_retired_host() -> None:
     """Waiting for a retired host is a usage error."""
-    roster = Roster([Entry("app1", "dc1", retired=True)])
+    roster = Roster([RosterEntry("app1", "dc1", retired=True)])
     with pytest.raises(UsageError, match="--host app1: it is retired"):
         asked(good(), replace(POLICY, roster=roster))
 
@@ -271,7 +271,7 @@ def test_each_of_a_hosts_newest_agents_must_prove_it() -> None:
 def test_a_host_of_two_clusters_must_be_proven_in_both() -> None:
     """A host that the roster has in two clusters must be proven in both; a cluster that it was in
     before does not matter."""
-    both = Roster([Entry("app1", "dc1"), Entry("app1", "dc2")])
+    both = Roster([RosterEntry("app1", "dc1"), RosterEntry("app1", "dc2")])
     found = asked(good(), replace(POLICY, roster=both))
     assert [(x.state.cluster, x.is_short) for x in found] == [("dc1", False), ("dc2", True)]
     moved = seal(Sender(Tier.AGENT, "dc2", "5", "app1", 1), 1, 5, 0, replace(NGINX, cluster="dc2"))
@@ -328,7 +328,9 @@ def test_a_host_is_never_proven_wrongly(
     """If a host is proven, its newest agent has sealed each topic behind the moment's bucket, and
     its part of each due bucket since is complete, or lacks only a seal that is late enough."""
     entries = (
-        [] if topics is None else [Entry(x, "dc1", frozenset(topics)) for x in ("app1", "app2")]
+        []
+        if topics is None
+        else [RosterEntry(x, "dc1", frozenset(topics)) for x in ("app1", "app2")]
     )
     policy = replace(POLICY, roster=Roster(entries))
     evidence = Fold(messages).evidence()

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from skidway.audit.judgement.hosts import AgentState, HostState, HostStatus, survey
 from skidway.audit.judgement.policy import Policy
-from skidway.audit.judgement.roster import Entry, Roster
+from skidway.audit.judgement.roster import Roster, RosterEntry
 from skidway.audit.reports import host_report
 from skidway.audit.topic.messages import (
     NEVER_SEALED,
@@ -38,14 +38,14 @@ def seal(sender: Sender, number: int, *sources: Source, until: int = NOW, time: 
 
 
 def states(
-    messages: list[Message], *entries: Entry, retired: Sequence[str] = ()
+    messages: list[Message], *entries: RosterEntry, retired: Sequence[str] = ()
 ) -> list[HostState]:
     policy = Policy(silence_ms=SILENCE, roster=Roster(entries, retired))
     return survey(Fold(messages).evidence(), policy, NOW)
 
 
-def expected(host: str, cluster: str = "dc1", *topics: str) -> Entry:
-    return Entry(host, cluster, frozenset(topics))
+def expected(host: str, cluster: str = "dc1", *topics: str) -> RosterEntry:
+    return RosterEntry(host, cluster, frozenset(topics))
 
 
 def agents(state: HostState) -> list[int]:
@@ -99,7 +99,7 @@ def test_a_retired_host_is_named_as_such_and_not_missed() -> None:
     retired and not missed."""
     old = [seal(APP1, 1, NGINX, time=1)]
     for given in (
-        states([*old], Entry("app1", "dc1", retired=True)),
+        states([*old], RosterEntry("app1", "dc1", retired=True)),
         states([*old], retired=["app1"]),
         states([*old], retired=["1"]),
     ):
@@ -206,8 +206,9 @@ def test_hosts_of_the_settings_are_found_in_whatever_cluster_they_are() -> None:
     heard; one never heard has none."""
     found = states(
         [seal(APP1, 1, NGINX)],
-        Entry("app1", None, frozenset({"nginx"})), Entry("app9", None, frozenset({"nginx"})),
-    )  # fmt: skip
+        RosterEntry("app1", None, frozenset({"nginx"})),
+        RosterEntry("app9", None, frozenset({"nginx"})),
+    )
     assert [(x.host, x.cluster, x.is_missed) for x in found] == [
         ("app9", None, True), ("app1", "dc1", False),
     ]  # fmt: skip

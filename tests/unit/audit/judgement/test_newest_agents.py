@@ -14,7 +14,7 @@ from skidway.audit.judgement.hosts import survey
 from skidway.audit.judgement.newest_agents import newest_agents, unread_until
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.reasons import of_time
-from skidway.audit.judgement.roster import Entry, Roster
+from skidway.audit.judgement.roster import Roster, RosterEntry
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports.host_report import sentence
@@ -42,7 +42,7 @@ POLICY = Policy(
     tiers=(Tier.AGENT, Tier.BROKER),
     lateness_ms=0,
     silence_ms=SILENCE,
-    roster=Roster([Entry("app1", "dc1", frozenset({"logs"}))]),
+    roster=Roster([RosterEntry("app1", "dc1", frozenset({"logs"}))]),
 )
 OLD, NEW = (Sender(Tier.AGENT, "dc1", str(n), "app1", 1) for n in (1, 2))
 

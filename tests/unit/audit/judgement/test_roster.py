@@ -10,7 +10,7 @@ import pytest
 
 from skidway import settings
 from skidway.audit.collector.roster_file import LOOK_EVERY_S, RosterFile
-from skidway.audit.judgement.roster import Entry, Roster, read_file
+from skidway.audit.judgement.roster import Roster, RosterEntry, read_file
 from skidway.audit.settings import AuditSettings
 from skidway.errors import ConfigurationRefused
 from support.clock import ManualClock
@@ -47,7 +47,7 @@ def test_a_file_names_hosts_by_cluster_and_topic(tmp_path: Path) -> None:
 def test_a_retired_host_is_retired_in_its_cluster_alone(tmp_path: Path) -> None:
     """A host is retired in its cluster only; one of the same name in another cluster is another
     host."""
-    roster = Roster([*read_file(written(tmp_path)), Entry("app7", "dc2")])
+    roster = Roster([*read_file(written(tmp_path)), RosterEntry("app7", "dc2")])
     assert roster.is_retired("dc1", "app7")
     assert not roster.is_retired("dc2", "app7")
     assert not roster.waits_for("dc1", "app7")
@@ -111,8 +111,10 @@ def test_the_files_key_may_be_nested_beside_topics(tmp_path: Path) -> None:
 
 
 @promise("6 expected hosts")
-@pytest.mark.parametrize("entries", [(), (Entry("app7", "dc1", retired=True),)])
-def test_a_roster_without_a_host_that_must_report_says_nothing(entries: tuple[Entry, ...]) -> None:
+@pytest.mark.parametrize("entries", [(), (RosterEntry("app7", "dc1", retired=True),)])
+def test_a_roster_without_a_host_that_must_report_says_nothing(
+    entries: tuple[RosterEntry, ...],
+) -> None:
     """When the roster names no host that must report, every agent ever heard of is expected: an
     emptied file makes no verdict better."""
     roster = Roster(entries)
@@ -123,7 +125,7 @@ def test_a_roster_without_a_host_that_must_report_says_nothing(entries: tuple[En
 
 def test_without_topics_a_host_is_expected_wherever_it_speaks() -> None:
     """A host without topics in the roster is expected in each topic of its agent."""
-    roster = Roster([Entry("a", "dc1"), Entry("b", "dc1", frozenset({"nginx"}))])
+    roster = Roster([RosterEntry("a", "dc1"), RosterEntry("b", "dc1", frozenset({"nginx"}))])
     assert roster.expects("dc1", "auth", "a")
     assert not roster.expects("dc1", "auth", "b")
     assert not roster.expects("dc2", "auth", "a")

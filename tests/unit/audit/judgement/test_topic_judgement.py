@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skidway.audit.judgement.policy import Policy
-from skidway.audit.judgement.roster import Entry, Roster
+from skidway.audit.judgement.roster import Roster, RosterEntry
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.topic.messages import (
@@ -329,7 +329,8 @@ def test_a_topic_made_again_is_another_topic() -> None:
 
 @promise("6 expected hosts")
 @pytest.mark.parametrize(
-    "expected", [Roster(), Roster([Entry("web1"), Entry("web2")]), roster("web1", "web2")]
+    "expected",
+    [Roster(), Roster([RosterEntry("web1"), RosterEntry("web2")]), roster("web1", "web2")],
 )
 def test_who_had_a_topic_is_waited_for_when_it_was_made_again(expected: Roster) -> None:
     """A host that had a topic is waited for when the topic is made again, until it seals the new

@@ -23,7 +23,7 @@ from skidway.audit.counts.counts import Counts
 from skidway.audit.counts.deltas import number_deltas
 from skidway.audit.evidence.evidence import FOREVER, Evidence
 from skidway.audit.evidence.ledger import DATABASE, Ledger
-from skidway.audit.output import Entry, open_output
+from skidway.audit.output import FileEntry, open_output
 from skidway.audit.output.local import LocalOutput
 from skidway.audit.recount import manifests, recount
 from skidway.audit.recount.faults import HOUR_MS, Fault, Kind, Whereabouts
@@ -489,7 +489,7 @@ class Moving(LocalOutput):
         self.before_files: Callable[[], object] | None = None
         self.before_open: Callable[[], object] | None = None
 
-    def files(self, path: str) -> Iterator[Entry]:
+    def files(self, path: str) -> Iterator[FileEntry]:
         if path == TOPIC and self.before_files is not None:
             self.before_files()
         return super().files(path)

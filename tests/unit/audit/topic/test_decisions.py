@@ -13,7 +13,7 @@ from skidway.audit.judgement import acceptances
 from skidway.audit.judgement.acceptances import Signature
 from skidway.audit.judgement.policy import Exemption, Policy
 from skidway.audit.judgement.retired_places import RetiredPlaces, check
-from skidway.audit.judgement.roster import Entry, Roster
+from skidway.audit.judgement.roster import Roster, RosterEntry
 from skidway.audit.judgement.standing import standing
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict, Place, Status
@@ -50,7 +50,7 @@ POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS), lateness_ms=0, silen
 OLD = Sender(Tier.HDFS, "dc1", "/old/dc1.logs", "l1", 1)
 NEW = Sender(Tier.HDFS, "dc1", "/new/dc1.logs", "l1", 1)
 LOSS = Loss(LOGS, 7, 3, 100, 200, Certainty.LOST, "it was deleted unread", START, START)
-WEB9 = Entry("web9", "dc1", frozenset({"logs"}))
+WEB9 = RosterEntry("web9", "dc1", frozenset({"logs"}))
 SIGNED = Signature(NOW, "ada", "the disk died")
 
 
@@ -234,7 +234,7 @@ def test_unknown_and_incomplete_buckets_can_be_accepted() -> None:
 def test_a_host_that_never_reported_is_accepted_by_its_name_too() -> None:
     """An acceptance also names an expected host that never reported; an earlier acceptance does not
     cover it."""
-    missed = replace(POLICY, silence_ms=0, roster=Roster([Entry("web1"), WEB9]))
+    missed = replace(POLICY, silence_ms=0, roster=Roster([RosterEntry("web1"), WEB9]))
     lost = said(5, None, LOSS)
     found = bucket(accepted(lost), missed)
     assert (found.status, found.residue) == (Status.LOST, Status.UNKNOWN)

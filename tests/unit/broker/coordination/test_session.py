@@ -12,8 +12,8 @@ from kazoo.retry import RetryFailedError
 from skidway.broker.catalog import BrokerAddress, Catalog
 from skidway.broker.coordination import documents, store
 from skidway.broker.coordination.documents import Registration
-from skidway.broker.coordination.session import Job, Session
-from skidway.coordination import State, Versioned
+from skidway.broker.coordination.session import Job, ZooKeeperSession
+from skidway.coordination import SessionState, Versioned
 from skidway.errors import SkidwayError, StateRefused
 from support.clock import ManualClock
 from support.promises import promise
@@ -38,12 +38,12 @@ class Alive:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.coordinator: Any = SimpleNamespace(
-            on_state=lambda listener: setattr(self, "tell", listener), state=State.CONNECTED
+            on_state=lambda listener: setattr(self, "tell", listener), state=SessionState.CONNECTED
         )
-        self.tell: Callable[[State], None]
+        self.tell: Callable[[SessionState], None]
         self.catalogs: list[Catalog] = []
         self.later: list[Callable[[Any], object]] = []
-        self.session = Session(
+        self.session = ZooKeeperSession(
             self.coordinator,
             ManualClock(),
             lambda action: action(),
@@ -77,8 +77,8 @@ def test_what_zookeeper_refuses_is_tried_again(
 
     monkeypatch.setattr(store, "register", answer)
     monkeypatch.setattr(alive.session.reader, "read", answer)
-    alive.tell(State.LOST)
-    alive.tell(State.CONNECTED)
+    alive.tell(SessionState.LOST)
+    alive.tell(SessionState.CONNECTED)
     alive.work()
     assert len(alive.later) == 2
     alive.later.pop()(alive.coordinator)

@@ -11,7 +11,7 @@ from skidway.broker.coordination.ledger import Record
 from skidway.broker.coordination.stored_groups import GroupInUse
 from skidway.broker.groups import hosting
 from skidway.broker.groups.coordinator import Groups
-from skidway.broker.groups.group import State
+from skidway.broker.groups.group import GroupState
 from skidway.broker.groups.hosting import FORGET_AFTER_S
 from skidway.broker.groups.limits import GROUP_ID_BYTES_MAX, GroupLimits
 from skidway.broker.groups.member import Joining, Protocol, Syncing
@@ -271,7 +271,7 @@ def test_a_silent_member_is_out_by_the_timer() -> None:
     assert world.said == [ErrorCode.NONE] * 3
     world.clock.advance(11)
     world.timers.run_due(world.clock.monotonic())
-    assert group.state is State.EMPTY
+    assert group.state is GroupState.EMPTY
     assert world.groups.counts.expired_members == 1
 
 
@@ -327,7 +327,7 @@ def test_a_generation_that_our_own_consumers_forestall_is_disbanded() -> None:
     world.groups.sync("g", Syncing(member, None, 1, {member: b"all"}), world.said.append)
     world.jobs.writes.pop()[1](GroupInUse("taken"))
     assert world.said.pop().error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    assert world.groups.hosted["g"].group.state is State.EMPTY
+    assert world.groups.hosted["g"].group.state is GroupState.EMPTY
     world.groups.heartbeat("g", member, None, 1, world.said.append)
     assert world.said.pop() is ErrorCode.UNKNOWN_MEMBER_ID
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from skidway.broker.groups.group import Group, State
+from skidway.broker.groups.group import Group, GroupState
 from skidway.broker.groups.limits import MEMBER_BYTES_MAX, GroupLimits
 from skidway.broker.groups.member import Joining, Protocol, Syncing
 from skidway.broker.groups.outcomes import Answer, Joined, Store, Synced
@@ -75,7 +75,7 @@ class World:
         joined = self.joined("first")
         self.sync(joined.member_id, joined.generation, **{joined.member_id: b"all"})
         self.stored()
-        assert self.group.state is State.STABLE
+        assert self.group.state is GroupState.STABLE
         return joined.member_id
 
     def heartbeat(self, member_id: str, generation: int | None = None) -> ErrorCode:
@@ -133,7 +133,7 @@ def test_a_generation_that_was_never_assigned_commits_nothing() -> None:
     refusal = world.group.commit_refusal
     assert refusal(world.now, member, None, 2) is ErrorCode.REBALANCE_IN_PROGRESS
     world.join("third")
-    assert world.group.state is State.PREPARING
+    assert world.group.state is GroupState.PREPARING
     assert refusal(world.now, member, None, 2) is ErrorCode.REBALANCE_IN_PROGRESS
 
 
@@ -214,7 +214,7 @@ def test_who_joins_and_never_syncs_is_out() -> None:
         assert world.heartbeat(leader) is ErrorCode.NONE
     world.wait(2)
     assert world.heartbeat(leader) is ErrorCode.UNKNOWN_MEMBER_ID
-    assert world.group.state is State.EMPTY
+    assert world.group.state is GroupState.EMPTY
 
 
 def test_a_silent_member_is_out_after_its_session_timeout() -> None:
@@ -252,7 +252,7 @@ def test_commits_around_a_rebalance() -> None:
     world.join("new", "", rebalance_timeout_s=60)
     assert world.group.commit_refusal(world.now, member, None, 1) is None
     world.join("again", member)
-    assert world.group.state is State.COMPLETING
+    assert world.group.state is GroupState.COMPLETING
     refused = world.group.commit_refusal(world.now, member, None, 2)
     assert refused is ErrorCode.REBALANCE_IN_PROGRESS
 
@@ -291,7 +291,7 @@ def test_a_static_member_away_keeps_its_place_in_a_rebalance() -> None:
     for _ in range(5):
         world.wait(9)
         world.heartbeat(said.member_id)
-    assert world.group.state is State.PREPARING
+    assert world.group.state is GroupState.PREPARING
     assert world.group.roster.static_id("i") is None
 
 
@@ -301,7 +301,7 @@ def test_an_administrator_takes_a_static_member_out() -> None:
     world.joined("a", instance_id="i")
     assert world.group.leave(world.now, "", "nobody") is ErrorCode.UNKNOWN_MEMBER_ID
     assert world.group.leave(world.now, "", "i") is ErrorCode.NONE
-    assert world.group.state is State.EMPTY
+    assert world.group.state is GroupState.EMPTY
 
 
 @pytest.mark.parametrize(
@@ -326,7 +326,7 @@ def test_who_may_not_join(more: dict[str, Any], error: ErrorCode) -> None:
     world.stable()
     said = world.join("b", **more)["b"]
     assert said.error is error
-    assert world.group.state is State.STABLE
+    assert world.group.state is GroupState.STABLE
 
 
 def test_a_full_group_takes_nobody_more() -> None:
@@ -365,7 +365,7 @@ def test_a_restored_group_goes_on() -> None:
     said = world.said()[f"sync-{member}"]
     assert isinstance(said, Synced)
     world.wait(11)
-    assert world.group.state is State.EMPTY
+    assert world.group.state is GroupState.EMPTY
     assert world.group.generation == 2
 
 

@@ -12,7 +12,7 @@ import pytest
 from skidway.broker.log import checkpoints, log_directory, names
 from skidway.broker.log.config import LogConfig
 from skidway.broker.log.files import StorageFailed
-from skidway.broker.log.flusher import Outcome, timed
+from skidway.broker.log.flusher import WorkOutcome, timed
 from skidway.broker.log.log_manager import LogManager, NewLog
 from skidway.errors import SkidwayError, StateRefused
 from skidway.kafka.types import TopicPartition
@@ -24,9 +24,9 @@ class Later:
     """A disk worker that works when the test says so."""
 
     def __init__(self) -> None:
-        self.jobs: list[tuple[Callable[[], None], Callable[[Outcome], None]]] = []
+        self.jobs: list[tuple[Callable[[], None], Callable[[WorkOutcome], None]]] = []
 
-    def submit(self, work: Callable[[], None], done: Callable[[Outcome], None]) -> None:
+    def submit(self, work: Callable[[], None], done: Callable[[WorkOutcome], None]) -> None:
         self.jobs.append((work, done))
 
     def run(self) -> None:

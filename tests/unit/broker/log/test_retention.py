@@ -5,7 +5,7 @@ from pathlib import Path
 
 from skidway.broker.log.config import LogConfig
 from skidway.broker.log.expiration import Expiration
-from skidway.broker.log.flusher import Outcome, timed
+from skidway.broker.log.flusher import WorkOutcome, timed
 from skidway.broker.log.log_manager import LogManager
 from skidway.broker.log.retention import Expired, SegmentAge, expired
 from skidway.kafka.types import TopicPartition
@@ -93,7 +93,7 @@ def test_deleted_records_are_held_by_nobody() -> None:
 
 class AtOnce:
     def submit(self, work: object, done: object) -> None:
-        outcome: Outcome = timed(work)  # type: ignore[arg-type]
+        outcome: WorkOutcome = timed(work)  # type: ignore[arg-type]
         done(outcome)  # type: ignore[operator]
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from skidway.broker.log.config import LogConfig
-from skidway.broker.log.flusher import Outcome, timed
+from skidway.broker.log.flusher import WorkOutcome, timed
 from skidway.broker.log.log_manager import LogManager
 from skidway.broker.log.retention_clock import RetentionClock
 from support.batches import PARTITION, append, batch, flush, open_in
@@ -54,7 +54,7 @@ class Worker:
     def submit(self, work: object, done: object) -> None:
         assert callable(work)
         assert callable(done)
-        outcome: Outcome = timed(work)
+        outcome: WorkOutcome = timed(work)
         done(outcome)
 
 

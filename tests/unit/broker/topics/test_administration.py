@@ -19,7 +19,7 @@ from skidway.broker.catalog import (
 from skidway.broker.coordination.store import TopicGone
 from skidway.broker.log.checkpoints import write_partition_metadata
 from skidway.broker.log.config import LogConfig
-from skidway.broker.log.flusher import Outcome, timed
+from skidway.broker.log.flusher import WorkOutcome, timed
 from skidway.broker.log.log_manager import LogManager
 from skidway.broker.network.timers import Timers
 from skidway.broker.partitions.hosted import HostedPartitions
@@ -34,7 +34,7 @@ LOGS = TopicPartition("logs", 0)
 
 
 class AtOnce:
-    def submit(self, work: Callable[[], None], done: Callable[[Outcome], None]) -> None:
+    def submit(self, work: Callable[[], None], done: Callable[[WorkOutcome], None]) -> None:
         done(timed(work))
 
 

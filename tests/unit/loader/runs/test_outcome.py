@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from skidway.errors import SkidwayError, StateRefused
 from skidway.kafka.errors import BrokerUnreachable
-from skidway.loader.runs.outcome import Outcome, Report
+from skidway.loader.runs.outcome import Report, TopicOutcome
 
 
 def test_the_gravest_problem_is_the_status() -> None:
     """The gravest problem gives the exit status: a missing topic hides neither an unreachable
     broker nor a refused state."""
     missing, away = SkidwayError("there is no topic"), BrokerUnreachable("nobody answered")
-    report = Report([Outcome("a", problems=[missing]), Outcome("b", problems=[away])])
+    report = Report([TopicOutcome("a", problems=[missing]), TopicOutcome("b", problems=[away])])
     assert report.exit_code == 3
-    report.outcomes.append(Outcome("c", problems=[StateRefused("made again"), away]))
+    report.outcomes.append(TopicOutcome("c", problems=[StateRefused("made again"), away]))
     assert report.exit_code == 65
-    assert Report([Outcome("a", problems=[missing])]).exit_code == 1
-    assert Report([Outcome("a")]).exit_code == 0
+    assert Report([TopicOutcome("a", problems=[missing])]).exit_code == 1
+    assert Report([TopicOutcome("a")]).exit_code == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skidway.loader.runs.outcome import Outcome, Report
+from skidway.loader.runs.outcome import Report, TopicOutcome
 from skidway.loader.runs.topic_load import LostRace
 from skidway.loader.runs.topic_run import RACES_MAX
 from support.memory_loading import MemoryLoading
@@ -21,7 +21,7 @@ def loading() -> MemoryLoading:
     return made
 
 
-def raced(loading: MemoryLoading, step: int) -> Outcome:
+def raced(loading: MemoryLoading, step: int) -> TopicOutcome:
     """A run to the end of the topic; whenever its tasks run, another loader commits the next `step`
     offsets."""
     ends = iter(range(step, LINES + 1, step))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from skidway.kafka.client import EARLIEST
-from skidway.kafka.client.cluster import Broker, Cluster, ListedOffset, Partition, Topic
+from skidway.kafka.client.cluster import Broker, Cluster, ListedOffset, Partition, TopicMetadata
 from skidway.kafka.errors import BrokerUnreachable, ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
 from skidway.loader.runs.session import look
@@ -30,7 +30,9 @@ class TwoLeaders:
     def metadata(self, topics: Sequence[str] | None = None) -> Cluster:
         brokers = {0: Broker(0, "host", 9092), 1: Broker(1, "dead", 9092)}
         partitions = (Partition(0, 0, 0, (0,), (0,)), Partition(1, 1, 0, (1,), (1,)))
-        return Cluster("c", 0, brokers, {"logs": Topic("logs", None, ErrorCode.NONE, partitions)})
+        return Cluster(
+            "c", 0, brokers, {"logs": TopicMetadata("logs", None, ErrorCode.NONE, partitions)}
+        )
 
     def broker_configs(self) -> dict[str, str]:
         return {}
@@ -74,8 +76,10 @@ class Client:
         return {tp: ListedOffset(0 if at == EARLIEST else 7, -1, -1) for tp, at in times.items()}
 
 
-def topic(name: str, empty: bool) -> Topic:
-    return Topic(name, None, ErrorCode.NONE, () if empty else (Partition(0, 0, 0, (0,), (0,)),))
+def topic(name: str, empty: bool) -> TopicMetadata:
+    return TopicMetadata(
+        name, None, ErrorCode.NONE, () if empty else (Partition(0, 0, 0, (0,), (0,)),)
+    )
 
 
 def settings() -> LoaderSettings:

@@ -9,12 +9,14 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from skidway.cli.commands import main
 from skidway.errors import SkidwayError, Unreachable
-from skidway.loader.runs.outcome import Outcome, Report
+from skidway.loader.runs.outcome import Report, TopicOutcome
 from skidway.loader.runs.textfile import LastRun, Recorded
 from support.clock import ManualClock
 
-GOOD = Report([Outcome("a", loads=[1, 2], rows=30, rejects=1), Outcome("b", loads=[7], rows=5)])
-SHORT = Report([Outcome("a", rows=3), Outcome("b", problems=[SkidwayError("no leader")])])
+GOOD = Report(
+    [TopicOutcome("a", loads=[1, 2], rows=30, rejects=1), TopicOutcome("b", loads=[7], rows=5)]
+)
+SHORT = Report([TopicOutcome("a", rows=3), TopicOutcome("b", problems=[SkidwayError("no leader")])])
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ from skidway.kafka.columns import Origins
 from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.loader.audit_topic.feed import Feed
 from skidway.loader.planning.plan import Bounds, Planned, Slice
-from skidway.loader.planning.topic import Topic
-from skidway.loader.runs.outcome import Outcome, note
+from skidway.loader.planning.topic import SourceTopic
+from skidway.loader.runs.outcome import TopicOutcome, note
 from skidway.loader.runs.parts import Parts
 from skidway.loader.runs.topic_load import LostRace, TopicLoad
 from skidway.loader.settings import LoaderSettings
@@ -41,7 +41,7 @@ from support.memory_store import MemoryStore
 from support.promises import promise
 
 OTHER = "b" * 32
-NO_PARTITIONS = Topic("logs", "", SOURCE, ())
+NO_PARTITIONS = SourceTopic("logs", "", SOURCE, ())
 
 
 class Swept(MemoryStore):
@@ -73,7 +73,7 @@ class Registry:
 def attempt(
     store: MemoryStore,
     registry: Any = None,
-    topic: Topic = NO_PARTITIONS,
+    topic: SourceTopic = NO_PARTITIONS,
     newest: Manifest | None = None,
 ) -> TopicLoad:
     settings = LoaderSettings(
@@ -268,7 +268,7 @@ def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
     below = BatchMark(0, 99, 1, 0)  # the load before took a part of it
     newest = replace(WHOLE, topic="logs", partitions=(PartitionRange(0, 0, 30, below=below),))
     named = {0: (Gap(30, 40, "named by the mirror"),)}
-    topic = Topic("logs", "", WHOLE.source, (Bounds(0, 40, 200),), named)
+    topic = SourceTopic("logs", "", WHOLE.source, (Bounds(0, 40, 200),), named)
     load = attempt(MemoryStore(), topic=topic, newest=newest)
     with patch(
         "skidway.loader.planning.batch_below.header_at", side_effect=Unreachable("nobody answers")
@@ -305,7 +305,7 @@ def test_what_is_told_of_a_topic_are_its_loads_together() -> None:
     """A topic's outcome adds up its loads' rows, rejects, repeats and reasons, has the last load's
     waiting files, and ranges from the first load's start to the last one's end."""
     waiting = Stop(3, "not announced", (8, 1), frozenset({(8, 1)}))
-    outcome = Outcome("logs", waiting=[waiting])
+    outcome = TopicOutcome("logs", waiting=[waiting])
     results = [
         _result(0, waiting, repeats=2, reasons=Counter(straddle=1)),
         _result(1, Stop(4, "it is damaged")),
@@ -361,7 +361,7 @@ def test_an_output_is_of_one_topic_and_one_size_of_buckets() -> None:
 class Away(MemoryLoading):
     """The leader of two partitions does not answer."""
 
-    def _topic(self, until: int | None) -> Topic:
+    def _topic(self, until: int | None) -> SourceTopic:
         return replace(super()._topic(until), away=dict.fromkeys((1, 2), "dead:9092 is silent"))
 
 

@@ -15,7 +15,7 @@ from skidway.schemas.compatibility import Level
 from skidway.schemas.registry.changes import ENTRY_BYTES_MAX
 from skidway.schemas.registry.decisions import Decision, deletion, registration, submission
 from skidway.schemas.registry.refusals import NotFound, Refusal
-from skidway.schemas.registry.state import State
+from skidway.schemas.registry.state import RegistryState
 from skidway.schemas.registry.store import Store
 from support.clock import ManualClock
 from support.randomness import share_of
@@ -25,7 +25,7 @@ from support.registry_log import MemoryLog, SharedLog
 def schema(number: int) -> submission.Submitted:
     fields = [{"name": f"f{number}", "type": "int", "default": 0}]
     text = json.dumps({"type": "record", "name": "R", "fields": fields})
-    return submission.submit(State(), submission.asked({"schema": text}))
+    return submission.submit(RegistryState(), submission.asked({"schema": text}))
 
 
 def store_on(shared: SharedLog) -> tuple[MemoryLog, Store]:
@@ -266,7 +266,7 @@ def test_a_schema_that_no_node_holds_is_refused() -> None:
     _, store = store_on(SharedLog())
     doc = "x" * ENTRY_BYTES_MAX
     text = json.dumps({"type": "enum", "name": "E", "symbols": ["A"], "doc": doc})
-    large = submission.submit(State(), submission.asked({"schema": text}))
+    large = submission.submit(RegistryState(), submission.asked({"schema": text}))
     with pytest.raises(Refusal) as caught:
         store.write(lambda state: registration.register(state, "a", large))
     assert (caught.value.status, caught.value.error_code) == (422, 42209)

@@ -6,7 +6,7 @@ import pytest
 
 from skidway.consumer import nodes
 from skidway.consumer.guard import Guard
-from skidway.consumer.registry import Fenced, GroupCoordinated, Registry
+from skidway.consumer.registry import Fenced, GroupCoordinated, GroupRegistry
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
@@ -28,7 +28,7 @@ class Member:
     def __init__(self, server: MemoryZooKeeper, name: str) -> None:
         self.fates: list[Fate] = []
         self.coordinator = MemoryCoordinator(server, self.next_fate)
-        self.registry = Registry(self.coordinator, "g", server.clock)  # type: ignore[arg-type]
+        self.registry = GroupRegistry(self.coordinator, "g", server.clock)  # type: ignore[arg-type]
         self.guard = Guard(name, {"t": 1}, 0)
         self.registry.register(self.guard)
 
@@ -206,7 +206,7 @@ def test_a_broker_that_stores_members_meanwhile_is_before_us(
 
     member.hook = between
     with pytest.raises(GroupCoordinated, match="coordinate through a broker"):
-        Registry(member, "g", server.clock).register(Guard("late", {"t": 1}, 0))  # type: ignore[arg-type]
+        GroupRegistry(member, "g", server.clock).register(Guard("late", {"t": 1}, 0))  # type: ignore[arg-type]
     assert len(seen) > requests_before + 1
     assert server.children(ids) == []
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from skidway.consumer import Consumer, NoOffset, NotOwned, nodes
-from skidway.consumer.reader import Reader
+from skidway.consumer.reader import StreamReader
 from skidway.consumer.registration import Registration
 from skidway.consumer.settings import ConsumerSettings
 from skidway.consumer.share import Subscription
@@ -52,7 +52,9 @@ class World:
         options = ConsumerSettings(**{"auto_offset_reset": "earliest", **settings})
         client: Any = MemoryClient(self.cluster, self.clock)
         fetcher: Any = MemoryFetcher(self.cluster)
-        reader = Reader(client, registration, options, Subscription(("t",), 0), fetcher=fetcher)
+        reader = StreamReader(
+            client, registration, options, Subscription(("t",), 0), fetcher=fetcher
+        )
         registration.begin({"t": 1}, (reader.bell,))
         self.coordinators.append(coordinator)
         self.registrations.append(registration)
@@ -223,13 +225,13 @@ def test_another_thread_closes_it_between_two_records(
     stream = world.member()
     assert world.poll(stream, most=1) == [b"0"]
 
-    def closed_meanwhile(_: Reader) -> bool:
+    def closed_meanwhile(_: StreamReader) -> bool:
         closing = threading.Thread(target=stream.close)
         closing.start()
         closing.join()
         return True
 
-    monkeypatch.setattr(Reader, "is_clear", property(closed_meanwhile))
+    monkeypatch.setattr(StreamReader, "is_clear", property(closed_meanwhile))
     with pytest.raises(StopIteration):
         next(stream)
 

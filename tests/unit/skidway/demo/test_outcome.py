@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from skidway.demo import sources, summary
-from skidway.demo.flow import Outcome
+from skidway.demo.flow import DemoOutcome
 from skidway.demo.kills import Kill
 from skidway.demo.writer import Tally
 
@@ -18,7 +18,7 @@ FILE = {
 GOOD = Kill("agent", "met", "cost", 0, 1.0)
 
 
-def outcome(**changed: Any) -> Outcome:
+def outcome(**changed: Any) -> DemoOutcome:
     """A complete outcome with some values changed."""
     found: dict[str, Any] = {
         "sizes": {Path("/w/a.log"): 100},
@@ -30,7 +30,7 @@ def outcome(**changed: Any) -> Outcome:
         "written": {"a": Tally(lines=7, bytes=100)},
         "kills": [GOOD],
     }
-    return Outcome(**(found | changed))
+    return DemoOutcome(**(found | changed))
 
 
 def test_all_has_to_agree() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from skidway.errors import ConfigurationRefused
-from skidway.kafka.client.cluster import Cluster, Partition, Topic
+from skidway.kafka.client.cluster import Cluster, Partition, TopicMetadata
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.source import Source, check_cluster_name, cluster_name_of, sources_of
 
@@ -21,10 +21,10 @@ class OneCluster:
     def metadata(self, topics: Sequence[str]) -> Cluster:
         partition = Partition(0, 1, 0, (1,), (1,))
         found = {
-            "plain": Topic("plain", TOPIC_ID, ErrorCode.NONE, (partition,)),
-            "dc1.logs": Topic("dc1.logs", uuid.UUID(int=11), ErrorCode.NONE, (partition,)),
-            "old": Topic("old", None, ErrorCode.NONE, (partition,)),
-            "none": Topic("none", None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ()),
+            "plain": TopicMetadata("plain", TOPIC_ID, ErrorCode.NONE, (partition,)),
+            "dc1.logs": TopicMetadata("dc1.logs", uuid.UUID(int=11), ErrorCode.NONE, (partition,)),
+            "old": TopicMetadata("old", None, ErrorCode.NONE, (partition,)),
+            "none": TopicMetadata("none", None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ()),
         }
         return Cluster("kafka-id", 1, {}, {name: found[name] for name in topics})
 

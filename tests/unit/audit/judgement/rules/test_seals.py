@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from skidway.audit.judgement.roster import Entry, Roster
+from skidway.audit.judgement.roster import Roster, RosterEntry
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.topic.messages import (
     Delta,
@@ -151,7 +151,7 @@ def test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before() -> None:
 def test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again() -> None:
     """A last word on a topic is none for the topic made again, once the agent has counted in the
     new one without sealing it."""
-    gone = replace(POLICY, roster=Roster([Entry("web1"), Entry("web2", retired=True)]))
+    gone = replace(POLICY, roster=Roster([RosterEntry("web1"), RosterEntry("web2", retired=True)]))
     word = Seal(SECOND, 1, START, (SealedTopic(LOGS, START, 0, final=True),))
     part = Delta(SECOND, 2, START, counts=(count(agent=8, source=AGAIN),))
     both = made_again()[1:]
@@ -170,7 +170,7 @@ def test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again() -> None
 def test_who_spoke_of_rejects_alone_has_spoken_of_the_topic_that_was_made_again() -> None:
     """An agent that counted only rejects in a topic of a new cluster has spoken of that topic: its
     last word on the old one does not hold for it."""
-    gone = replace(POLICY, roster=Roster([Entry("web1"), Entry("web2", retired=True)]))
+    gone = replace(POLICY, roster=Roster([RosterEntry("web1"), RosterEntry("web2", retired=True)]))
     logs, rejected = (replace(x, cluster_id="new", topic_id="new") for x in (LOGS, REJECTED))
     part = count(agent=8, source=rejected)
     messages = [

@@ -9,7 +9,7 @@ import pytest
 from skidway.kafka.client.cluster import Address
 from skidway.kafka.client.connection import Answer
 from skidway.kafka.client.metadata import AGE_MAX_S, Metadata
-from skidway.kafka.client.session import Channel, Inbox, Session
+from skidway.kafka.client.session import Channel, ClientSession, Inbox
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.metadata import (
     MetadataRequest,
@@ -24,7 +24,7 @@ BOOTSTRAP = (Address("a", 1), Address("b", 1))
 LOGS = TopicPartition("logs", 0)
 
 
-class ScriptedSession(Session):
+class ScriptedSession(ClientSession):
     """A session that notes what is submitted; the test answers."""
 
     def __init__(self) -> None:

@@ -16,9 +16,9 @@ from skidway.kafka.client.outbox import (
     CORRUPT_TIMES_MAX,
     EVENT_AGE_MAX_MS,
     IDLE_S,
-    Entry,
     Identity,
     Outbox,
+    OutboxEntry,
 )
 from skidway.kafka.types import TopicPartition
 from support.promises import promise
@@ -45,16 +45,16 @@ class Driver:
     def add(self, *tokens: int, event_ms: int = WALL, count: int = 2) -> None:
         for token in tokens:
             self.box.add(
-                Entry(token, EncodedBatch(b"%d" % token, Codec.NONE, count, 0, event_ms, 1))
+                OutboxEntry(token, EncodedBatch(b"%d" % token, Codec.NONE, count, 0, event_ms, 1))
             )
 
     def identify(self) -> None:
         self.generation += 1
         self.box.identify(Identity(100 + self.generation, 0, self.generation))
 
-    def send(self) -> list[Entry]:
+    def send(self) -> list[OutboxEntry]:
         """Sends all that may be sent now."""
-        found: list[Entry] = []
+        found: list[OutboxEntry] = []
         if self.box.wants_identity:
             self.identify()
         while (entry := self.box.next_entry(self.address, self.now, self.wall)) is not None:
@@ -63,10 +63,10 @@ class Driver:
             found.append(entry)
         return found
 
-    def answer(self, entry: Entry, code: int = 0, offset: int = 7) -> bool:
+    def answer(self, entry: OutboxEntry, code: int = 0, offset: int = 7) -> bool:
         return self.box.answer(entry, code, offset, None, self.now, self.wall)
 
-    def begin(self, *tokens: int) -> list[Entry]:
+    def begin(self, *tokens: int) -> list[OutboxEntry]:
         """Gets past the first acknowledgement, and sends these."""
         self.add(0)
         [first] = self.send()
@@ -80,7 +80,7 @@ class Driver:
 
 
 def token_of(delivery: Delivery) -> object:
-    assert isinstance(delivery.token, Entry)
+    assert isinstance(delivery.token, OutboxEntry)
     return delivery.token.token
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from skidway.kafka.batch import Codec, EncodedBatch
 from skidway.kafka.client import Producer
-from skidway.kafka.client.cluster import Broker, Cluster, Partition, Topic
+from skidway.kafka.client.cluster import Broker, Cluster, Partition, TopicMetadata
 from skidway.kafka.client.metadata import Metadata
 from skidway.kafka.client.session import Channel
 from skidway.kafka.errors import ErrorCode
@@ -39,7 +39,7 @@ class Session:
 
 def told(topic_id: uuid.UUID | None) -> Cluster:
     leader = Partition(0, 1, 0, (1,), (1,))
-    topic = Topic("logs", topic_id, ErrorCode.NONE, (leader,))
+    topic = TopicMetadata("logs", topic_id, ErrorCode.NONE, (leader,))
     return Cluster("c", 1, {1: Broker(1, "b1", 9092)}, {"logs": topic})
 
 

@@ -12,9 +12,9 @@ from skidway.kafka.client.session import (
     CALLS_PER_LINK_MAX,
     DIAL_TIMEOUT_S,
     Channel,
+    ClientSession,
     Disconnected,
     Inbox,
-    Session,
 )
 
 A, B = Address("a", 1), Address("b", 1)
@@ -22,15 +22,15 @@ CONTROL, FETCH = Channel.CONTROL, Channel.FETCH
 
 
 @pytest.fixture
-def session() -> Session:
-    return Session(client_id="me", request_timeout_s=30.0, random=lambda: 0.5)
+def session() -> ClientSession:
+    return ClientSession(client_id="me", request_timeout_s=30.0, random=lambda: 0.5)
 
 
-def ask(session: Session, inbox: Inbox, now: float = 0.0, address: Address = A) -> int:
+def ask(session: ClientSession, inbox: Inbox, now: float = 0.0, address: Address = A) -> int:
     return session.submit(address, CONTROL, metadata_call(None), inbox, now)
 
 
-def test_the_first_call_dials(session: Session) -> None:
+def test_the_first_call_dials(session: ClientSession) -> None:
     """The first call dials one link per address and channel; later calls use it."""
     inbox: Inbox = deque()
     for _ in range(3):
@@ -41,7 +41,7 @@ def test_the_first_call_dials(session: Session) -> None:
     assert session.next_deadline == DIAL_TIMEOUT_S
 
 
-def test_a_failure_tells_every_call_once(session: Session) -> None:
+def test_a_failure_tells_every_call_once(session: ClientSession) -> None:
     """A failed link ends each open call once, with the reason, and waits before it is used
     again."""
     inbox: Inbox = deque()
@@ -63,7 +63,7 @@ def test_a_failure_tells_every_call_once(session: Session) -> None:
     assert session.dials() == [link]
 
 
-def test_waits_grow_until_it_works(session: Session) -> None:
+def test_waits_grow_until_it_works(session: ClientSession) -> None:
     """Each failure of a link doubles the wait before it is dialled again."""
     inbox: Inbox = deque()
     now, waits = 0.0, []
@@ -76,7 +76,7 @@ def test_waits_grow_until_it_works(session: Session) -> None:
     assert waits == pytest.approx([0.05, 0.1, 0.2, 0.4])
 
 
-def test_deadlines_end_links(session: Session) -> None:
+def test_deadlines_end_links(session: ClientSession) -> None:
     """A link ends without connection at the dial timeout, without answer at the request timeout."""
     inbox: Inbox = deque()
     ask(session, inbox)
@@ -92,7 +92,7 @@ def test_deadlines_end_links(session: Session) -> None:
     assert "no answer in time" in str(inbox.popleft().error)
 
 
-def test_the_end_of_the_stream_is_a_failure(session: Session) -> None:
+def test_the_end_of_the_stream_is_a_failure(session: ClientSession) -> None:
     """A connection that the broker closes is a failure of the link."""
     inbox: Inbox = deque()
     ask(session, inbox)
@@ -102,7 +102,7 @@ def test_the_end_of_the_stream_is_a_failure(session: Session) -> None:
     assert "closed the connection" in str(inbox.popleft().error)
 
 
-def test_garbage_is_a_failure(session: Session) -> None:
+def test_garbage_is_a_failure(session: ClientSession) -> None:
     """Bytes that are no Kafka protocol end the link with a reason."""
     inbox: Inbox = deque()
     ask(session, inbox)
@@ -116,7 +116,7 @@ def test_garbage_is_a_failure(session: Session) -> None:
     assert not inbox
 
 
-def test_calls_per_link_are_bounded(session: Session) -> None:
+def test_calls_per_link_are_bounded(session: ClientSession) -> None:
     """A link takes at most CALLS_PER_LINK_MAX open calls."""
     inbox: Inbox = deque()
     for _ in range(CALLS_PER_LINK_MAX):
@@ -125,7 +125,7 @@ def test_calls_per_link_are_bounded(session: Session) -> None:
     assert session.usable(B, CONTROL, 0.0)
 
 
-def test_forgotten_answers_are_dropped(session: Session) -> None:
+def test_forgotten_answers_are_dropped(session: ClientSession) -> None:
     """An answer to a forgotten call is dropped."""
     inbox: Inbox = deque()
     session.forget(ask(session, inbox))
@@ -133,7 +133,7 @@ def test_forgotten_answers_are_dropped(session: Session) -> None:
     assert not inbox
 
 
-def test_closing_tells_open_calls(session: Session) -> None:
+def test_closing_tells_open_calls(session: ClientSession) -> None:
     """Closing a session ends its open calls with an error."""
     inbox: Inbox = deque()
     ask(session, inbox)

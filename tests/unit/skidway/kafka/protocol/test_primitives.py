@@ -12,30 +12,30 @@ from hypothesis import strategies as st
 
 from skidway.kafka.errors import BadValue, ProtocolError, TrailingBytes, Truncated
 from skidway.kafka.protocol import primitives as wire
-from skidway.kafka.protocol.primitives import Reader
+from skidway.kafka.protocol.primitives import MessageReader
 
-READS: list[Callable[[Reader], object]] = [
-    Reader.int8,
-    Reader.int16,
-    Reader.int32,
-    Reader.int64,
-    Reader.uuid,
-    Reader.uvarint,
-    Reader.varint,
-    Reader.varlong,
-    Reader.string,
-    Reader.compact_string,
-    Reader.sized,
-    Reader.compact_sized,
-    Reader.tags,
+READS: list[Callable[[MessageReader], object]] = [
+    MessageReader.int8,
+    MessageReader.int16,
+    MessageReader.int32,
+    MessageReader.int64,
+    MessageReader.uuid,
+    MessageReader.uvarint,
+    MessageReader.varint,
+    MessageReader.varlong,
+    MessageReader.string,
+    MessageReader.compact_string,
+    MessageReader.sized,
+    MessageReader.compact_sized,
+    MessageReader.tags,
     lambda reader: reader.count(1),
     lambda reader: reader.compact_count(4),
     lambda reader: reader.take(3),
 ]
 
 
-def read(data: bytes) -> Reader:
-    return Reader(memoryview(data))
+def read(data: bytes) -> MessageReader:
+    return MessageReader(memoryview(data))
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_uuid_bytes() -> None:
 def test_bytes_are_not_copied() -> None:
     """Bytes that are read are views of the message."""
     message = bytearray(b"\0\0\0\x03abc")
-    view = Reader(memoryview(message)).sized()
+    view = MessageReader(memoryview(message)).sized()
     assert view is not None
     message[4:5] = b"X"
     assert bytes(view) == b"Xbc"
@@ -211,7 +211,7 @@ def test_known_tag() -> None:
     """A known tag must take exactly its bytes and come once; other tags are skipped."""
     seen: list[int] = []
 
-    def known(tag: int, part: Reader) -> bool:
+    def known(tag: int, part: MessageReader) -> bool:
         if tag != 1:
             return False
         seen.append(part.int16())
@@ -226,7 +226,7 @@ def test_known_tag() -> None:
 
 
 @given(st.binary(max_size=40), st.sampled_from(READS))
-def test_arbitrary_bytes(data: bytes, take: Callable[[Reader], object]) -> None:
+def test_arbitrary_bytes(data: bytes, take: Callable[[MessageReader], object]) -> None:
     """Arbitrary bytes give a value, read without going beyond them, or a ProtocolError."""
     reader = read(data)
     try:
@@ -258,4 +258,4 @@ def test_tags_are_bounded() -> None:
     data = bytearray()
     wire.put_uvarint(data, 1001)
     with pytest.raises(BadValue):
-        Reader(memoryview(data + b"\0\0" * 1001)).tags()
+        MessageReader(memoryview(data + b"\0\0" * 1001)).tags()
