@@ -3,10 +3,10 @@
     {"time": "2026-01-02T03:04:05.678Z", "level": "info", "program": "broker",
      "event": "segment_rolled", "topic": "hdfs-logs", "partition": 0, "base_offset": 1200}
 
-debug is per request, info a change of state, warning something handled that somebody should watch,
-error data at risk. Payloads are never logged. The same error (same logger, event and fields) is
-written at most once in `REPEAT_AFTER_S`; the next line that is written says how many were
-suppressed. Lines of libraries, from level warning on, pass through the same handler as event
+info is a change of state, warning something handled that somebody should watch, error data at
+risk. Nothing is logged per request. Payloads are never logged. The same error (same logger, event
+and fields) is written at most once in `REPEAT_AFTER_S`; the next line that is written says how many
+were suppressed. Lines of libraries, from level warning on, pass through the same handler as event
 "library", and their repeats are suppressed too.
 
 A log that cannot be written (a full disk behind standard output, a closed pipe) must not take the
@@ -28,7 +28,7 @@ REMEMBERED_ERRORS_MAX = 1000
 
 LIBRARY_EVENT = "library"
 
-LEVELS = ("debug", "info", "warning", "error")
+LEVELS = ("info", "warning", "error")
 
 
 class Log:
@@ -44,10 +44,6 @@ class Log:
         """The logger's name."""
         return self._logger.name
 
-    def debug(self, event: str, **fields: Any) -> None:
-        """Per request or per batch; off unless somebody looks."""
-        self._write(logging.DEBUG, event, fields, None)
-
     def info(self, event: str, **fields: Any) -> None:
         """A change of state."""
         self._write(logging.INFO, event, fields, None)
@@ -59,10 +55,6 @@ class Log:
     def error(self, event: str, *, exc: BaseException | None = None, **fields: Any) -> None:
         """Data at risk. `exc` adds its traceback as one field."""
         self._write(logging.ERROR, event, fields, exc)
-
-    def enabled(self, level: str) -> bool:
-        """Whether lines of this level are written, for fields that cost something to make."""
-        return self._logger.isEnabledFor(_number(level))
 
     def _write(
         self, level: int, event: str, fields: dict[str, Any], exc: BaseException | None

@@ -111,11 +111,6 @@ class PartitionLog:
         return sum(segment.size for segment in self.segments)
 
     @property
-    def has_pending(self) -> bool:
-        """Whether `write` has something to do."""
-        return bool(self._pending) or self._refusal is not None
-
-    @property
     def unflushed_messages(self) -> int:
         """Records written and not yet flushed."""
         return self.written.offset - self.flushed.offset

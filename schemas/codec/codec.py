@@ -12,7 +12,6 @@ import pyarrow as pa
 from skidway.errors import SkidwayError
 from skidway.schemas.avro_schema import parse
 from skidway.schemas.bounds import ITEMS_BYTES_MAX, item_types
-from skidway.schemas.canonical import canonical
 from skidway.schemas.codec import metrics
 from skidway.schemas.codec.arrow import arrow_schema, as_record
 from skidway.schemas.codec.conform import ColumnsRefused, conform
@@ -67,7 +66,6 @@ class Codec:
         self.arrow_schema: pa.Schema = arrow_schema(avro)
         self._record = as_record(avro)
         self._name = getattr(avro, "name", avro.kind)
-        self.schema_json = canonical(avro)
         pairs = list(zip(self._record.fields, self.arrow_schema, strict=True))
         columns = wire_columns(self._record)
         self._fast = FastPath(columns) if columns else None

@@ -120,11 +120,6 @@ class LoopClient:
         """The high watermark of every partition in the newest answer about it."""
         return self._fetching.high_watermarks
 
-    @property
-    def wanted_topics(self) -> set[str]:
-        """The topics that are read: those whose leaders are asked for."""
-        return set(self._read)
-
     def time_ms(self) -> int:
         """Wall clock, in ms."""
         return self._clock.time_ms()
@@ -136,8 +131,8 @@ class LoopClient:
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
         """Reads a partition from an offset on, whether it was read before or not."""
-        self._fetching.seek(tp, offset)
         self._picture.want(tp.topic)
+        self._fetching.seek(tp, offset)
         self._read.setdefault(tp.topic, set()).add(tp.partition)
         self._seen_count = -1
 

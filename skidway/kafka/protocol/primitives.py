@@ -222,20 +222,6 @@ def put_uvarint(out: bytearray, value: int) -> None:
     out.append(value)
 
 
-def put_varint(out: bytearray, value: int) -> None:
-    """Append a signed variable-length integer of 32 bits, zigzag."""
-    if not -(1 << 31) <= value < 1 << 31:
-        raise ValueError(f"{value} does not fit 32 bits")
-    put_uvarint(out, value << 1 if value >= 0 else (~value << 1) | 1)
-
-
-def put_varlong(out: bytearray, value: int) -> None:
-    """Append a signed variable-length integer of 64 bits, zigzag."""
-    if not -(1 << 63) <= value < 1 << 63:
-        raise ValueError(f"{value} does not fit 64 bits")
-    put_uvarint(out, value << 1 if value >= 0 else (~value << 1) | 1)
-
-
 def put_string(out: bytearray, value: str | None) -> None:
     """Append a string with an int16 length."""
     if value is None:

@@ -532,15 +532,6 @@ def test_datums_of_a_large_array_are_read() -> None:
     assert pc.sum(decoded.batch.column("a")).as_py() == 1
 
 
-def test_the_text_to_register_is_canonical() -> None:
-    """The schema's text to register does not depend on white space or attribute order."""
-    text = json.dumps(record(("a", {"type": "string"})), indent=4)
-    assert Codec(text).schema_json == (
-        '{"type":"record","name":"R","fields":[{"name":"a","type":"string"}]}'
-    )
-    assert Codec(text).arrow_schema.names == ["a"]
-
-
 def test_a_bad_default_loses_no_datum() -> None:
     """A schema with a bad default, which older registries accepted, still encodes and decodes; only
     a missing column needs the default."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from skidway.kafka.batch import Codec, EncodedBatch, seal, stamp
+from skidway.kafka.client import metadata
 from skidway.kafka.client.cluster import Address
 from skidway.kafka.client.fetching import Fetching, PlannedFetch
 from skidway.kafka.client.following import LoopClient
@@ -139,13 +142,17 @@ def test_many_partitions_are_not_asked_for_at_every_batch() -> None:
     assert plan(fetching, now=due)
 
 
-def test_topics_that_are_not_read_any_more_are_forgotten() -> None:
-    """A client forgets a topic when its last partition is removed."""
+def test_topics_that_are_not_read_any_more_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A client forgets a topic when its last partition is removed, and has room for another."""
     client = LoopClient("127.0.0.1:1", Watcher(), clock=ManualClock())
+    monkeypatch.setattr(metadata, "TOPICS_MAX", 1)
     client.seek(TP, 0)
     client.seek(TopicPartition("t", 1), 0)
     client.remove(TP)
-    assert client.wanted_topics == {"t"}
+    with pytest.raises(ValueError, match="topics in one client"):
+        client.seek(TopicPartition("other", 0), 0)
     client.remove(TopicPartition("t", 1))
     client.remove(TopicPartition("t", 1))
-    assert client.wanted_topics == set()
+    client.seek(TopicPartition("other", 0), 0)
