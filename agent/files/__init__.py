@@ -23,8 +23,10 @@ copies      of logs: left alone, or read from where their original was cut
 known       all of them: by id, by inode, by the path at which they were written
 births      how file ids begin, and
 endings     how they end
-tracking    from what was found to file ids: new, renamed, rotated, replaced, copied, gone; here
-            and in reading it is noticed, and said with a reason, what was cut or vanished
+host_files  the owners of what is known, for those who find out more
+recognition from one file that is there to file ids: new, the same, a copy, another one, rewritten
+tracking    a look: from what lies there, and what does not, to file ids; here, in recognition and
+            in reading it is noticed, and said with a reason, what was cut or vanished
 sighting    what a look found, and for which source
 unopened    files that were found and could not be opened yet
 unreadable  what could not be looked into, by name

@@ -7,12 +7,9 @@ import os
 
 from skidway.agent.files.handles import Handles
 from skidway.agent.files.host import Handle, Host, shown
-from skidway.agent.files.known import KnownFiles
+from skidway.agent.files.host_files import HostFiles
 from skidway.agent.files.likeness import open_at
-from skidway.agent.files.news import News
 from skidway.agent.files.sighting import Sighting
-from skidway.agent.files.unopened import Unopened
-from skidway.agent.files.unreadable import Unreadable
 from skidway.agent.values import identity
 from skidway.agent.values.found import UnopenedFile
 from skidway.agent.values.identity import GUARD_BYTES, Guard, Mark, fingerprint_of, guard_of, prove
@@ -22,23 +19,13 @@ from skidway.agent.values.tracked import Birth, Checkpoint, TrackedFile
 class Births:
     """Makes file ids, and notes the files that could not be opened."""
 
-    def __init__(
-        self,
-        host: Host,
-        handles: Handles,
-        known: KnownFiles,
-        unreadable: Unreadable,
-        unopened: Unopened,
-        news: News,
-        host_name: str,
-    ) -> None:
-        # Seven: a birth opens a file, and tells every owner that keeps something about files.
+    def __init__(self, host: Host, handles: Handles, files: HostFiles, host_name: str) -> None:
         self._host = host
         self._handles = handles
-        self._known = known
-        self._unreadable = unreadable
-        self._unopened = unopened
-        self._news = news
+        self._known = files.known
+        self._unreadable = files.unreadable
+        self._unopened = files.unopened
+        self._news = files.news
         self._host_name = host_name
 
     def begin(

@@ -11,6 +11,9 @@ from skidway.agent.files.news import News
 from skidway.agent.values.found import FileKey
 from skidway.agent.values.tracked import FileState, TrackedFile
 
+VANISHED: Final = "it vanished while it was not held open"
+CHANGED: Final = "the bytes before the position are others than were read"
+
 STILL_S: Final = 60.0
 STILL_FACTOR: Final = 10
 """A file that vanished unseen has lost nothing if all of it was promised, and it had stood still
@@ -117,3 +120,8 @@ class Endings:
         if tracked.is_seen:
             return self._looked_ms
         return self._since.get(tracked.birth.topic)
+
+
+def cut_reason(tracked: TrackedFile, size: int) -> str:
+    """Why a file is another one that is shorter than it was at the last look."""
+    return f"it was cut to {size} bytes, {tracked.size} were there"

@@ -15,9 +15,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from skidway.agent.files.decompressed import Decompressed
+from skidway.agent.files.endings import CHANGED
 from skidway.agent.files.handles import Handles, Moved
 from skidway.agent.files.host import Handle, Status
-from skidway.agent.files.tracking import CHANGED, Tracker
+from skidway.agent.files.tracking import Tracker
 from skidway.agent.parsing.framing import READ_BYTES, whole_records_end
 from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import GUARD_BYTES, doubt, doubt_beginning, fingerprint_of

@@ -97,7 +97,7 @@ class Loop:
 
     def update(self, destinations: Sequence[Destination]) -> None:
         """Takes new recipes for what is read from here on: topics may have more partitions now."""
-        self.tracker.sources = [destination.tailed() for destination in destinations]
+        self.tracker.sources[:] = [destination.tailed() for destination in destinations]
         self._sealed = self._topics.sealed(destinations)
         for destination in destinations:
             self._presses.learn(destination.recipe)

@@ -40,7 +40,7 @@ MUTANTS = (
     ),
     Mutant(
         "a file is known by its path, so a rename gives it a new id",
-        "agent/files/tracking.py",
+        "agent/files/recognition.py",
         """        if tracked is None:
             self._see_new(sighting)
             return
@@ -71,13 +71,13 @@ MUTANTS = (
     ),
     Mutant(
         "a truncation is noticed only below the read position",
-        "agent/files/tracking.py",
+        "agent/files/recognition.py",
         """        if found.size < tracked.size:
-            self.replace(tracked, _cut(tracked, found.size), now)
+            self.replace(tracked, cut_reason(tracked, found.size), now)
         elif is_changed and""",
         """        tracked.size = min(tracked.size, max(found.size, tracked.read_position))
         if found.size < tracked.size:
-            self.replace(tracked, _cut(tracked, found.size), now)
+            self.replace(tracked, cut_reason(tracked, found.size), now)
         elif is_changed and""",
         (
             "tests/unit/agent/files/test_same_file.py::"
@@ -108,7 +108,7 @@ MUTANTS = (
     ),
     Mutant(
         "what a truncated file had unread is not declared",
-        "agent/files/tracking.py",
+        "agent/files/recognition.py",
         """            self._truncated.add(tracked.meant)
         self._endings.lose(tracked, reason)
 """,
@@ -187,7 +187,7 @@ MUTANTS = (
     ),
     Mutant(
         "the same bytes that are written again are taken for those that were read",
-        "agent/files/tracking.py",
+        "agent/files/recognition.py",
         (
             "        is_same = found.size == size == tracked.promised and found.born_ns == "
             "tracked.birth.born_ns\n"
@@ -379,7 +379,7 @@ MUTANTS = (
             "a file of which nobody knows whether it is the same is read without a word of "
             "what may be double"
         ),
-        "agent/files/tracking.py",
+        "agent/files/recognition.py",
         "self._births.begin(sighting, old, may_double=min(found.size, old.length or 0))",
         "self._births.begin(sighting, old)",
         (
@@ -389,7 +389,7 @@ MUTANTS = (
     ),
     Mutant(
         ("a file of the same size and time under an inode that is taken again is the former one"),
-        "agent/files/tracking.py",
+        "agent/files/recognition.py",
         "if is_known and found.born_ns == tracked.birth.born_ns and not tracked.is_deleted:",
         "if is_known and not tracked.is_deleted:",
         (
@@ -515,7 +515,7 @@ MUTANTS = (
     ),
     Mutant(
         "what may be double in a file that begins like another one is not declared",
-        "agent/files/tracking.py",
+        "agent/files/recognition.py",
         "return self._births.begin(sighting, original, may_double=found.size) is not None",
         "return self._births.begin(sighting, original) is not None",
         ("tests/model/test_agent_files.py::test_copies_are_known_or_declared",),
@@ -606,7 +606,7 @@ MUTANTS = (
     ),
     Mutant(
         "a file that was cut before it could be opened has lost nothing",
-        "agent/files/tracking.py",
+        "agent/files/recognition.py",
         """        self._mind_unopened(sighting)
 """,
         "",
@@ -687,7 +687,7 @@ MUTANTS = (
     ),
     Mutant(
         "bytes behind a closure go on under the closed id",
-        "agent/files/tracking.py",
+        "agent/files/recognition.py",
         """            self._births.go_on(sighting, tracked, handle)
         else:
             handle.close()
@@ -701,7 +701,7 @@ MUTANTS = (
     ),
     Mutant(
         "a topic that was made again takes the file ids of the one before",
-        "agent/files/tracking.py",
+        "agent/files/recognition.py",
         ("elif (tracked.birth.topic, tracked.birth.topic_id) != (source.topic, source.topic_id):"),
         "elif tracked.birth.topic != source.topic:",
         (
@@ -794,7 +794,7 @@ MUTANTS = (
     ),
     Mutant(
         "a new file is read as such, whatever it is a copy of",
-        "agent/files/tracking.py",
+        "agent/files/recognition.py",
         "if new is not None and not any(self._see_copy(new, base) for base in new.bases):",
         "if new is not None:",
         (
@@ -806,7 +806,7 @@ MUTANTS = (
     ),
     Mutant(
         "a copy does not wait until its original is seen to be cut",
-        "agent/files/tracking.py",
+        "agent/files/recognition.py",
         """        if original.length is None and self._is_put_off(sighting, original):
             return True
 """,

@@ -1,0 +1,22 @@
+"""What is known of a host's files, for those who find out more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skidway.agent.files.known import KnownFiles
+from skidway.agent.files.news import News
+from skidway.agent.files.unopened import Unopened
+from skidway.agent.files.unreadable import Unreadable
+
+
+@dataclass(frozen=True, slots=True)
+class HostFiles:
+    """The owners of what is known: files with ids, files without, places that cannot be read, and
+    what is to be written down.
+    """
+
+    known: KnownFiles
+    unopened: Unopened
+    unreadable: Unreadable
+    news: News

@@ -1,0 +1,370 @@
+"""From one file that is there to file ids: new, the same, a copy, another one, rewritten.
+
+A `Sighting` comes from a look (tracking) or from reading, which finds bytes that are not those that
+were read. What is found leads on: a compressed file to the file that it holds, a copy to its
+original, a replaced file to its successor.
+"""
+
+from __future__ import annotations
+
+import os
+
+from skidway.agent.files.births import Births
+from skidway.agent.files.compression import Compression
+from skidway.agent.files.decompressed import is_decompressed
+from skidway.agent.files.endings import CHANGED, VANISHED, Endings, cut_reason
+from skidway.agent.files.generations import generation
+from skidway.agent.files.handles import Handles, Moved
+from skidway.agent.files.host import Host, shown
+from skidway.agent.files.host_files import HostFiles
+from skidway.agent.files.likeness import begins_like, compare
+from skidway.agent.files.same_file import Answer
+from skidway.agent.files.sighting import Sighting
+from skidway.agent.files.sources import TailedSource
+from skidway.agent.values import identity
+from skidway.agent.values.found import UNMEASURED, Found, UnopenedFile
+from skidway.agent.values.set_apart import Unseen
+from skidway.agent.values.tracked import FileState, TrackedFile, Written
+
+WRITE_S = 10.0
+"""How long a write may wait for its disk between setting the file's time and its size."""
+
+
+class Recognition:
+    """Says what a file that is there is. Owns which paths had another file, or a cut one, since the
+    last look.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        handles: Handles,
+        sources: list[TailedSource],
+        files: HostFiles,
+        births: Births,
+        endings: Endings,
+    ) -> None:
+        self._host = host
+        self._handles = handles
+        self._sources = sources
+        self._known = files.known
+        self._unopened = files.unopened
+        self._unreadable = files.unreadable
+        self._news = files.news
+        self._births = births
+        self._endings = endings
+        self._compression = Compression(host, files.known, births)
+        self._now = 0.0
+        self._now_ms = 0
+        self._reborn: set[str] = set()  # paths where another file had the inode
+        self._truncated: set[str] = set()  # paths where a file was cut
+
+    def begin_look(self, now: float, now_ms: int) -> None:
+        """Notes the time of a look."""
+        self._now, self._now_ms = now, now_ms
+
+    def take_changed_paths(self) -> tuple[set[str], set[str]]:
+        """Paths where since the last call another file had the inode, and where one was cut."""
+        taken = self._reborn, self._truncated
+        self._reborn, self._truncated = set(), set()
+        return taken
+
+    def see(self, sighting: Sighting) -> None:
+        """Sees a file that is there, at a path that is meant or beside one."""
+        found = sighting.found
+        self._mind_unopened(sighting)
+        tracked = self._known.at(found.key)
+        if tracked is None:
+            self._see_new(sighting)
+            return
+        if tracked.state is not FileState.OPEN and _is_unchanged(tracked, found):
+            return
+        if found.size < 0 and self._known.knows(found):
+            self._find_out_size(tracked, sighting)
+            return
+        answer = self._compare(tracked, sighting)
+        if answer is None:
+            return
+        if tracked.state is not FileState.OPEN and not found.size:
+            if tracked.changed_ns != found.changed_ns:  # written and cut again since
+                tracked.changed_ns = found.changed_ns
+                self._truncated.add(found.path)
+        elif answer is not Answer.SAME:
+            self._see_another(tracked, sighting, answer)
+        else:
+            self._see_same(tracked, sighting)
+
+    def see_generation(self, sighting: Sighting) -> None:
+        """Sees a file that no pattern leads to; it may be a copy."""
+        found, base = sighting.found, sighting.meant
+        old = self._known.at(found.key)
+        is_told = old is None or None not in (found.born_ns, old.birth.born_ns)
+        if is_told or self._known.knows(found) or not self._see_copy(sighting, base):
+            self.see(sighting)
+
+    def adopt(self, found: Found, index: int, base: str, may_begin: bool) -> Answer:
+        """Whether a compressed file holds a known one, which lies there from now on."""
+        sighting = Sighting(found, index, self._sources[index], self._now, base, may_begin)
+        return self._compression.adopt(sighting, self._now_ms)
+
+    def replace(self, tracked: TrackedFile, reason: str, now: float) -> None:
+        """Ends the id of a file that is another one now: what it had unread is lost, its end
+        unseen.
+        """
+        if self._handles.held(tracked.file) is None:
+            self._known.replaced[tracked.meant or tracked.location] = tracked
+        if not tracked.rotated:
+            self._truncated.add(tracked.meant)
+        self._endings.lose(tracked, reason)
+        index = tracked.source
+        try:
+            status = self._handles.get(tracked).status()
+        except (Moved, OSError):
+            return
+        finally:
+            self._handles.drop(tracked.file)
+        if index is None or not status.size:
+            return
+        found, base = self._host.look(tracked.meant), None
+        if found is None or found.key != tracked.birth.key:
+            found, base = self._host.look(tracked.location), tracked.meant
+        if found is None or found.key != tracked.birth.key:
+            return  # the next look finds out where it went
+        sighting = Sighting(found, index, self._sources[index], now, base)
+        handle = self._births.open(sighting)
+        if handle is not None:
+            self._births.succeed(sighting, tracked, handle)
+
+    def moved(self, tracked: TrackedFile, path: str) -> None:
+        """Notes where a file lies now."""
+        if path != tracked.location:
+            tracked.location = path
+            self._known.note(tracked)
+
+    def set_rotated(self, tracked: TrackedFile, is_rotated: bool) -> None:
+        """Notes whether it is rotated; the reader looks once more: its closure may become due."""
+        if is_rotated and not tracked.rotated:
+            self._known.on_growth(tracked)
+        tracked.rotated = is_rotated
+
+    def _find_out_size(self, tracked: TrackedFile, sighting: Sighting) -> None:
+        """Opens a compressed file that a known file lies in: that has its plain size measured."""
+        if tracked.state is FileState.OPEN:
+            self._known.on_growth(tracked)
+        elif (handle := self._births.open(sighting)) is not None:
+            handle.close()
+
+    def _see_new(self, sighting: Sighting, old: TrackedFile | None = None) -> None:
+        """Begins a new file unless it is a copy. old: the file that had its inode before."""
+        new = self._whole(sighting) if sighting.found.size else None
+        if new is not None and not any(self._see_copy(new, base) for base in new.bases):
+            self._births.begin(new, old)
+
+    def _see_same(self, tracked: TrackedFile, sighting: Sighting) -> None:
+        found, source = sighting.found, sighting.source
+        if tracked.is_replaying:
+            # Promised bytes are looked at first: they prove more than the marks do yet.
+            tracked.location, tracked.source = found.real_path, sighting.number
+            tracked.size = max(tracked.size, found.size)
+        elif tracked.state is not FileState.OPEN:
+            self._see_ended(tracked, sighting)
+        elif (tracked.birth.topic, tracked.birth.topic_id) != (source.topic, source.topic_id):
+            self._endings.end(tracked)
+            self._see_ended(tracked, sighting)
+        else:
+            self._see_open(tracked, sighting)
+
+    def _whole(self, sighting: Sighting) -> Sighting | None:
+        """A new file, if compressed with its plain size; None: it is not new, or not yet."""
+        found = sighting.found
+        if not is_decompressed(found.real_path):
+            return sighting
+        handle = None
+        if not self._compression.is_going_on(found.real_path):
+            handle = self._births.open(sighting)
+        if handle is None:
+            return None
+        whole = sighting._replace(found=found._replace(size=handle.status().size))
+        handle.close()
+        if self._compression.adopt(whole, self._now_ms) is Answer.SAME:
+            self.see(whole)
+            return None
+        if not whole.may_begin:
+            self._unopened.remove(found.key)
+            return None
+        return whole
+
+    def _see_copy(self, sighting: Sighting, base: str) -> bool:
+        """Whether it is a copy; of it only what the original had unread is read."""
+        found = sighting.found
+        if self._known.is_copy(found, base):
+            return True
+        original, answer = self._known.copies.original_of(found, base)
+        if original is None:
+            return False
+        if original.length is None and self._is_put_off(sighting, original):
+            return True
+        is_ended = original.length is not None
+        if answer is Answer.SAME and is_ended and not self._known.has_copy(original):
+            return self._births.go_on(sighting, original) is not None
+        return self._births.begin(sighting, original, may_double=found.size) is not None
+
+    def _is_put_off(self, sighting: Sighting, original: TrackedFile) -> bool:
+        """Whether a copy has to wait: it has more bytes than its original has now, so that one was
+        cut. The cut must be seen first: what was read of the original says where the copy's unread
+        bytes begin.
+        """
+        found, source = sighting.found, sighting.source
+        is_undecided = original.is_replaying or original.is_unproven
+        if self._unopened.has(found.key) and not is_undecided:
+            return False
+        reason = "it is a copy of a file that is being looked at"
+        self._unreadable.wait(source.topic, found.path, reason)
+        base, may_begin = sighting.base, sighting.may_begin
+        self._unopened.add(UnopenedFile(source.topic, source.topic_id, base, found, may_begin))
+        return True
+
+    def _mind_unopened(self, sighting: Sighting) -> None:
+        """Declares bytes that were cut off before anybody could read them."""
+        found, source = sighting.found, sighting.source
+        if self._unopened.was_cut(found):
+            self._truncated.add(found.path)
+            reason = f"it was cut to {found.size} bytes before it could be read"
+            self._news.miss(Unseen(source.topic, source.topic_id, found.path, reason))
+
+    def _compare(self, tracked: TrackedFile, sighting: Sighting) -> Answer | None:
+        """Whether the file with its inode is the known one; None if it cannot be read now."""
+        found = sighting.found
+        same_place = tracked.location == found.real_path or _is_generation(tracked, sighting)
+        is_held = self._handles.held(tracked.file) is not None
+        as_before = (tracked.size, tracked.changed_ns) == (found.size, found.changed_ns)
+        is_known = tracked.is_seen and as_before and tracked.location == found.real_path
+        if is_known and found.born_ns == tracked.birth.born_ns and not tracked.is_deleted:
+            return Answer.SAME
+        try:
+            answer = compare(self._host, found, tracked, is_held=is_held, same_place=same_place)
+        except OSError as error:
+            self._unreadable.add(sighting.source.topic, found.path, error)
+            return None
+        if answer is Answer.UNKNOWN and not begins_like(self._host, found.real_path, tracked):
+            return Answer.SAME  # rewritten, or another one: its marks tell which bytes are new
+        return answer
+
+    def _see_another(self, old: TrackedFile, sighting: Sighting, answer: Answer) -> None:
+        """Another file has its inode now, or nobody knows: that file is read from its start."""
+        found = sighting.found
+        self._reborn.add(found.path)
+        if answer is Answer.OTHER:
+            self._known.detach(old)  # it may lie elsewhere, compressed
+            self._see_new(sighting, old)
+            return
+        if old.state is FileState.OPEN and not old.is_replaying:
+            self._endings.vanish(old, VANISHED)
+        if found.size:
+            self._births.begin(sighting, old, may_double=min(found.size, old.length or 0))
+
+    def _see_open(self, tracked: TrackedFile, sighting: Sighting) -> None:
+        found, now = sighting.found, sighting.now
+        is_first, tracked.source, tracked.is_seen = not tracked.is_seen, sighting.number, True
+        if (tracked.location, tracked.meant) != (found.real_path, sighting.meant):
+            tracked.location, tracked.meant = found.real_path, sighting.meant
+            self._known.note(tracked)
+        born_at = tracked.birth.path
+        self.set_rotated(tracked, found.path != born_at and shown(found.path) != born_at)
+        is_changed = found.size != tracked.size or tracked.changed_ns != found.changed_ns
+        tracked.is_unwatched |= is_first and is_changed
+        if found.size < tracked.size:
+            self.replace(tracked, cut_reason(tracked, found.size), now)
+        elif is_changed and not self._has_its_bytes(tracked, found):
+            self.replace(tracked, CHANGED, now)
+        elif self._is_being_written(tracked, sighting, tracked.size):
+            tracked.verified = False
+            self._known.on_growth(tracked)
+        elif is_first or is_changed or found.size > tracked.read_position:
+            self._known.grew(tracked, found.size, found.changed_ns, now)
+
+    def _has_its_bytes(self, tracked: TrackedFile, found: Found) -> bool:
+        """Whether it has the known bytes; a file that is held open is checked when it is read."""
+        if self._handles.held(tracked.file) is not None:
+            return True
+        return begins_like(self._host, found.real_path, tracked)
+
+    def _see_ended(self, tracked: TrackedFile, sighting: Sighting) -> None:
+        """The same file lies where a finished id was: the same bytes, more, or others."""
+        assert tracked.length is not None
+        found = sighting.found
+        handle = self._births.open(sighting)
+        if handle is None:
+            return
+        print_, guard = tracked.birth.fingerprint, tracked.last_point.guard
+        doubt = identity.doubt(handle.read, found.size, tracked.length, print_, guard)
+        if doubt is None and self._is_being_written(tracked, sighting, tracked.length):
+            handle.close()
+            return
+        tracked.changed_ns = found.changed_ns
+        if doubt is not None:
+            self._note_rewritten(found, sighting)
+            self._births.succeed(sighting, tracked, handle)
+        elif found.size > tracked.length:
+            self._births.go_on(sighting, tracked, handle)
+        else:
+            handle.close()
+
+    def _is_being_written(self, tracked: TrackedFile, sighting: Sighting, size: int) -> bool:
+        """Whether it was written to since the last look, and has not grown (yet).
+
+        A write sets the time before the size. If the size stays, the file may have been cut and the
+        same bytes written again, as by a job that says the same at each run: that is declared.
+        """
+        found, before = sighting.found, tracked.changed_ns
+        is_same = found.size == size == tracked.promised and found.born_ns == tracked.birth.born_ns
+        if not size or not is_same or before is None or found.changed_ns <= before:
+            if tracked.written is not None:
+                tracked.written = None
+                self._unreadable.go_on(sighting.source.topic, found.path)
+            return False
+        source, written = sighting.source, tracked.written
+        if written is None or written.changed_ns != before:
+            written = tracked.written = Written(before, sighting.now)
+        if sighting.now - written.since < WRITE_S:
+            self._unreadable.wait(source.topic, found.path, "it was written to, and has not grown")
+            return True
+        reason = "it was written to and has not grown: the same bytes may have been written again"
+        self._news.miss(Unseen(source.topic, source.topic_id, found.path, reason))
+        tracked.written, tracked.changed_ns = None, found.changed_ns
+        self._known.note(tracked)
+        return False
+
+    def _note_rewritten(self, found: Found, sighting: Sighting) -> None:
+        """A finished file has other bytes: it was cut, or, if no birth is known, is another."""
+        if found.born_ns is None:
+            self._reborn.add(found.path)
+            return
+        self._truncated.add(found.path)
+        source = sighting.source
+        reason = "it was cut after it was read: what was written before the cut may be unread"
+        self._news.miss(Unseen(source.topic, source.topic_id, found.path, reason))
+
+
+def _is_unchanged(tracked: TrackedFile, found: Found) -> bool:
+    """Whether a finished file is as it was left."""
+    return (
+        found.size in (tracked.length, UNMEASURED)
+        and found.changed_ns == tracked.changed_ns
+        and found.born_ns == tracked.birth.born_ns
+        and not tracked.is_deleted
+    )
+
+
+def _is_generation(tracked: TrackedFile, sighting: Sighting) -> bool:
+    """Whether the found path is a name that rotation may have given the file."""
+    if sighting.base is not None:
+        return sighting.base == tracked.meant
+    above, name = os.path.split(tracked.meant)
+    now_above, now_name = os.path.split(sighting.found.path)
+    said, before = generation(now_name), generation(name)
+    if said is None or above != now_above:
+        return False
+    bases = {name, *(() if before is None else before.bases)}.intersection(said.bases)
+    # `run2.log` is another run, no generation of `run.log`
+    return any(now_name[len(os.path.splitext(base)[0])] in "-_." for base in bases)
