@@ -64,8 +64,8 @@ def test_a_refused_record_is_a_lost_line_with_its_bytes() -> None:
 
 
 def test_lost_bytes_are_as_many_as_were_seen() -> None:
-    """The loss of a truncated file counts the bytes that were seen and no lines, and counts once,
-    even after a restart that finds it in no delta yet."""
+    """The loss of a truncated file counts the bytes that were seen and no lines. It counts once,
+    even after a restart that finds the loss in no delta yet."""
     world = a_world("figures-lost")
     world.files.append(A, b"1\n")
     world.start()

@@ -209,7 +209,7 @@ def test_a_half_made_database_is_made_anew(tmp_path: Path) -> None:
 
 @promise("1 agent id")
 def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another machine is refused until somebody adopts the state. The new epoch's numbers begin
+    """A state is refused on another machine until somebody adopts it. The new epoch's numbers begin
     with 1, its chains with 0, and it has no last word to take back."""
     state = open_state(tmp_path)
     agent = state.agent
@@ -297,8 +297,8 @@ def test_what_was_declared_lost_is_shown_as_the_audit_names_it(tmp_path: Path) -
 
 
 def test_parts_of_a_divided_intent_stand_where_it_stood(tmp_path: Path) -> None:
-    """A file's intents are ordered by its bytes, those of different files by when they were
-    promised."""
+    """The intents of one file are ordered by its bytes, those of different files by the time at
+    which they were promised."""
     state = open_state(tmp_path)
     rows = [(1, 7, 0), (2, 8, 0), (3, 7, 90), (4, 8, 50), (5, 7, 30), (6, 7, 60)]
     changes = Changes()

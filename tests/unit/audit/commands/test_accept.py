@@ -194,8 +194,8 @@ def test_too_many_rejects_are_accepted_until_it_is_taken_back(ask: Ask, store: L
 
 
 def test_who_counts_again_makes_no_share_of_rejects_smaller(ask: Ask, store: Ledger) -> None:
-    """A counter's new epoch and a second output do not make the share of rejects smaller: there are
-    no more lines than before."""
+    """A counter's new epoch and a second output do not make the share of rejects smaller, because
+    there are no more lines than before."""
     reject(store, 1, 2)
     counts = tuple(Count(LOGS, 7, n * 60_000, 60_000, 5, 50, 9) for n in range(3))
     others = [
@@ -284,7 +284,7 @@ def test_of_many_places_the_nearest_are_named_where_one_is_not_known() -> None:
 
 def test_a_place_that_other_words_still_retire_is_named_with_them(ask: Ask) -> None:
     """A person who takes a retirement back is told which other retirement, or which setting, still
-    holds the place or a part of it."""
+    retires the place or a part of it."""
     old = "hdfs /old --name ada --reason moved"
     one = "hdfs /old/dc1.logs --name bob --reason gone"
     assert ask(f"retire {old}")[0] == ask(f"retire {one}")[0] == 0

@@ -51,7 +51,7 @@ def test_it_ends_with_the_first_good_look() -> None:
 
 
 def test_it_ends_when_the_time_is_over() -> None:
-    """When the time is over, waiting ends with what is still short; without any time it looks
+    """When the time is over, waiting ends with what is still short. With no time at all it looks
     once."""
     looks = Looks(SHORT)
     assert looks.patiently(2.5) == SHORT
@@ -61,8 +61,8 @@ def test_it_ends_when_the_time_is_over() -> None:
 
 
 def test_long_looks_are_rare() -> None:
-    """The longer a look takes, the longer the pause behind it: a large fleet is not looked at all
-    the time."""
+    """The longer a look takes, the longer is the pause after it, so that a large fleet is not
+    looked at all the time."""
     looks = Looks(SHORT, GOOD, takes_s=10)
     assert looks.patiently(100) == GOOD
     assert looks.pauses == [20]
