@@ -20,7 +20,8 @@ AWAY = Unreachable("nobody answers")
 
 
 class Looks:
-    """What each look finds; the last finding is repeated. A look takes some time."""
+    """Returns the given findings one after the other, and the last one again and again. Each look
+    takes some time."""
 
     def __init__(self, *found: list[Proof] | Exception, takes_s: float = 0.0) -> None:
         self.found: Iterator[list[Proof] | Exception] = iter(found)

@@ -1,4 +1,5 @@
-"""Listing an output on HDFS while others change it; the HDFS client is a dictionary of lists."""
+"""Listing an output on HDFS while others change it. A dictionary of lists stands for the HDFS
+client."""
 
 from __future__ import annotations
 

@@ -193,8 +193,8 @@ def test_a_row_too_few_or_too_many_is_found(
 
 @promise("6 two ways")
 def test_lines_that_are_not_loaded_yet_are_no_difference(output: Output) -> None:
-    """Lines that agents have counted since the load are no difference; the recount names a bucket
-    where hdfs has counted more than there are rows, or agents fewer."""
+    """Lines that agents have counted since the load are no difference. The recount names a bucket
+    where hdfs has counted more records than there are rows, or agents fewer."""
     output.load(0, 10)
     later = (np.full(5, 5 * MINUTE), _origins(10, 5)), (np.full(5, 9 * MINUTE), _origins(15, 5))
     for times, origins in later:  # of a bucket that has rows, and of one that has none
@@ -361,7 +361,8 @@ def test_a_file_of_the_same_length_is_no_copy(output: Output) -> None:
 
 
 def test_an_output_is_held_against_its_newest_epoch(output: Output) -> None:
-    """An output is compared with its newest epoch, which replaces the counts of a removed one."""
+    """An output is compared with the counts of its newest epoch, which replace those of an older
+    epoch."""
     output.load(0, 10)
     *_, hdfs = output.messages()
     removed = replace(hdfs, sender=replace(hdfs.sender, epoch=1), counts=())
@@ -407,8 +408,8 @@ def test_a_topic_of_which_nothing_is_left_is_named(
 def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
     output: Output, tmp_path: Path
 ) -> None:
-    """A topic without manifests is reported under the output that counted it, even where its counts
-    are older than the hours that are recounted."""
+    """A topic without manifests is reported under the name of the output that counted it, even if
+    its counts are older than the hours that are recounted."""
     output.load(0, 10)
     ledger = Ledger()
     ledger.take(encode(_of_output(each, output.root)) for each in output.messages())
@@ -559,7 +560,8 @@ def test_side_files_are_checked_like_rows(output: Output) -> None:
 
 
 def test_rows_without_any_manifest_are_named(output: Output) -> None:
-    """Rows without any manifest are a fault: such a topic has something to recount."""
+    """If the manifests are gone but rows are left, both are named as faults, and the recount is not
+    good."""
     path = output.load(0, 10)
     shutil.rmtree(output.root / "_skidway")
     found = output.recount()
