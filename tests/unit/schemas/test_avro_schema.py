@@ -167,7 +167,8 @@ def test_names_are_found_in_their_namespaces() -> None:
 
 
 def test_a_type_without_namespace_inside_one_says_so() -> None:
-    """A type without a namespace inside one is written with an empty one, or it would join it."""
+    """A type without a namespace inside a type with one is written with an empty namespace;
+    otherwise it would join the outer one."""
     inner = {"type": "enum", "name": "E", "namespace": "", "symbols": ["A"]}
     text = canonical(parse(record(field(inner), namespace="n")))
     assert '"name":"E","namespace":""' in text

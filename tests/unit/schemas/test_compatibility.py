@@ -76,7 +76,8 @@ def test_levels(level: str, new: Any, earlier: list[Any], failed: int | None) ->
 
 
 def test_symbols_are_looked_up_once_each() -> None:
-    """Symbols are looked up, each a few times: pair by pair 30,000 would take minutes."""
+    """Symbols are looked up, a few times each. Comparing 30,000 symbols pair by pair would take
+    minutes."""
     hashed = 0
 
     class Symbol(str):

@@ -152,8 +152,8 @@ def test_what_is_gone_with_a_file_has_to_be_named_by_a_recount() -> None:
 
 @pytest.mark.parametrize("copies", [0, 1, 2])
 def test_a_copied_line_may_be_there_as_one_of_the_copy(copies: int) -> None:
-    """A copied line may arrive any number of times as the copy's; as the original's it must arrive
-    once."""
+    """As a line of the copy, a copied line may arrive any number of times. As a line of the
+    original it must arrive once."""
     copied = [Row(3, is_whole=True, is_copy=True)] * copies
     for rows, lost in (([1, 2, 3], []), ([1, 2], [3])):
         arrived = Arrived({APP: [*_rows(*rows), *copied]}, {}, [_bucket("complete")])

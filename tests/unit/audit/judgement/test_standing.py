@@ -71,8 +71,8 @@ def test_what_is_old_and_incomplete_is_not_forgotten() -> None:
 
 
 def test_no_topic_vanishes() -> None:
-    """A topic is listed even if all its buckets are older than those shown, and none for rejects
-    that nobody had."""
+    """A topic is listed even if all its buckets are older than those shown. A topic of rejects is
+    not listed if nobody had rejects."""
     newer = [_count(LOGS, index, 5) for index in range(50, 90)]
     old = [_count(OTHER, 0, 5)]
     found = _judged(newer + old, newer)

@@ -86,8 +86,8 @@ def test_every_setting_of_the_broker_is_shown() -> None:
 
 @pytest.mark.parametrize("name", TOPIC_CONFIGS)
 def test_inherited_values_are_legal(name: str) -> None:
-    """The value that a topic inherits is legal for its setting, because a list that a client
-    appends begins with this value."""
+    """The value that a topic inherits from the broker is legal for the topic's setting. When a
+    client appends to a list, the list begins with that value."""
     value = inherited(BrokerSettings())[name]
     assert TOPIC_CONFIGS[name].check(value) is None or value == ""
 

@@ -82,8 +82,8 @@ def test_a_flush_after_a_roll_has_the_old_segment_and_the_directory(tmp_path: Pa
 
 
 def test_a_roll_while_a_flush_runs_keeps_the_old_segment_for_the_next(tmp_path: Path) -> None:
-    """If a segment rolls while a flush runs, the next flush covers what that one left of the old
-    segment."""
+    """If a segment rolls while a flush runs, the next flush covers what the running flush left of
+    the old segment."""
     log = open_in(tmp_path, LogConfig(segment_bytes=400))
     append(log, sized(150))
     running = log.begin_flush()

@@ -26,7 +26,7 @@ from support.batches import append, batch, flush, open_in, record, varint
 def test_the_first_record_at_or_after_a_time(
     tmp_path_factory: pytest.TempPathFactory, times: list[list[int]], codec: Codec, interval: int
 ) -> None:
-    """The first record at or after a time is the one that a look at every record finds, with event
+    """A look-up by time finds the same first record as a look at every record does, with event
     times in any order."""
     directory = tmp_path_factory.mktemp("log")
     log = open_in(directory, LogConfig(index_interval_bytes=interval, segment_bytes=1024))
@@ -72,8 +72,8 @@ def claiming(times: list[int], largest: int) -> bytearray:
 
 
 def test_a_header_that_promises_too_much_is_no_riddle(tmp_path: Path) -> None:
-    """If no record is as late as its header says, the answer is the batch's first offset; the
-    search does not loop."""
+    """If no record of a batch is as late as the batch's header says, the answer is the batch's
+    first offset; the search does not loop."""
     log = open_in(tmp_path)
     append(log, claiming([5, 6], 1000))
     flush(log)

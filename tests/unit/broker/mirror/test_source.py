@@ -1,4 +1,5 @@
-"""One source, from its topics to our logs, without a socket: what is copied, named and stopped."""
+"""One source, mirrored from its topics into our logs without a socket: what is copied, what is
+named, and what stops a partition."""
 
 from __future__ import annotations
 
@@ -207,7 +208,7 @@ def test_a_topic_made_again_stops_by_name_and_nothing_is_mixed(logs: MirrorWorld
 
 
 def test_a_topic_made_again_between_two_rounds_is_noticed_without_one(logs: MirrorWorld) -> None:
-    """If the source's topic is created again between two rounds, the error that its fetches get in
+    """If the source's topic is created again between two rounds, the error that fetches get in
     between counts as an interruption: the batch below is compared, and the partition stops."""
     before = logs.local.batches("dc1.logs")
     old = logs.source.topics.pop("logs")
@@ -336,13 +337,13 @@ def test_a_source_that_ends_below_us_stops_by_name(logs: MirrorWorld) -> None:
 def test_a_source_that_lost_records_and_got_others_before_we_asked_is_compared(
     logs: MirrorWorld,
 ) -> None:
-    """If the source lost records and got others before it was asked for its offsets, those look
-    right and prove nothing: the batch below is compared, and the partition stops."""
+    """If the source lost records and got others before it was asked for its offsets, these offsets
+    look right and prove nothing: the batch below is compared, and the partition stops."""
     log = logs.source.log("logs")
     before = logs.local.batches("dc1.logs")
     log.cut(9)
     logs.client.lose()
-    while not logs.client.asked:  # for where the source's log begins and ends
+    while not logs.client.asked:  # for the source's first and last offset
         logs.client.serve()
         logs.client.deliver()
         logs.turn()
@@ -548,8 +549,8 @@ def test_a_source_whose_log_starts_inside_a_batch_is_followed(world: MirrorWorld
 
 
 def test_bounds_that_come_after_an_interruption_decide_nothing(logs: MirrorWorld) -> None:
-    """Offsets that the source answers after an interruption are ignored: the question was about the
-    mirror's former position."""
+    """Offsets that the source answers after an interruption are ignored, because the mirror had
+    asked for its former position."""
     logs.source.fetch_error[LOGS] = ErrorCode.OFFSET_OUT_OF_RANGE
     logs.client.lose()
     until_asked(logs)  # the source's first offset
@@ -582,8 +583,8 @@ def until_asked(world: MirrorWorld) -> None:
 
 
 def test_what_came_in_one_turn_behind_a_seek_is_not_taken(logs: MirrorWorld) -> None:
-    """If two answers of one partition come in one turn, as after a move of its leader, damage in
-    the first also voids the second."""
+    """If two answers for one partition come in one turn, as after a move of its leader, damage in
+    the first one also voids the second."""
     fill(logs, 3)
     one, two, three = logs.source.log("logs").batches[10:]
     broken = memoryview(one[:-1] + b"?")
@@ -689,8 +690,8 @@ def test_a_segment_that_cannot_be_made_is_no_gap_in_the_source(
 
 
 def test_a_log_that_cannot_be_read_is_reported_and_not_followed(logs: MirrorWorld) -> None:
-    """If the mirror's own log cannot be read, there is no batch to compare: it is reported to the
-    broker, which stops the partition, and is not followed."""
+    """If the mirror's own log cannot be read, there is no batch to compare. The mirror reports the
+    log to the broker, which stops the partition, and does not follow it."""
     path = logs.local.replicas[HERE].log.segments[0].path
     data = bytearray(path.read_bytes())
     data[-96:] = bytes(96)

@@ -9,8 +9,8 @@ from skidway.broker.network.shares import Shares
 
 
 def turn(shares: Shares[str], costs: dict[str, int], *, busy: bool = True) -> list[str]:
-    """Those who are served in one turn; each request has its cost, and each has requests without
-    end if `busy`."""
+    """The connections that one turn serves, in order. Each request of a connection has that
+    connection's cost; if `busy`, each connection has requests without end."""
     served = []
     shares.begin_turn()
     while (who := shares.next()) is not None:
@@ -115,8 +115,8 @@ def test_who_asked_for_nothing_has_saved_nothing_up() -> None:
 
 
 def test_what_was_overdrawn_is_paid_back() -> None:
-    """After a request that cost ten turns, the others get as much before its connection is served
-    again."""
+    """After a request that cost ten turns, the other connections get as much before its connection
+    is served again."""
     shares = joined("ab")
     shares.begin_turn()
     assert shares.next() == "a"
@@ -144,8 +144,8 @@ def test_what_is_sent_counts_while_it_waits() -> None:
 
 
 def test_coming_anew_for_each_request_gains_nothing() -> None:
-    """Whoever opens a new connection for each request gains nothing: a connection that waits is
-    still served."""
+    """A client that opens a new connection for each request gains nothing, because connections that
+    wait are still served."""
     shares, costs = joined("a"), {"a": 4000}
     turn(shares, costs)
     for number in range(1000):

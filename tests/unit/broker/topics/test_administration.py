@@ -275,8 +275,8 @@ def test_a_deletion_is_finished_when_zookeeper_is_there_again(tmp_path: Path) ->
 
 
 def test_partitions_are_led_that_an_old_picture_lacks(tmp_path: Path) -> None:
-    """Added partitions are served even if a catalog from before the topic was extended comes in
-    between."""
+    """Added partitions are served even if a catalog that was read before the topic was extended
+    comes in between."""
     one = topic(uuid.uuid4(), LED)
     made(tmp_path, one.topic_id)
     world = World(tmp_path, catalog(one))

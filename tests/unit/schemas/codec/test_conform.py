@@ -40,8 +40,8 @@ def test_a_nullable_union_is_null_as_a_whole() -> None:
 
 
 def test_a_key_twice_in_a_map_is_a_fault() -> None:
-    """A map with a key twice refuses its row: readers would keep either value. The same key in two
-    maps is good."""
+    """A map that has a key twice refuses its row, because readers would keep either value. The same
+    key in two maps is good."""
     pairs = [[("k", 1), ("l", 2)], [("k", 1), ("k", 2)], [("k", 3)]]
     datums, refused = encoded({"type": "map", "values": "int"}, pairs)
     assert datums[1] is None

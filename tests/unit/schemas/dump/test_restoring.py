@@ -1,4 +1,5 @@
-"""The steps from a registry's contents to a dump's: complete, nothing twice, no conflict."""
+"""The steps that turn a registry's contents into a dump's: they are complete, do nothing twice, and
+cause no conflict."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def test_an_id_of_another_registry_is_found_before_the_watch_fires() -> None:
 
 
 def test_a_refusal_is_made_on_all_that_is_known() -> None:
-    """A ZooKeeper server that lags makes no registry say that a new subject does not exist or that
+    """If a ZooKeeper server lags, no registry says that a new subject does not exist, or that
     nothing is to be done."""
     shared = SharedLog()
     entries, store = store_on(shared)

@@ -4,8 +4,8 @@ from skidway.consumer.guard import Guard
 
 
 def test_an_unanswered_write_was_done_where_its_token_stands() -> None:
-    """An unanswered write was done if its token is in the node, which is told once; a later write
-    over the same version was not done and never will be."""
+    """An unanswered write was done if its token is in the node, and that is told once. A later
+    write over the same version was not done and never will be."""
     guard = Guard("me", {"t": 1}, 0)
     first, second = guard.next_token(), guard.next_token()
     guard.unanswered(first, "release")
