@@ -35,7 +35,7 @@ def ordered(*seen: Any) -> str:
         ([member(3), NEVER, NEVER], "rest second new"),  # an interrupted run is continued
         ([ALONE, NEVER, NEVER], "first second new"),  # growing: the server with data restarts first
         ([NEVER, NEVER, ALONE], "second new first"),  # ... wherever the inventory lists it
-        ([member(3)] * 3 + [NEVER] * 2, "rest rest rest new new"),  # the new ones join a serving quorum
+        ([member(3)] * 3 + [NEVER] * 2, "rest rest rest new new"),  # new ones join a serving quorum
         ([member(3)] * 2 + [NEVER], "rest rest new"),  # a server that lost its disk
         ([member(3, runs=False)] * 2 + [NEVER], "first first new"),  # after a power cut
         ([member(3)] * 3, "rest rest rest"),

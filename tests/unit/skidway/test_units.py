@@ -16,7 +16,8 @@ from skidway.errors import UsageError
 SERVICES = [name for name in units.names() if name.endswith(".service")]
 JVM = {"skidway-zookeeper.service", "skidway-loader.service"}
 ONE_RUN = {"skidway-loader.service", "skidway-recount.service"}
-"""What a timer starts, by the installation and the user of the loader."""
+"""The services that a timer starts, for one run each; they have the installation and the user of
+the loader."""
 
 
 def sections(unit: str) -> configparser.RawConfigParser:
