@@ -92,7 +92,7 @@ def test_installed_settings_hold_wherever_the_evidence_is_read(
 
 
 def test_topic_and_since_choose_buckets(tmp_path: Path) -> None:
-    """--topic and --since choose the buckets; a report with none left is not good."""
+    """--topic and --since choose the buckets. A report on no bucket at all is not good."""
     _store(tmp_path)
     base = ["audit", "report", "--store", str(tmp_path), "--tiers", "agent,broker"]
     assert main([*base, "--topic", "logs"]) == 0
@@ -179,8 +179,8 @@ def _config(folder: Path, roster: str = ROSTER) -> Path:
 def test_waiting_for_a_host_that_is_proven_ends_at_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Waiting for a proven host ends at once; hdfs is not required unless asked for, as the next
-    load may be a day away."""
+    """Waiting for a proven host ends at once. hdfs is not required unless asked for, because the
+    next load may be a day away."""
     clock = ManualClock(SEALED_MS + 5_000)
     monkeypatch.setattr("skidway.audit.commands.hosts.SystemClock", lambda: clock)
     arguments = ["audit", "wait", "--config", str(_config(tmp_path)), "--host", "web1"]

@@ -161,8 +161,9 @@ def test_a_copied_line_may_be_there_as_one_of_the_copy(copies: int) -> None:
 
 
 def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
-    """For a topic made again the gravest verdict counts: a loss of the former topic may affect a
-    bucket that only the new one lists, and what only the former had may stay incomplete."""
+    """For a topic made again the gravest verdict counts. A loss of the former topic may affect a
+    bucket that only the new one lists, and a bucket that only the former topic had may stay
+    incomplete."""
     lines = _lines(1, 2, topic=GONE)
     new = _bucket("complete", topic=GONE, topic_id="1")
     for word in ("lost", "incomplete"):

@@ -33,7 +33,7 @@ def silently(world: World, turns: int) -> None:
 
 
 def ended(world: World) -> None:
-    """A rotated file at rest that was read to its end, with its records on their way."""
+    """A rotated file at rest, which the agent has read to its end; its records are on their way."""
     world.files.append(A, b"one\ntwo\n")
     world.start()
     silently(world, 6)

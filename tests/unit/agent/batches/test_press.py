@@ -151,8 +151,8 @@ def test_batches_stay_below_the_limit() -> None:
 
 
 def test_records_keep_the_order_of_their_file_in_each_partition() -> None:
-    """Records of a file have rising positions in each partition, as the marks of later programs
-    require."""
+    """Records of a file have rising positions in each partition. Later programs need that order to
+    recognize repeats by their marks."""
     made = recipe(**regex(r"(?P<k>\S+) .*", key="k"), partitions=4)
     data = b"".join(b"k%d v\n" % (i % 50) for i in range(500))
     pressed = press(made, reading(data))

@@ -59,8 +59,8 @@ class Site:
 
 
 def test_missing_topics_are_made_and_existing_ones_left_alone() -> None:
-    """The agent creates missing data and rejected topics with the configured number of partitions,
-    and does not change existing ones."""
+    """The agent creates the data and rejected topics that are missing, with the configured number
+    of partitions, and does not change existing ones."""
     site = Site(raw("a"), raw("b"), topic_partitions=3)
     site.cluster.create("a", 7)
     site.ensure()
@@ -84,7 +84,8 @@ def test_on_apache_kafka_nothing_may_expire_by_event_time() -> None:
 
 
 def test_event_times_are_not_written_over() -> None:
-    """A topic with LogAppendTime is refused, on our broker too: it would overwrite event times."""
+    """A topic with LogAppendTime is refused, also on our own broker, because it would overwrite
+    event times."""
     site = Site(raw("a"))
     site.cluster.create("a", 1, {"message.timestamp.type": "LogAppendTime"})
     with pytest.raises(ConfigurationRefused, match=r"topic a: message\.timestamp\.type"):

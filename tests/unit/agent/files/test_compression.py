@@ -199,8 +199,8 @@ def test_compressed_files_that_have_the_inodes_of_each_other_s_plain_ones() -> N
 def test_a_log_with_the_inode_that_another_one_had_before_it_was_compressed(
     knows_births: bool,
 ) -> None:
-    """A log gets the inode that another log had before its compression. When it is deleted, it is
-    not taken for that other log, and its unread bytes are declared."""
+    """A log gets the inode that another log had before its compression. When the first log is
+    deleted, it is not taken for that other log, and its unread bytes are declared."""
     web = "/log/web/access.log"
     world = World(settings(raw("logs", APP), raw("web", web)))
     world.files.knows_births = knows_births
@@ -350,8 +350,8 @@ def test_promises_are_not_given_up_before_the_first_look() -> None:
 
 
 def test_a_compressed_file_with_fewer_bytes_than_were_promised_is_another_one() -> None:
-    """A compressed file that begins alike, but has fewer bytes than were promised, is another file;
-    the promised bytes are sent from the right one."""
+    """A compressed file that begins like the known one, but has fewer bytes than were promised, is
+    another file; the promised bytes are sent from the right one."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()

@@ -137,7 +137,7 @@ def test_descriptors_are_bounded(tmp_path: Path) -> None:
 
 
 def test_a_handle_follows_a_rename_and_never_another_file(tmp_path: Path) -> None:
-    """A handle follows its file through a rename; it is refused if the path leads to another
+    """A handle follows its file through a rename, and is refused if the path leads to another
     file."""
     path = tmp_path / "a.log"
     path.write_bytes(b"old")

@@ -76,8 +76,8 @@ def take_inode(world: World, path: str, data: bytes) -> None:
 @promise("1 same file")
 @pytest.mark.parametrize("path", [RUN, RUN2])
 def test_an_inode_taken_again_by_a_file_that_begins_alike(path: str) -> None:
-    """The next run's log has the deleted one's inode and first lines: it is read from its start,
-    under the same or another name."""
+    """The next run's log has the inode and the first lines of the deleted log: it is read from its
+    start, under the same or another name."""
     world = made(knows_births=True)
     world.kill()
     take_inode(world, path, JOB + b"done again\n")

@@ -620,7 +620,8 @@ def test_another_topic_means_another_id(world: World) -> None:
 
 
 def test_reading_stops_at_a_limit(world: World) -> None:
-    """With limits set, files are read up to their limit, and files without one not at all."""
+    """With limits set, each file is read up to its limit, and a file without a limit is not read at
+    all."""
     world.files.append(A, b"1\n2\n3\n")
     world.files.append("/log/b.log", b"x\n")
     world.start()

@@ -179,7 +179,8 @@ def test_a_changed_promise_is_noticed(tmp_path: Path) -> None:
 
 
 def test_another_database_or_format_is_refused(tmp_path: Path) -> None:
-    """A database that is no agent's, or has another format, is refused and not overwritten."""
+    """A database that belongs to no agent, or has another format, is refused and not
+    overwritten."""
     path = tmp_path / database.DATABASE
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE t (x)")
@@ -280,8 +281,8 @@ def test_the_ledger_is_read_beside_a_running_agent(tmp_path: Path) -> None:
 
 @promise("6 telling a loss")
 def test_what_was_declared_lost_is_shown_as_the_audit_names_it(tmp_path: Path) -> None:
-    """A declared loss is shown by file id, path and range, as in the audit; without an end, the
-    lost bytes are "or more"."""
+    """A declared loss is shown by file id, path and range, as in the audit. A loss without an end
+    counts as a number of bytes "or more"."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_files([a_file()])

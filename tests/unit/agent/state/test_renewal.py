@@ -109,8 +109,8 @@ def test_it_is_looked_at_once(state: StateDatabase, tmp_path: Path) -> None:
 
 
 def test_adopted_twice_the_first_time_counts(tmp_path: Path, state: StateDatabase) -> None:
-    """After two adoptions in a row the first one's number counts, as nothing was read or sent in
-    between."""
+    """After two adoptions in a row the first one's number counts, because nothing was read or sent
+    in between."""
     state.close()
     ledger.adopt(tmp_path, new_epoch=True)
     again = open_state(tmp_path)

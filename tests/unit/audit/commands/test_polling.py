@@ -52,8 +52,8 @@ def test_it_ends_with_the_first_good_look() -> None:
 
 
 def test_it_ends_when_the_time_is_over() -> None:
-    """When the time is over, waiting ends with what is still short. With no time at all it looks
-    once."""
+    """When the time is over, waiting ends and returns what is still short. With no time at all it
+    looks once."""
     looks = Looks(SHORT)
     assert looks.patiently(2.5) == SHORT
     assert looks.pauses == [1.0, 1.0, 0.5]
@@ -77,7 +77,7 @@ def test_a_cluster_that_is_away_at_first_is_told_at_once() -> None:
 
 
 def test_a_cluster_that_goes_away_may_come_back() -> None:
-    """A cluster that goes away later may come back, as its brokers may be restarting; it is an
+    """A cluster that goes away later may come back, because its brokers may be restarting. It is an
     error only when the time is over."""
     assert Looks(SHORT, AWAY, AWAY, GOOD).patiently(60) == GOOD
     with pytest.raises(Unreachable):

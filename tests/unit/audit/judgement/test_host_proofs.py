@@ -325,8 +325,9 @@ def worlds(draw: st.DrawFn) -> list[Message]:
 def test_a_host_is_never_proven_wrongly(
     messages: list[Message], now: int, topics: tuple[str, ...] | None
 ) -> None:
-    """If a host is proven, its newest agent has sealed each topic behind the moment's bucket, and
-    its part of each due bucket since is complete, or lacks only a seal that is late enough."""
+    """If a host is proven since a moment, its newest agent has sealed each topic behind that
+    moment's bucket. Its part of each due bucket since then is complete, or lacks only a seal that
+    is late enough."""
     entries = (
         []
         if topics is None

@@ -136,7 +136,7 @@ def test_the_newest_agent_of_a_host_counts() -> None:
 
 def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
     """An agent that began later counts beside the one heard last, whose clock may have been ahead,
-    until it is silent: a topic is sealed when both have sealed it."""
+    until the later one is silent. Until then a topic is sealed when both have sealed it."""
     anew = replace(APP1, producer="9")
     said: list[Message] = [
         seal(APP1, 1, NGINX, time=NOW - 500),
@@ -202,8 +202,8 @@ def test_seals_that_may_be_a_copys_do_not_count() -> None:
 
 
 def test_hosts_of_the_settings_are_found_in_whatever_cluster_they_are() -> None:
-    """The settings name hosts without a cluster: a host is found in the cluster in which it was
-    heard; one never heard has none."""
+    """The settings name hosts without a cluster. A host is found in the cluster in which it was
+    heard; a host that was never heard has no cluster."""
     found = states(
         [seal(APP1, 1, NGINX)],
         RosterEntry("app1", None, frozenset({"nginx"})),

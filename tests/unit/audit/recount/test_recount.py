@@ -182,7 +182,8 @@ def test_files_that_were_not_moved_into_place_yet_count(output: Output) -> None:
 def test_a_row_too_few_or_too_many_is_found(
     output: Output, rows: int, said: int, words: str
 ) -> None:
-    """A row too few or too many is found, although the manifest itself claims what the file has."""
+    """A row too few or too many is found, although the manifest itself claims as many rows as the
+    file has."""
     output.load(0, rows, said=said)
     compared = output.compared()
     assert not recount_report.is_good(compared)
@@ -280,7 +281,8 @@ def test_every_column_is_read(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_file_that_is_gone_or_no_parquet_is_named(output: Output) -> None:
-    """A file of any load that is gone or no Parquet is named, and the rest is still recounted."""
+    """A file that is gone, or that is no Parquet, is named, whichever load it belongs to. The rest
+    is still recounted."""
     gone, broken = output.load(0, 10), output.load(10, 10)
     output.load(20, 10)
     (output.root / gone).unlink()
@@ -430,8 +432,8 @@ def _of_output(message: Delta, root: Path) -> Delta:
 
 
 def test_rows_behind_a_link_to_a_directory_are_found(output: Output, tmp_path: Path) -> None:
-    """Rows behind a link to a directory are found, as readers follow it; a link back to its own
-    directory is not followed."""
+    """Rows behind a link to a directory are found, because readers follow the link. A link back to
+    its own directory is not followed."""
     path = output.load(0, 10)
     elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere" / "hour=05"
     elsewhere.mkdir(parents=True)
@@ -620,7 +622,7 @@ def test_nothing_to_recount_is_no_agreement(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["s3://bucket/x", "/nowhere/at/all"])
 def test_an_output_that_cannot_be_is_refused(url: str) -> None:
-    """An impossible output is refused in one sentence."""
+    """An output that cannot exist is refused in one sentence."""
     with pytest.raises(ConfigurationRefused, match="--output"):
         open_output(url)
 

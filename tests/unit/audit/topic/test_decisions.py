@@ -220,7 +220,7 @@ def test_what_is_not_there_cannot_be_accepted() -> None:
 
 
 def test_unknown_and_incomplete_buckets_can_be_accepted() -> None:
-    """Unknown and incomplete buckets can be accepted, as they may stay so: a host is gone, or
+    """Unknown and incomplete buckets can be accepted, because they may stay so: a host is gone, or
     offsets expired before the load."""
     short = said(3)
     assert bucket(short).status is Status.INCOMPLETE
@@ -475,8 +475,8 @@ decisions: st.SearchStrategy[Decision] = st.one_of(
 def test_order_and_repetition_of_decisions_do_not_matter(
     drawn: tuple[list[Decision], list[Decision]],
 ) -> None:
-    """Decisions count the same in any order and repeated, as they come from several clusters;
-    ledger and fold agree."""
+    """Decisions count the same in any order and when they are repeated, because they come from
+    several clusters. Ledger and fold agree."""
     found, shuffled = drawn
     again = [*shuffled, *found[:2]]
     assert not_revoked(again) == not_revoked(found)

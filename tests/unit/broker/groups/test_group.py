@@ -110,8 +110,8 @@ def test_a_new_group_waits_for_more_members() -> None:
 
 
 def test_an_assignment_is_told_when_it_is_stored() -> None:
-    """A member gets its assignment only once it is stored: nobody hears of one that a crash could
-    take back."""
+    """A member gets its assignment only once it is stored, so that no member hears of an assignment
+    that a crash could take back."""
     world = World()
     joined = world.joined("a")
     world.sync(joined.member_id, 1, **{joined.member_id: b"all"})

@@ -145,8 +145,8 @@ def test_a_full_disk_keeps_nobody_elses_checkpoint_back(
 
 
 def test_a_checkpoint_that_was_asked_for_is_newer_than_the_question(tmp_path: Path) -> None:
-    """A checkpoint that is asked for is written afterwards: who asks while one is being written
-    waits for the next one."""
+    """A checkpoint is written after it was asked for, so a caller who asks while one is being
+    written waits for the next one."""
     world = World(tmp_path / "a")
     world.create("logs", 1)
     log = world.logs.logs[TopicPartition("logs", 0)]

@@ -194,7 +194,8 @@ def test_a_duplicate_is_not_stored_again(tmp_path: Path) -> None:
 
 @promise("4 duplicate")
 def test_other_bytes_under_a_used_sequence_are_refused(tmp_path: Path) -> None:
-    """Another batch under a sequence that was used is refused: a duplicate has the same CRC."""
+    """A batch under a used sequence is refused if it has another CRC, because a duplicate has the
+    same one."""
     log = open_in(tmp_path)
     append(log, batch(b"a", producer_id=5, epoch=0, sequence=0))
     with pytest.raises(OutOfOrderSequence):

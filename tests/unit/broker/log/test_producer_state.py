@@ -42,7 +42,7 @@ def test_an_unknown_producer_may_begin_anywhere() -> None:
 
 
 def test_sequences_go_on() -> None:
-    """Only the next sequence is accepted as new; after a gap it is out of order."""
+    """Only the next sequence is accepted as new; a sequence after a gap is out of order."""
     state = state_with(header(0, 3), header(3, 2))
     assert state.check(header(5)) is None
     with pytest.raises(OutOfOrderSequence):

@@ -84,7 +84,7 @@ def test_a_header_that_promises_too_much_is_no_riddle(tmp_path: Path) -> None:
 
 def test_the_largest_time_may_lie_below_the_log_start(tmp_path: Path) -> None:
     """The largest time is that of the records from the log start on, even if their segment has
-    older ones; if all have expired, there is none."""
+    older ones. If all have expired, there is no largest time."""
     log = open_in(tmp_path)
     append(log, batch(b"a", timestamps=[1000]))
     append(log, batch(b"b", b"c", timestamps=[1, 2]))

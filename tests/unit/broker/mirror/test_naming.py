@@ -69,8 +69,8 @@ def zookeeper() -> ZooKeeper:
 
 
 def test_gaps_add_up(zookeeper: ZooKeeper) -> None:
-    """A new gap is added to the topic's others; its other settings stay, and a gap that is named
-    already changes nothing."""
+    """A new gap is added to the topic's other gaps, and the topic's other settings stay. A gap that
+    is named already changes nothing."""
     zookeeper.name(ONE)
     zookeeper.name(TWO)
     zookeeper.name(ONE)

@@ -102,8 +102,8 @@ def test_mirrors_are_not_mirrored(world: MirrorWorld) -> None:
 
 def test_a_source_that_calls_itself_otherwise_is_not_followed(world: MirrorWorld) -> None:
     """If the source's brokers give their cluster another name than the mirror's settings do,
-    nothing is mirrored: announcements carry the brokers' name, and nobody would find them under
-    ours."""
+    nothing is mirrored: announcements carry the brokers' name, and nobody would find them under the
+    other one."""
     world.source.broker_configs = {"cluster.name": "main"}
     world.source.create("logs")
     world.follow()
@@ -143,8 +143,8 @@ def test_a_topic_whose_configs_cannot_be_read_is_named_and_asked_for_again(
 
 
 def test_a_topic_that_cannot_be_made_is_named_and_tried_again(world: MirrorWorld) -> None:
-    """If a mirror's topic cannot be created, since ZooKeeper is away, the status says so and it is
-    tried again; nothing is lost."""
+    """If a mirror's topic cannot be created because ZooKeeper is away, the status says so, and the
+    mirror tries again. Nothing is lost."""
     world.source.create("logs")
     world.local.zookeeper_is_away = True
     world.follow()
@@ -237,8 +237,8 @@ def test_the_topic_that_was_stopped_for_its_id_goes_on_when_it_is_back(logs: Mir
 
 
 def test_another_cluster_under_the_same_address_is_not_followed(logs: MirrorWorld) -> None:
-    """If another cluster answers under the source's address, its cluster id tells, and nothing is
-    copied."""
+    """If another cluster answers under the source's address, the mirror notices that by the cluster
+    id, and copies nothing."""
     logs.source.cluster_id = "other"
     fill(logs, 2)
     before = logs.local.batches("dc1.logs")
@@ -405,8 +405,8 @@ def test_a_source_that_is_down_is_shown_and_awaited(logs: MirrorWorld) -> None:
 
 
 def test_a_batch_damaged_on_the_way_is_never_appended(logs: MirrorWorld) -> None:
-    """A batch that is damaged on the way is never appended. The batches before it are; the status
-    shows the damage until the batch comes whole."""
+    """A batch that is damaged on the way is never appended, but the batches before it are. The
+    status shows the damage until the batch comes whole."""
     fill(logs, 3)
     log = logs.source.log("logs")
     whole, log.batches[11] = log.batches[11], log.batches[11][:-1] + b"?"
@@ -449,7 +449,7 @@ def test_a_source_that_answers_errors_at_once_is_not_asked_all_the_time(logs: Mi
 
 
 def test_a_gap_is_named_before_anything_behind_it_is_copied(logs: MirrorWorld) -> None:
-    """Nothing behind a gap is copied until the gap is written down; then all of it is."""
+    """Nothing behind a gap is copied until the gap is written down; then everything is copied."""
     fill(logs, 10)
     logs.source.log("logs").expire(45)
     logs.local.zookeeper_is_away = True

@@ -82,7 +82,8 @@ def test_a_frame_at_the_limit_is_taken_and_one_above_not() -> None:
 
 
 def test_what_was_left_of_a_stream_is_handled_with_what_comes_next() -> None:
-    """A frame that the kernel cut comes out with the next receive, and those behind it too."""
+    """A frame that the kernel cut comes out with the next receive, and so do the frames behind
+    it."""
     frames = [b"%d" % n * 5000 for n in range(6)]
     sock, inbound, arena = Socket(framed(*frames), [12_000]), Inbound(1 << 20), Arena()
     turns = []

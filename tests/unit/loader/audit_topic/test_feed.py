@@ -76,8 +76,8 @@ def _publish(cluster: MemoryCluster, *files: int) -> None:
 
 @promise("6 audit topic made again")
 def test_an_audit_topic_made_again_and_longer_than_before_is_read_from_its_start() -> None:
-    """An audit topic made again is read from its start, even when it is longer than the old
-    position, which holds the topic id."""
+    """An audit topic made again is read from its start, even if it is longer than the old position:
+    that position is kept with its topic id."""
     cluster, clock = MemoryCluster(), ManualClock()
     client: Any = MemoryClient(cluster, clock)
     cluster.create(TOPIC)

@@ -70,8 +70,8 @@ def judged(loading: MemoryLoading, lines: int) -> BucketVerdict:
 
 
 def test_a_new_output_begins_with_epoch_1(loading: MemoryLoading) -> None:
-    """An output of which nothing was ever heard begins with epoch 1, and later loads keep the
-    epoch."""
+    """An output without any message on the audit topic begins with epoch 1, and later loads keep
+    the epoch."""
     for _ in range(2):
         loading.write(10)
         loading.run()

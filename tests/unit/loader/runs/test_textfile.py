@@ -46,8 +46,8 @@ def test_a_good_run_is_a_success(path: Path, clock: ManualClock) -> None:
 
 
 def test_the_last_success_outlives_runs_that_fail(path: Path, clock: ManualClock) -> None:
-    """Runs that fail, one that left a topic behind and one that could not begin, record their own
-    status and keep the time of the last success."""
+    """Failed runs (one left a topic behind, another could not begin) record their own status and
+    keep the time of the last success."""
     good = run(path, clock, GOOD)
     end = run(path, clock, SHORT)
     said = LastRun.read(path)

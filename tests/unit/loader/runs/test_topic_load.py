@@ -130,8 +130,8 @@ def test_a_load_that_cannot_begin_says_why_and_leaves_nothing(
 
 
 def test_a_load_that_fails_behind_a_winner_is_a_lost_race() -> None:
-    """A load that fails after another one won is a lost race: the winner's next start may have
-    deleted what it read and wrote."""
+    """A load that fails after another one won is a lost race, because the winner's next start may
+    have deleted what the loser read and wrote."""
     store = MemoryStore()
     won = replace(WHOLE, number=1, topic="logs", uuid=OTHER)
     store.put(won.path, won.to_json())

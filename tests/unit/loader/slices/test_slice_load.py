@@ -224,7 +224,8 @@ def test_a_repeat_needs_no_announcement() -> None:
 
 
 def test_a_hole_that_nobody_named_ends_the_range() -> None:
-    """A range ends before missing offsets that nobody named, and its stop names these offsets."""
+    """A range ends before missing offsets that nobody named, and the range's reason to stop names
+    these offsets."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
     result = Runner(store, {0: batches}).one(Slice(0, 0, 8))
@@ -411,8 +412,8 @@ def test_chunks_are_bounded_by_what_batches_unpack_to(
 def test_chunks_are_bounded_by_their_batches(
     chunks: list[pa.BinaryArray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A chunk is limited by its number of batches, as each costs memory even if it has only a
-    record or two."""
+    """A chunk is limited by its number of batches, because each batch costs memory even if it has
+    only a record or two."""
     monkeypatch.setattr("skidway.loader.slices.slice_load.CHUNK_BATCHES", 2)
     run(lines(15))
     assert [len(values) for values in chunks] == [6, 6, 3]

@@ -1,4 +1,4 @@
-"""Tables: the state after a load is what all files of its manifest together hold."""
+"""Tables: the state after a load is the sum of all side files that its manifest names."""
 
 from __future__ import annotations
 

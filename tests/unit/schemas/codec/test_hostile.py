@@ -256,8 +256,8 @@ def watch(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, sizes: list[in
 def test_a_row_of_empty_items_is_passed_at_once_and_no_further(
     items: Any, count: int, inside: bytes, is_good: bool
 ) -> None:
-    """An array of empty items is read exactly: with other items beside the empty ones, at the end,
-    with a datum that is too short or too long."""
+    """Empty items in an array are read exactly, wherever they stand. A datum with too few or too
+    many bytes for its items is refused."""
     record = parse(json.dumps(schema_of(array(items))))
     datum = zigzag(count) + inside + b"\0"
     with contextlib.nullcontext() if is_good else pytest.raises(DatumInvalid):

@@ -38,8 +38,8 @@ def carried_out(planned: Steps, there: Contents) -> Contents:
 
 
 def without_live_users_of_deleted(wanted: Contents) -> Contents:
-    """Deletes versions that reference deleted ones: a registry deletes none that a live one
-    uses."""
+    """Deletes the versions that reference deleted ones, because a registry deletes no version that
+    a live one uses."""
     for each in list(wanted.versions.values()):
         for reference in each.references:
             target = wanted.versions[reference.subject, reference.version]

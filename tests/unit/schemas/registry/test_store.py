@@ -239,7 +239,8 @@ def test_a_log_that_was_set_back_takes_no_more() -> None:
 
 
 def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
-    """A registry notices that another one went on from a backup: its entry has another content."""
+    """A registry notices that another registry went on from a backup, because the other one's entry
+    has another content."""
     shared = SharedLog()
     _, store = store_on(shared)
     for number in range(3):

@@ -57,8 +57,8 @@ def test_a_topic_is_its_own_source_or_its_mirrors() -> None:
 def test_a_cluster_has_the_name_that_its_brokers_tell(
     own: str | None, configured: str | None, name: str
 ) -> None:
-    """The brokers' cluster.name counts; a setting names only a cluster without one, as Apache
-    Kafka's."""
+    """The brokers' cluster.name counts. A setting only names a cluster without a name of its own,
+    such as Apache Kafka's."""
     configs = {"retention.ms": "-1"} if own is None else {"cluster.name": own}
     assert cluster_name_of(configs, configured) == name
 

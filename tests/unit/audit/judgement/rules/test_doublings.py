@@ -217,7 +217,7 @@ def test_a_ledger_that_was_not_told_when_agents_began_asks_their_announcements(
 
 
 class _Counted(dict[int, dict[SenderKey, Tally]]):
-    """Counts how often somebody iterates over one of its agents."""
+    """Counts how many of its agents were iterated over."""
 
     walked = 0
 

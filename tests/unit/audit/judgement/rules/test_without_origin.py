@@ -42,8 +42,8 @@ def test_without_a_counter_nothing_without_origin_is_complete() -> None:
 
 @promise("6 without origin")
 def test_records_without_origin_are_audited_from_the_broker_on() -> None:
-    """Records without origin are audited from the broker on, as no agent counts them; the verdict
-    says so."""
+    """Records without origin are audited from the broker on, because no agent counts them; the
+    verdict says so."""
     found = verdict(from_the_broker_on())
     assert (found.status, found.reasons) == (Status.COMPLETE, ("audited from the broker on",))
     assert verdict(from_the_broker_on(), now=DUE - 1).status is Status.OPEN

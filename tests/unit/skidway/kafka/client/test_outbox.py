@@ -239,7 +239,8 @@ def test_old_event_times_go_one_by_one() -> None:
 
 @pytest.mark.parametrize("code", [45, 47, 49, 59, 90])
 def test_a_lost_identity_drains_and_begins_again(code: int) -> None:
-    """After a lost producer id what is in flight is resolved, then the rest goes under a new id."""
+    """After a lost producer id the batches in flight are resolved first. Then the other batches go
+    under a new id."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
     driver.answer(one, code)
@@ -276,8 +277,8 @@ def test_an_acknowledgement_during_the_drain_counts() -> None:
 
 @pytest.mark.parametrize("code", [10, 18, 32, 43, 76, 87])
 def test_refused_for_good_goes_back_with_all_behind(code: int) -> None:
-    """A batch refused for good is returned with its error, those behind it as drained, after those
-    before it are resolved."""
+    """A batch refused for good is returned with its error, once the batches before it are resolved.
+    The batches behind it are returned as drained."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
     driver.add(4)
@@ -339,7 +340,8 @@ def test_batches_taken_back_are_not_forgotten_by_another_drain() -> None:
 
 
 def test_damage_on_the_way_is_repaired_by_a_retry() -> None:
-    """CORRUPT_MESSAGE is retried; after several times the batch fails, as its bytes are bad."""
+    """CORRUPT_MESSAGE is retried. After several attempts the batch fails, because its bytes are
+    bad."""
     driver = Driver()
     [one] = driver.begin(1)
     for _ in range(CORRUPT_TIMES_MAX - 1):

@@ -142,7 +142,7 @@ REQUEST_HEADER_2 = wire("""
 
 @pytest.mark.parametrize(("version", "head"), [(8, REQUEST_HEADER_1), (9, REQUEST_HEADER_2)])
 def test_request_header(version: int, head: bytes) -> None:
-    """The client id is a legacy string in both request headers; the flexible one has tags."""
+    """The client id is a legacy string in both request headers; the flexible header has tags."""
     frame = request_frame(ApiKey.METADATA, version, 7, "me", b"body")
     assert frame == struct.pack(">i", len(head) + 4) + head + b"body"
     header, body = read_request_header(memoryview(frame)[4:])
