@@ -98,7 +98,7 @@ def test_generations_that_nobody_saw_are_ranges_without_bytes() -> None:
 
 
 def read_and_acknowledged(world: World) -> None:
-    """Reads a line and has it acknowledged between two looks through the patterns, which are an
+    """Reads a line and has it acknowledged between two looks through the patterns; the looks are an
     hour apart."""
     world.start()
     world.tick()

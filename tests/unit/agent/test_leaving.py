@@ -47,8 +47,8 @@ def test_an_agent_that_leaves_delivers_all_and_says_so(world: World) -> None:
 
 @promise("6 last word")
 def test_no_file_is_closed_by_leaving(world: World) -> None:
-    """Leaving closes no file, since a closure cannot be taken back: bytes that vanish before the
-    agent comes back are still declared."""
+    """Leaving closes no file, because a closure cannot be taken back. So bytes that vanish before
+    the agent comes back are still declared."""
     world.files.append(A, b"1\n")
     assert drain(world)
     assert [x for x in world.of(Announcement) if x.length is not None] == []
@@ -73,7 +73,7 @@ def test_nothing_to_deliver_is_a_last_word_too(world: World) -> None:
 
 def test_a_file_that_is_written_to_has_no_last_word_until_it_rests(world: World) -> None:
     """While a file is written to, its topic gets ordinary seals and the obstacle is named; the last
-    word waits until it rests."""
+    word waits until the file rests."""
     world.files.append(A, b"0\n")
     world.start().leave()
     for index in range(40):
@@ -265,7 +265,8 @@ def test_promises_of_before_are_kept_first(world: World) -> None:
 def test_a_last_word_that_cannot_be_kept_is_none(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A last word that a full disk does not store is not sent; with room again the agent leaves."""
+    """A last word that a full disk does not store is not sent. Once there is room again, the agent
+    leaves."""
     world.files.append(A, b"1\n")
 
     def full(_state: StateDatabase, _changes: object) -> None:

@@ -27,8 +27,8 @@ def exempt(
 
 
 def expected(topic: str, found: dict[str, list[str]]) -> str:
-    """The tiers in which the audit itself expects <cluster>.<topic> with these exemptions: the
-    initials of agent, broker, mirror, hdfs."""
+    """The tiers in which the audit itself expects <cluster>.<topic> with these exemptions, as the
+    initials of agent, broker, mirror and hdfs."""
     derived = settings.over({}, {"exempt": found})
     given = [f"{key}={','.join(patterns)}" for key, patterns in derived.items()]
     policy = load(AuditSettings, None, ["bootstrap.servers=a:1", *given]).policy()
@@ -93,7 +93,7 @@ def test_what_agents_publish_to_a_mirroring_cluster_is_loaded_there() -> None:
 )
 def test_topics_that_nobody_loads_are_exempt_from_hdfs(variables: dict[str, Any]) -> None:
     """Topics that no loader takes are exempt from hdfs, whichever setting selects them; a topic's
-    rejects follow it."""
+    rejects are exempt with it."""
     clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
     found = exempt(clusters, [at("offline", **variables)], "dc1")
     assert found.keys() == {"hdfs"}

@@ -44,7 +44,8 @@ def test_low_hard_limit_is_told() -> None:
 
 
 def test_disk_and_memory_are_judged() -> None:
-    """Too little disk is missing; scarce disk, scarce memory and unknown memory are advice."""
+    """Too little disk is judged missing; scarce disk, scarce memory and unknown memory are judged
+    advice."""
     where = Path("/data")
     assert machine.disk("x", where, GIB // 2).verdict == "missing"
     assert machine.disk("x", where, 2 * GIB).verdict == "advice"

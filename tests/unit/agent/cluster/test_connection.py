@@ -107,8 +107,8 @@ def test_a_source_becomes_a_recipe() -> None:
 
 
 def test_schemas_come_from_files_and_subjects(tmp_path: Path) -> None:
-    """A schema file is registered under the topic's subject; for a subject its newest version is
-    used."""
+    """If the settings name a schema file, the agent registers it under the topic's subject. If they
+    name a subject, the agent uses the newest version."""
     path = tmp_path / "line.avsc"
     path.write_text('{"type":"record","name":"r","fields":[{"name":"text","type":"string"}]}')
     site = Site(raw("a", schema=str(path)), raw("b", schema="some-subject"))

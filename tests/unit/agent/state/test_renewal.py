@@ -35,7 +35,7 @@ def tracked(file: int, serial: int, position: int, **other: object) -> TrackedFi
 
 @pytest.fixture
 def state(tmp_path: Path) -> Iterator[StateDatabase]:
-    """An adopted copy that knew of message 17; message 12 waits to be published."""
+    """An adopted copy of a state, which knew of message 17 and still has message 12 to publish."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_meta("number", 17)

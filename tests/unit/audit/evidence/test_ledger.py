@@ -192,8 +192,8 @@ def _delta(number: int) -> Delta:
 
 
 def test_what_was_taken_is_durable_with_its_position(tmp_path: Path) -> None:
-    """What was taken is durable together with its position: after a restart the collector reads on,
-    and repetitions change nothing."""
+    """Messages that were taken are durable together with their position: after a restart the
+    collector reads on, and repetitions change nothing."""
     tp = TopicPartition("_skidway_audit", 0)
     ledger = Ledger(tmp_path / "audit.db")
     ledger.take([messages.encode(_delta(1))], {tp: Position(17)})

@@ -234,7 +234,7 @@ def test_unknown_and_incomplete_buckets_can_be_accepted() -> None:
 @promise("6 acceptance")
 def test_a_host_that_never_reported_is_accepted_by_its_name_too() -> None:
     """An acceptance also names an expected host that never reported; an earlier acceptance does not
-    cover it."""
+    cover that host."""
     missed = replace(POLICY, silence_ms=0, roster=Roster([RosterEntry("web1"), WEB9]))
     lost = said(5, None, LOSS)
     found = bucket(accepted(lost), missed)
@@ -395,8 +395,8 @@ def _broken(message: Delta) -> Delta:
 
 
 def test_a_broken_chain_of_a_retired_place_is_a_remark() -> None:
-    """A broken chain of a retired place is only a remark; one of an agent is a doubt in any
-    cluster."""
+    """A broken chain of a retired place is only a remark; a broken chain of an agent is a doubt in
+    any cluster."""
     others = [x for x in said(5, 5) if not (isinstance(x, Delta) and x.sender == OLD)]
     broken = [*others, _broken(delta(OLD, 5))]
     assert bucket(broken).status is Status.UNKNOWN

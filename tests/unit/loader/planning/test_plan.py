@@ -29,7 +29,7 @@ def test_a_partition_never_loaded_begins_at_its_first_offset() -> None:
 
 
 def test_a_partition_goes_on_where_the_last_load_ended() -> None:
-    """The next load takes exactly the offsets behind those that the last load took."""
+    """The next load takes the offsets from the end of the last load on."""
     planned = plan.plan_partition("t", Bounds(0, 20, 150), AT_100, [])
     assert (planned.position, planned.first, planned.end, planned.below) == (100, 100, 150, BELOW)
 

@@ -140,8 +140,8 @@ def test_a_lost_answer_is_looked_up(happened: bool) -> None:
 
 
 def test_a_store_that_never_answers_ends_the_load(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Creation is tried a limited number of times; then the load ends uncommitted, with a
-    sentence."""
+    """Creating the manifest is tried a limited number of times; then the load ends uncommitted,
+    with a sentence."""
     store = MemoryStore()
     mine = staged(store, manifest())
     monkeypatch.setattr(operations, "perform", _never_created)

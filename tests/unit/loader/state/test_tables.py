@@ -1,4 +1,4 @@
-"""Tables: the state after a load is the sum of all side files that its manifest names."""
+"""Tables: all side files that a manifest names hold, together, the state after its load."""
 
 from __future__ import annotations
 

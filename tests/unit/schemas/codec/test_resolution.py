@@ -145,8 +145,8 @@ NARROW = {"int": 1, "long": 2, "float": 3, "double": 4}
 
 
 def has_text_and_bytes(avro: Any) -> bool:
-    """Whether a union has both: fastavro reads either as the first of them, even by equal
-    schemas."""
+    """Whether a union has both text and bytes: fastavro reads either as the first of them, even
+    with equal schemas."""
     if isinstance(avro, list):
         both = {"string", "bytes"} <= {_name(each) for each in avro}
         return both or any(map(has_text_and_bytes, avro))

@@ -132,7 +132,8 @@ def test_ids_of_what_is_gone_are_not_given_out_again() -> None:
 
 
 def test_modes_stay_if_asked() -> None:
-    """Modes can be left out: a source often becomes READONLY before a move, its copy must not."""
+    """Modes can be left out, because a source often becomes READONLY before a move, and its copy
+    must not."""
     wanted = Contents(modes={None: "READONLY"})
     assert steps(wanted, Contents()).modes == {None: "READONLY"}
     assert not steps(wanted, Contents(), with_modes=False)

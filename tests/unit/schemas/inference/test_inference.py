@@ -143,7 +143,8 @@ def test_csv_is_read_with_its_names() -> None:
 
 
 def test_csv_without_names_has_numbered_columns() -> None:
-    """CSV without a header gets numbered columns if CSV is named; commas alone are no table."""
+    """CSV without a header gets numbered columns if the format CSV is named; commas alone make no
+    table."""
     lines = [b"1,a", b"2,b"]
     with pytest.raises(FormatUnknown):
         infer(lines, name="Log")

@@ -225,7 +225,8 @@ def test_the_follower_ends_whenever_it_is_told() -> None:
 
 
 def test_a_log_that_was_set_back_takes_no_more() -> None:
-    """A log restored from a backup takes no writes: the next would give an id a second schema."""
+    """A log restored from a backup takes no writes, because the next write would give an id a
+    second schema."""
     shared = SharedLog()
     _, store = store_on(shared)
     for number in range(3):

@@ -64,7 +64,8 @@ def test_a_cluster_has_the_name_that_its_brokers_tell(
 
 
 def test_a_cluster_under_two_names_is_refused() -> None:
-    """A name other than the brokers' is refused: announcements and counts would never meet."""
+    """A name other than the brokers' name is refused, because announcements and counts would never
+    meet."""
     with pytest.raises(ConfigurationRefused, match=r"'offline' here, but the brokers .* 'main'"):
         cluster_name_of({"cluster.name": "main"}, "offline")
 

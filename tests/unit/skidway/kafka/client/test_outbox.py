@@ -178,8 +178,8 @@ def test_an_hour_idle_is_like_the_beginning() -> None:
 
 @promise("3 order")
 def test_an_hour_that_a_host_slept_is_an_hour_idle() -> None:
-    """An hour asleep, when the monotonic clock stood still, counts as idle, even after event times
-    from the future."""
+    """An hour in which the host slept, and its monotonic clock stood still, counts as idle, even
+    after event times from the future."""
     driver = Driver()
     driver.add(0, event_ms=WALL + EVENT_AGE_MAX_MS // 2)
     [first] = driver.send()
@@ -303,8 +303,8 @@ def test_refused_for_good_goes_back_with_all_behind(code: int) -> None:
 
 
 def test_the_owner_is_told_which_batches_may_have_arrived() -> None:
-    """A returned batch has its number of attempts, over connections and producer ids: 0 if
-    unsent."""
+    """A returned batch has the number of its attempts, over all connections and producer ids: 0 if
+    it was never sent."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
     driver.add(4)

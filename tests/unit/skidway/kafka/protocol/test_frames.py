@@ -110,7 +110,7 @@ def test_refused_lengths(start: bytes, said: str, most: int) -> None:
 
 
 def test_the_limit_itself_is_allowed() -> None:
-    """A frame as long as the limit is taken, the four bytes of its length not counted."""
+    """A frame as long as the limit is accepted; the four bytes of its length do not count."""
     assert feed(FrameReader(1000), framed(bytes(1000)), 5000) == [bytes(1000)]
 
 
