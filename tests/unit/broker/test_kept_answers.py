@@ -1,3 +1,5 @@
+"""Encoded answers that many clients ask for with the same request are cached."""
+
 from __future__ import annotations
 
 from skidway.broker.kept_answers import (

@@ -190,7 +190,7 @@ def test_a_type_in_many_places_does_not_multiply_messages() -> None:
 @settings(max_examples=share_of(400), deadline=None)
 @given(st.data())
 def test_verdicts_are_those_of_avros_own_library(data: st.DataObject) -> None:
-    """Verdicts are those of Avro's Python library, except where that library is wrong: it does not
+    """Verdicts are those of Avro's Python library, except where that library is wrong. It does not
     know aliases without their namespace, and it accepts two fields that are read as one, which Avro
     Java refuses."""
     reader = data.draw(schemas().filter(lambda each: '"aliases"' not in json.dumps(each)))

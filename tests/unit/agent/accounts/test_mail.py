@@ -1,3 +1,5 @@
+"""The outbox of audit messages, which are staged with a transaction and published after it."""
+
 import sqlite3
 
 from skidway.agent.accounts.mail import Mail

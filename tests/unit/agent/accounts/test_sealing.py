@@ -1,3 +1,6 @@
+"""Seals: a look notes how long a topic's files are, and the seal is sent once all these bytes are
+settled (acknowledged or set apart)."""
+
 from skidway.agent.accounts import sealing
 from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import Fingerprint, Guard

@@ -1,3 +1,5 @@
+"""Pressing makes record batches of the bytes that intents name, by the source's recipe."""
+
 import numpy as np
 import pytest
 

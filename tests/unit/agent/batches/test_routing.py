@@ -1,3 +1,5 @@
+"""Which partition a record goes to."""
+
 import numpy as np
 import pytest
 

@@ -1,3 +1,6 @@
+"""Flights: an intent whose batches are on their way is a flight. Batches are sent in order, and
+again when the producer gives them back."""
+
 import pytest
 
 from skidway.agent.batches.press import Press

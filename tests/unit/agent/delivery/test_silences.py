@@ -1,3 +1,5 @@
+"""Partitions whose leader acknowledges nothing are silent, and /health names them."""
+
 from __future__ import annotations
 
 from skidway.agent.delivery.silences import Silences

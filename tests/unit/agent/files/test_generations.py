@@ -1,3 +1,5 @@
+"""Names that rotation gives, such as `app.log.1`, and the name of the log that they belong to."""
+
 import pytest
 
 from skidway.agent.files.generations import generation

@@ -1,4 +1,8 @@
-"""Marks recognize repeats and straddles exactly as the sequential rule does."""
+"""Marks recognize repeats and straddles exactly as the sequential rule does.
+
+A file's mark in a partition is the highest end byte of its records so far. A record that ends at or
+below the mark is a repeat. A record that begins below the mark and ends above it is a straddle.
+"""
 
 from __future__ import annotations
 

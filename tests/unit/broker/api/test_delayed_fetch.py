@@ -1,3 +1,6 @@
+"""A fetch with too little data is parked until its partitions have enough bytes, or until it
+expires."""
+
 from __future__ import annotations
 
 import uuid

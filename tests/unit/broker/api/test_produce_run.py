@@ -1,3 +1,5 @@
+"""A run: similar produce requests of one connection, appended one by one and answered together."""
+
 from __future__ import annotations
 
 import errno

@@ -1,3 +1,6 @@
+"""The reads and writes of groups are gathered into jobs for ZooKeeper, one of which is under way at
+a time."""
+
 from __future__ import annotations
 
 import uuid

@@ -1,3 +1,5 @@
+"""How long a rebalance waits for members to join (KIP-134)."""
+
 from __future__ import annotations
 
 from skidway.broker.groups.join_window import JoinWindow

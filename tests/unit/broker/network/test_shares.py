@@ -1,3 +1,5 @@
+"""Which connection is served next, and for how long, so that each gets a fair share of a turn."""
+
 from __future__ import annotations
 
 from collections import Counter

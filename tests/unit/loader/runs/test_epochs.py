@@ -81,7 +81,7 @@ def test_a_new_output_begins_with_epoch_1(loading: MemoryLoading) -> None:
 @promise("6 epoch of an output")
 def test_an_output_that_was_removed_is_never_complete_with_less(loading: MemoryLoading) -> None:
     """An output of 900 rows is removed, 300 records are deleted at the broker, and the rest is
-    loaded again by a clock an hour back: only the 600 rows count, and rows that come later."""
+    loaded again by a clock an hour back. Then only the 600 rows count, and rows that come later."""
     loading.write(900)
     loading.run()
     assert judged(loading, 900).status is Status.COMPLETE

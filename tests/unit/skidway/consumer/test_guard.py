@@ -1,3 +1,6 @@
+"""Every write of a consumer to ZooKeeper leaves a token in the consumer's registration node, which
+shows later whether an unanswered write was done."""
+
 from __future__ import annotations
 
 from skidway.consumer.guard import Guard

@@ -1,3 +1,5 @@
+"""How long a consumer may trust its session with ZooKeeper without a new answer."""
+
 from __future__ import annotations
 
 from skidway.consumer.lease import Lease

@@ -1,3 +1,5 @@
+"""Messages are gathered into batches. A set is the messages of one send; it has one future."""
+
 from __future__ import annotations
 
 from concurrent.futures import Future

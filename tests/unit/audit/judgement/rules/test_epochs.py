@@ -33,7 +33,7 @@ def test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_ta
     late: int, expected: Status
 ) -> None:
     """A seal by a clock that is ahead of ours proves an epoch only up to the moment when we took
-    the seal, because the next epoch may have read again what was unread then."""
+    the seal. The next epoch may have read again what was unread at that moment."""
     messages = [*good()[:4], seal(replace(AGENT, epoch=2), 1, END + 9 * SIZE, 0)]
     assert verdict_taken(messages, seal(AGENT, 2, END + 8 * SIZE, 1), DUE + late).status is expected
 

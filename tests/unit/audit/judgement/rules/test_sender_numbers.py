@@ -38,7 +38,7 @@ from support.promises import promise
 @pytest.mark.parametrize("missing", ["the agent's", "a counter's that is called like the agent"])
 def test_only_an_agents_later_epoch_makes_up_for_a_missing_number(missing: str) -> None:
     """Only a later epoch of an agent makes up for a missing number, and only for buckets that begin
-    behind that epoch's first seal by at least as much as event times may be ahead."""
+    late enough: behind that epoch's first seal by at least as much as event times may be ahead."""
     new = replace(AGENT, epoch=2)
     first = START - POLICY.ahead_ms
     counters = [delta(sender, 1, count()) for sender in COUNTERS]
@@ -105,7 +105,7 @@ def test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken(
     late: int, expected: Status
 ) -> None:
     """If copies of an agent run, a seal by a clock ahead of ours proves only up to the moment when
-    we took it, even if a retired host's last word makes a later seal unnecessary."""
+    we took it. That holds even if a retired host's last word makes a later seal unnecessary."""
     copies = [delta(AGENT, 4, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
     messages = [*good()[:4], last_word(AGENT, 3, 1), *copies]
     gone = replace(POLICY, roster=Roster(retired=["web1"]))
