@@ -57,7 +57,8 @@ def test_bytes_behind_a_limit_are_not_waited_for() -> None:
 
 
 def test_what_cannot_be_read_is_named() -> None:
-    """At most five unreadable files are named, and only those of the topic itself."""
+    """Of the unreadable files that hold a topic's seal at most five are named, and no file of
+    another topic is named."""
     unreadable = {"t": {f"/p{index}": "denied" for index in range(9)}}
     assert sealing.held_back_by("t", unreadable)[0] == "/p0: denied"
     assert len(sealing.held_back_by("t", unreadable)) == 5

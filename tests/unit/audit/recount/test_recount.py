@@ -1,4 +1,4 @@
-"""Recounting rows, on an output made by hand."""
+"""The recount of an output's rows; each test makes the output by hand."""
 
 from __future__ import annotations
 

@@ -358,8 +358,8 @@ def test_a_source_that_lost_records_and_got_others_before_we_asked_is_compared(
 def test_what_came_just_before_the_connection_ended_is_followed_by_a_check(
     logs: MirrorWorld,
 ) -> None:
-    """After every lost connection the batch below is compared, even if no fetch was open when it
-    ended."""
+    """After every lost connection the batch below is compared, even if no fetch was open when the
+    connection ended."""
     log = logs.source.log("logs")
     fill(logs, 1)
     logs.client.serve()
@@ -419,8 +419,8 @@ def test_a_batch_damaged_on_the_way_is_never_appended(logs: MirrorWorld) -> None
 
 
 def test_a_refusal_that_may_pass_is_waited_for(logs: MirrorWorld) -> None:
-    """A partition that the source refuses to give waits and goes on once the refusal is over; it is
-    not stopped."""
+    """If the source refuses a partition's records for now, the partition waits, and goes on once
+    the refusal is over; it is not stopped."""
     logs.source.fetch_error[LOGS] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     fill(logs, 2)
     logs.settle(3)

@@ -38,7 +38,8 @@ def test_the_first_announcement_holds() -> None:
 
 
 def test_rejected_lines_are_of_the_files_of_their_topic() -> None:
-    """Rejected lines of a topic find their files among those announced for the topic itself."""
+    """The files of a topic's rejected lines are found among those announced for the topic
+    itself."""
     feed = Feed()
     feed.take(announce(1, "/a"))
     rejects = Source("dc1", "c", "logs.rejected", "2" * 32)

@@ -51,7 +51,7 @@ def said_by(epoch: int, number: int = 1) -> Delta:
 
 
 def agent_said(loading: MemoryLoading, counted: int) -> list[Delta | Seal]:
-    """What the agent counted of the lines, and its seal behind them."""
+    """A delta with what the agent counted of the lines, and the agent's seal behind them."""
     counts, full = Counts(60_000), np.ones(counted, np.int64)
     numbers = np.arange(counted, dtype=np.int64)
     origins = Origins(full * AGENT, full, numbers * LENGTH, full * LENGTH)

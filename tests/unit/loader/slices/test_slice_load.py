@@ -185,8 +185,8 @@ def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
 
 
 def test_every_unknown_file_behind_the_end_is_waited_for_at_once() -> None:
-    """All unknown files behind the end of a range are waited for together. One after the other,
-    each lost announcement would cost the whole wait."""
+    """All unknown files behind the end of a range are waited for together. If the load waited for
+    one after the other, each lost announcement would cost the whole wait."""
     records = [Record(), *(Record(agent=8, file=file) for file in (1, 2, 1, 3))]
     _, result = run(records, marks={(8, 3): 100})
     assert result.end == 1

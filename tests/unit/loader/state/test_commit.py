@@ -120,8 +120,8 @@ def test_the_loser_leaves_nothing_but_the_winner() -> None:
 
 
 def test_a_loser_whose_staging_was_deleted_has_lost_and_not_failed() -> None:
-    """A loser whose staging directory a later load has deleted has lost a race; nothing is
-    damaged."""
+    """If a later load has deleted the loser's staging directory, the loser has lost a race and not
+    failed; nothing is damaged."""
     store = MemoryStore()
     other = staged(store, manifest(uuid=OTHER))
     operations.run(commit.commit(other), store)
