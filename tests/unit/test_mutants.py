@@ -41,7 +41,7 @@ def test_a_mutant_changes_what_stands_there_once_and_is_a_program(package: str) 
 
 
 def test_the_tests_that_must_notice_a_mutant_exist() -> None:
-    """Each mutant names a test file, or a function in one, and it exists."""
+    """Each mutant names a test file, or a function in a test file, that exists."""
     for mutant in MUTANTS:
         assert mutant.tests, _name(mutant)
         for test in mutant.tests:

@@ -72,7 +72,8 @@ def configured(tmp_path: Path, **source: object) -> list[str]:
 def test_validate_says_in_how_many_lines_something_is_replaced(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Validate counts lines with replaced bytes as fitting; without the setting they do not fit."""
+    """With the setting, validate counts lines with replaced bytes as fitting; without the setting
+    they do not fit."""
     assert main(configured(tmp_path, on_error="replace")) == 0
     said = capsys.readouterr().out
     assert "all of 2 lines fit; in 1 something is not UTF-8, replaced\n" in said

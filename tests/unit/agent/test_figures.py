@@ -64,8 +64,8 @@ def test_a_refused_record_is_a_lost_line_with_its_bytes() -> None:
 
 
 def test_lost_bytes_are_as_many_as_were_seen() -> None:
-    """The loss of a truncated file counts the bytes that were seen and no lines, and counts once,
-    even after a restart that finds it in no delta yet."""
+    """The loss of a truncated file counts the bytes that were seen and no lines. It counts once,
+    even after a restart that finds the loss in no delta yet."""
     world = a_world("figures-lost")
     world.files.append(A, b"1\n")
     world.start()
@@ -98,7 +98,7 @@ def test_generations_that_nobody_saw_are_ranges_without_bytes() -> None:
 
 
 def read_and_acknowledged(world: World) -> None:
-    """Reads a line and has it acknowledged between two looks through the patterns, which are an
+    """Reads a line and has it acknowledged between two looks through the patterns; the looks are an
     hour apart."""
     world.start()
     world.tick()

@@ -1,4 +1,4 @@
-"""The agent that leaves: its last word, and what prevents it or takes it back."""
+"""An agent that leaves: its last word, what prevents the last word, and what takes it back."""
 
 import pytest
 
@@ -47,8 +47,8 @@ def test_an_agent_that_leaves_delivers_all_and_says_so(world: World) -> None:
 
 @promise("6 last word")
 def test_no_file_is_closed_by_leaving(world: World) -> None:
-    """Leaving closes no file, since a closure cannot be taken back: bytes that vanish before the
-    agent comes back are still declared."""
+    """Leaving closes no file, because a closure cannot be taken back. So bytes that vanish before
+    the agent comes back are still declared."""
     world.files.append(A, b"1\n")
     assert drain(world)
     assert [x for x in world.of(Announcement) if x.length is not None] == []
@@ -73,7 +73,7 @@ def test_nothing_to_deliver_is_a_last_word_too(world: World) -> None:
 
 def test_a_file_that_is_written_to_has_no_last_word_until_it_rests(world: World) -> None:
     """While a file is written to, its topic gets ordinary seals and the obstacle is named; the last
-    word waits until it rests."""
+    word waits until the file rests."""
     world.files.append(A, b"0\n")
     world.start().leave()
     for index in range(40):
@@ -92,8 +92,8 @@ def test_a_file_that_is_written_to_has_no_last_word_until_it_rests(world: World)
 
 @promise("6 last word")
 def test_it_has_left_only_when_all_topics_rest_at_one_look() -> None:
-    """A topic grows after its last word while another topic waits: the word is taken back at that
-    look, the bytes are delivered, and it is sent anew."""
+    """If a topic grows after its last word while another topic still waits, the next look takes the
+    last word back. The new bytes are delivered, and the last word is sent anew."""
     world = World(settings(raw("logs", A), raw("other", "/other/*.log")))
     world.files.append(A, b"1\n")
     waits = world.files.append("/other/b.log", b"2\n")
@@ -134,7 +134,7 @@ def test_what_was_said_does_not_end_it_when_more_is_seen(world: World) -> None:
 @promise("6 last word")
 def test_no_last_word_of_before_stands_over_what_cannot_be_read(world: World) -> None:
     """A drained file grows, becomes unreadable, and is drained again: the old last word is taken
-    back, although no byte can be read."""
+    back, although the new bytes cannot be read."""
     file = world.files.append(A, b"1\n")
     assert drain(world)
     world.kill()
@@ -206,8 +206,8 @@ def test_an_agent_that_is_asked_again_takes_it_back_first(world: World) -> None:
 
 
 def test_a_last_word_of_another_epoch_is_dropped(world: World) -> None:
-    """After a new epoch, begun by a program without last words, the old one is dropped and the
-    first seal has a time of its own."""
+    """If a version of the program without last words began a new epoch, the old last word is
+    dropped, and the first seal has a time of its own."""
     world.files.append(A, b"1\n")
     assert drain(world)
     word = newest(world)
@@ -221,8 +221,8 @@ def test_a_last_word_of_another_epoch_is_dropped(world: World) -> None:
 
 
 def test_a_last_word_that_was_sealed_over_is_dropped(world: World) -> None:
-    """If a program without last words sealed later, the old last word is dropped, so its older time
-    does not replace the newer seal."""
+    """If a version of the program without last words sealed later, the old last word is dropped, so
+    that its older time does not replace the newer seal."""
     world.files.append(A, b"1\n")
     assert drain(world)
     word = newest(world)
@@ -265,7 +265,8 @@ def test_promises_of_before_are_kept_first(world: World) -> None:
 def test_a_last_word_that_cannot_be_kept_is_none(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A last word that a full disk does not store is not sent; with room again the agent leaves."""
+    """A last word that a full disk does not store is not sent. Once there is room again, the agent
+    leaves."""
     world.files.append(A, b"1\n")
 
     def full(_state: StateDatabase, _changes: object) -> None:

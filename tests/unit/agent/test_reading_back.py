@@ -1,4 +1,4 @@
-"""Records that cannot be sent again are first looked for in the brokers: the loop, all in
+"""The agent looks on the brokers for records that it cannot send again. The whole loop runs in
 memory."""
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def picky() -> World:
 
 @pytest.fixture
 def upgrade(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """From the call on another version of the program runs."""
+    """Runs another version of the program from the call on."""
 
     def to(name: str = "another") -> None:
         monkeypatch.setattr(recipes, "program_version", lambda: name)
@@ -63,8 +63,8 @@ def test_what_is_found_counts_and_the_rest_is_sent(world: World, upgrade: Any) -
 
 
 def test_an_intent_of_which_a_part_is_found_is_divided(picky: World, upgrade: Any) -> None:
-    """An intent for two topics, one of which has its records, is divided: the others get an intent
-    of their own with their time of reading."""
+    """If only one of an intent's two topics has its records, the intent is divided: the other
+    records get an intent of their own with their time of reading."""
     picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
     (read_ms,) = {intent.read_ms for intent in StateDatabase(picky.connection).intents()}
     upgrade()
@@ -199,7 +199,8 @@ def test_other_files_are_read_meanwhile(world: World, upgrade: Any) -> None:
 
 
 def test_a_partition_that_does_not_come_keeps_back_its_own_files_only(upgrade: Any) -> None:
-    """While one broker is away, files of the other brokers' partitions are decided."""
+    """While one broker is away, the agent decides about files whose partitions are on other
+    brokers."""
     world = World(settings(raw()), partitions=8)
     for number in range(6):
         world.files.append(f"/log/{number}.log", b"line %d\n" % number)
@@ -318,8 +319,8 @@ def test_what_was_given_up_is_read_back_where_its_topic_is_the_same(world: World
 def test_a_record_that_readers_would_drop_is_not_sent(
     picky: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
-    """The new program accepts a line that the old one rejected, but later records of the file are
-    in its partition: it is declared lost, not sent."""
+    """The new version accepts a line that the old version rejected, but its partition already has
+    later records of the file: the line is declared lost, not sent."""
     picky.kill_in_flight(b"b1\na1\n", arrives=FIRST)
     upgrade()
     build = recipes._BUILDERS["raw"]
@@ -335,8 +336,8 @@ def test_a_record_that_readers_would_drop_is_not_sent(
 def test_lines_that_end_elsewhere_for_this_version_are_not_cut(
     picky: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
-    """A missing part is sent only if both versions end records at its bounds; otherwise it is
-    declared lost."""
+    """A missing part is sent only if both versions of the program end records at its bounds;
+    otherwise it is declared lost."""
     picky.kill_in_flight(b"a1\nb1\n", arrives=FIRST)
     upgrade()
     bounds = lambda intent, _: np.array([intent.first, intent.end])  # noqa: E731
@@ -351,7 +352,7 @@ def test_lines_that_end_elsewhere_for_this_version_are_not_cut(
 def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
     world: World, upgrade: Any
 ) -> None:
-    """Intents of a version without floors are looked for from offset 0."""
+    """The agent searches for intents of a version without floors from offset 0."""
     world.files.append(A, b"one\n")
     world.start()
     world.settle(5)
@@ -367,8 +368,8 @@ def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
 
 @promise("2 floor")
 def test_no_partition_begins_at_its_end_while_something_is_on_its_way(world: World) -> None:
-    """While records are on their way, a partition without a floor is not given its end as floor:
-    they may lie below."""
+    """While records are on their way, a partition without a floor does not get its end as floor,
+    because the records may lie below that end."""
     world.start()
     state, destinations = StateDatabase(world.connection), world.destinations()
     assert FIRST in beginning.without_floor(state, destinations)

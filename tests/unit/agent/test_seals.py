@@ -37,8 +37,8 @@ def silently(world: World, turns: int = 10) -> None:
 def test_a_seal_names_the_moment_before_its_look(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """W is the time before the look that notes the sizes: a line written during that look to a file
-    already looked at is not in them."""
+    """W is the time before the look that notes the sizes, because a line may be written during the
+    look to a file that the look has already passed."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -71,7 +71,7 @@ def test_a_seal_names_the_moment_before_its_look(
 
 @promise("6 seal")
 def test_what_a_seal_vouches_for_is_in_deltas_of_lower_numbers() -> None:
-    """If counts are sent rarely, a seal sends those it vouches for in a delta before itself."""
+    """If counts are sent rarely, a seal first sends a delta with the counts that it vouches for."""
     world = World(settings(raw(), audit_interval_ms=10**7, seal_interval_ms=60_000))
     world.start()
     world.settle(2)
@@ -107,8 +107,8 @@ def test_a_file_that_is_not_what_was_read_voids_what_was_noted(world: World) -> 
 
 @promise("6 seal")
 def test_a_promise_that_cannot_be_kept_voids_what_was_noted() -> None:
-    """A start's first look notes an ended file's length. When its promise then shows other bytes,
-    written before W, the note is void."""
+    """A start's first look notes an ended file's length. When the file's promise then meets other
+    bytes, written before W, the note is void."""
     world = World(settings(raw("logs", "/log/*.log", "/log/*.1")))
     world.files.append(A, b"one\ntwo\n")
     world.start()
@@ -133,7 +133,7 @@ def test_a_promise_that_cannot_be_kept_voids_what_was_noted() -> None:
 
 @promise("6 seal")
 def test_generations_that_nobody_saw_void_what_was_noted() -> None:
-    """A seal that waits for bytes on their way is noted anew when generations turn out to be
+    """A seal that waits for bytes on their way is noted anew when it turns out that generations are
     missing."""
     world = World(settings(raw("logs", A)))
     world.files.append(A, b"1\n")

@@ -28,7 +28,7 @@ def load(text: str, tmp_path: Path) -> AgentSettings:
 
 
 def test_the_smallest_file_is_enough(tmp_path: Path) -> None:
-    """The smallest file is a good configuration, because everything else has defaults."""
+    """The smallest configuration file is valid, because everything else has defaults."""
     loaded = load(SMALLEST, tmp_path)
     check_settings(loaded)
     assert loaded.sources[0].rejected_topic == "hdfs-logs.rejected"

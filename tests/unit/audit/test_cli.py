@@ -69,8 +69,8 @@ def test_installed_settings_hold_wherever_the_evidence_is_read(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A report on a named store goes by the installed audit.yml; where there is none, it says which
-    default settings it used."""
+    """A report on a named store uses the installed audit.yml. If there is none, the report says
+    which default settings it used."""
     _store(tmp_path / "store")
     monkeypatch.setattr(options, "DIRECTORY", tmp_path)
     named = ["audit", "report", "--store", str(tmp_path / "store")]
@@ -92,7 +92,7 @@ def test_installed_settings_hold_wherever_the_evidence_is_read(
 
 
 def test_topic_and_since_choose_buckets(tmp_path: Path) -> None:
-    """--topic and --since choose the buckets; a report with none left is not good."""
+    """--topic and --since choose the buckets. A report on no bucket at all is not good."""
     _store(tmp_path)
     base = ["audit", "report", "--store", str(tmp_path), "--tiers", "agent,broker"]
     assert main([*base, "--topic", "logs"]) == 0
@@ -141,7 +141,8 @@ def test_a_recount_of_nothing_is_not_good(
 def test_a_recount_of_what_is_no_output_is_a_mistake_in_the_question(
     output: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An --output that is none ends with status 2 and a sentence, like any other bad option."""
+    """An --output that is no output ends with status 2 and a sentence, like any other bad
+    option."""
     assert main(["audit", "recount", "--output", output]) == 2
     assert "output" in capsys.readouterr().err
 
@@ -178,8 +179,8 @@ def _config(folder: Path, roster: str = ROSTER) -> Path:
 def test_waiting_for_a_host_that_is_proven_ends_at_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Waiting for a proven host ends at once; hdfs is not required unless asked for, as the next
-    load may be a day away."""
+    """Waiting for a proven host ends at once. hdfs is not required unless asked for, because the
+    next load may be a day away."""
     clock = ManualClock(SEALED_MS + 5_000)
     monkeypatch.setattr("skidway.audit.commands.hosts.SystemClock", lambda: clock)
     arguments = ["audit", "wait", "--config", str(_config(tmp_path)), "--host", "web1"]
@@ -259,8 +260,8 @@ def test_hosts_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_a_report_names_the_hosts_that_are_missed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A report names the missed hosts even if all its buckets are complete, as these lack what a
-    silent host has not sent."""
+    """A report names the missed hosts even if all its buckets are complete, because these buckets
+    lack what a silent host has not sent."""
     report = ["audit", "report", "--tiers", "agent,broker", "--config", str(_config(tmp_path))]
     assert main(report) == 0
     said = capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""What becomes of measurements: tables, plots, and their place in docs/performance.md."""
+"""Measurements become tables and plots, and take their place in docs/performance.md."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ def sides() -> SidesTable:
 
 
 def test_a_table_of_several_sides_leaves_a_cell_empty_where_a_side_has_no_such_thing() -> None:
-    """Medians with their spread in each side's column; one value alone has none."""
+    """Each side's column has the median with its spread, a single value without a spread, or
+    nothing if that side did not measure the row."""
     *_, line = sides().markdown().strip().splitlines()
     assert line == "| speed, msg/s | 2 (1-3) | 400 |  |"
 
 
 @pytest.mark.parametrize("kind", ["pair", "sides"])
 def test_the_csv_file_has_every_round_of_every_side(results: Path, kind: str) -> None:
-    """Nothing that was measured is only in a median."""
+    """The CSV file has every measured value of every round, and not only medians."""
     pair = Table("sample: two sides")
     pair.add(Row("speed", "msg/s", (3.0, 1.0, 2.0), (400.0,), "one"))
     measure.save(pair if kind == "pair" else sides(), "a machine")
@@ -45,7 +46,8 @@ def test_the_csv_file_has_every_round_of_every_side(results: Path, kind: str) ->
 
 
 def test_a_plot_names_sides_rows_and_units(results: Path) -> None:
-    """Its text is text, so that it can be found and read aloud; the same figures draw the same."""
+    """A plot keeps its words as text, so that they can be found and read aloud. The same figures
+    give the same file."""
     plots.bars(sides())
     first = (results / "sample.svg").read_text()
     for words in ("sample: three sides", "speed", "msg/s", ">ours<", ">one<"):
@@ -55,7 +57,8 @@ def test_a_plot_names_sides_rows_and_units(results: Path) -> None:
 
 
 def test_a_table_goes_to_its_place_and_nothing_else_of_the_page_changes() -> None:
-    """docs/performance.md is written by people around the places of benchmarks."""
+    """A table replaces only what is in its own place of docs/performance.md, because people write
+    the rest of the page."""
     page = "before\n<!-- bench:sample -->\nold\n<!-- /bench -->\nafter\n"
     text = run.placed(page, sides(), "a machine")
     assert text.startswith("before\n<!-- bench:sample -->\n### sample: three sides\n")
@@ -66,26 +69,29 @@ def test_a_table_goes_to_its_place_and_nothing_else_of_the_page_changes() -> Non
 
 
 def test_a_table_without_a_place_is_refused() -> None:
-    """A result is never dropped in silence."""
+    """A table without a place in the page is refused, so that no result is dropped in silence."""
     with pytest.raises(ValueError, match="no place for sample"):
         run.placed("nothing\n", sides(), "a machine")
 
 
 @pytest.mark.parametrize("name", run.NAMES)
 def test_every_benchmark_has_a_place_in_the_page(name: str) -> None:
-    """So that a long run does not end without a place for its table."""
+    """Every benchmark has a place in the page, so that no long run ends without a place for its
+    table."""
     assert run.PAGE.read_text().count(f"<!-- bench:{name} -->\n") == 1
 
 
 def test_the_rate_of_a_run_is_its_messages_over_its_time() -> None:
-    """And each point's rate is that of the time since the point before, however long that was."""
+    """A run's rate is its messages divided by its time. Each point's rate covers the time since the
+    point before, however long that was."""
     series = Series([Point(1.0, 100), Point(3.0, 200)])
     assert (series.messages, series.rate) == (200, pytest.approx(200 / 3))
     assert list(series.rates()) == [(100, 100.0), (200, 50.0)]
 
 
 def test_the_seconds_that_perf_test_prints_become_a_series() -> None:
-    """Rates are of the time since the line before; averages at the end are not counted twice."""
+    """The lines that perf-test prints become a series: each rate covers the time since the line
+    before, and the averages at the end are not counted twice."""
     printed = (
         "id: test, starting producer #0\n"
         "id: test, time 1.000 s, sent: 100 msg/s\n"
@@ -98,6 +104,6 @@ def test_the_seconds_that_perf_test_prints_become_a_series() -> None:
 
 
 def test_a_silent_load_generator_is_an_error() -> None:
-    """Without rates there is no figure, and none is made up."""
+    """If the load generator prints no rates, the run is an error, and no figure is made up."""
     with pytest.raises(RuntimeError, match="connection refused"):
         sampled("connection refused\n")

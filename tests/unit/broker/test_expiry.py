@@ -93,7 +93,7 @@ def test_a_group_that_has_committed_nothing_holds_everything(tmp_path: Path) -> 
 
 def test_an_offset_behind_the_end_is_another_topics(tmp_path: Path) -> None:
     """An offset beyond the log's end was committed to an earlier topic of that name, and counts as
-    none."""
+    no offset."""
     assert World(tmp_path, HELD).look({"mirror": 4, "load": 6}) == 0
 
 

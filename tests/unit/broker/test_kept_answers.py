@@ -1,3 +1,5 @@
+"""Encoded answers that many clients ask for with the same request are cached."""
+
 from __future__ import annotations
 
 from skidway.broker.kept_answers import (
@@ -82,8 +84,8 @@ def test_the_bytes_of_answers_are_bounded() -> None:
 
 
 def test_what_is_too_large_is_not_kept_and_costs_the_others_nothing() -> None:
-    """An answer as large as the cache, or to a request so long that it hardly comes twice, is not
-    cached and displaces no other."""
+    """An answer that is as large as the cache, or whose request is so long that it hardly comes
+    twice, is not cached and displaces no other answer."""
     world = World()
     world.keep(5, b"words", b"answer")
     world.keep(5, b"all", bytes(BYTES_MAX))

@@ -1,3 +1,5 @@
+"""Purgatory (Kafka's name): operations that cannot complete yet are parked there."""
+
 from __future__ import annotations
 
 from skidway.broker.network.timers import Timers

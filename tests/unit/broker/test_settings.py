@@ -53,7 +53,7 @@ def test_clients_are_never_told_localhost() -> None:
 
 
 def test_hours_and_milliseconds() -> None:
-    """As in Kafka, a setting in ms comes before the one in hours, and -1 means no limit."""
+    """As in Kafka, a setting in ms overrides the same setting in hours, and -1 means no limit."""
     assert load("log.retention.hours=2").log_defaults().retention_ms == 2 * HOUR
     assert load("log.retention.hours=2", "log.retention.ms=7").log_defaults().retention_ms == 7
     assert load("log.retention.hours=-1").log_defaults().retention_ms == -1

@@ -105,8 +105,8 @@ def test_only_modules_of_ansible_core_are_used_and_no_failure_is_ignored() -> No
 
 @pytest.mark.parametrize("playbook", ["site", "upgrade", "rolling_restart"])
 def test_a_host_that_is_off_is_left_out_before_the_waves(playbook: str) -> None:
-    """A playbook with waves pings all hosts first: a host that is off and alone in its wave would
-    end the play before the other hosts are done."""
+    """A playbook with waves pings all hosts first. Otherwise a host that is off and alone in its
+    wave would end the play before the other hosts are done."""
     plays = yaml.safe_load((COLLECTION / "playbooks" / f"{playbook}.yml").read_text())
     assert any("serial" in play for play in plays)
     first = plays[0]
@@ -142,8 +142,8 @@ def _all_tasks(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_what_an_interrupted_uninstalling_leaves_cannot_run_in_place_of_the_agent() -> None:
-    """A unit of its own drains the agent, whose own unit stays unchanged: it gives way to the
-    agent, and its output needs no systemd feature of 240 or 248."""
+    """A separate unit drains the agent, and the agent's own unit stays unchanged. The separate unit
+    gives way to the agent, and its output needs no systemd feature of 240 or 248."""
     drain = (COLLECTION / "roles/agent/tasks/drain.yml").read_text()
     assert "skidway-agent.service.d" not in drain
     assert "skidway-agent-drain.service" not in units.names()

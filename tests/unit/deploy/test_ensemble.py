@@ -30,23 +30,23 @@ def ordered(*seen: Any) -> str:
 @pytest.mark.parametrize(
     ("seen", "steps"),
     [
-        ([NEVER], "rest"),  # one server needs nobody
-        ([NEVER] * 3, "second second new"),  # a quorum at once, the third when that serves
-        ([member(3), NEVER, NEVER], "rest second new"),  # that run broke off, this one goes on
-        ([ALONE, NEVER, NEVER], "first second new"),  # growing: the data restarts first
+        ([NEVER], "rest"),  # one server waits for nobody
+        ([NEVER] * 3, "second second new"),  # two are a quorum, then the third
+        ([member(3), NEVER, NEVER], "rest second new"),  # an interrupted run is continued
+        ([ALONE, NEVER, NEVER], "first second new"),  # growing: the server with data restarts first
         ([NEVER, NEVER, ALONE], "second new first"),  # ... wherever the inventory lists it
-        ([member(3)] * 3 + [NEVER] * 2, "rest rest rest new new"),  # they join a serving quorum
+        ([member(3)] * 3 + [NEVER] * 2, "rest rest rest new new"),  # new ones join a serving quorum
         ([member(3)] * 2 + [NEVER], "rest rest new"),  # a server that lost its disk
         ([member(3, runs=False)] * 2 + [NEVER], "first first new"),  # after a power cut
         ([member(3)] * 3, "rest rest rest"),
-        ([member(3), UNSEEN, UNSEEN], "rest"),  # --limit to one that runs
+        ([member(3), UNSEEN, UNSEEN], "rest"),  # --limit to a server that runs
         ([member(3, runs=False), UNSEEN, UNSEEN], "first"),
     ],
 )
 def test_servers_with_data_come_before_new_ones_and_as_many_as_a_quorum_at_once(
     seen: list[Any], steps: str
 ) -> None:
-    """No server that cannot be healthy yet is waited for, and new servers alone never form a
+    """A run waits only for servers that can be healthy already, and new servers alone never form a
     quorum."""
     assert ordered(*seen) == steps
 
@@ -56,7 +56,7 @@ def test_servers_with_data_come_before_new_ones_and_as_many_as_a_quorum_at_once(
     [
         ([ALONE, ALONE, NEVER], "z1, z2 have data"),  # the data of one would be lost
         ([ALONE, member(3), NEVER], "only one server's data"),
-        ([UNSEEN, NEVER, NEVER], "z1: not part of this run"),  # it may hold the data
+        ([UNSEEN, NEVER, NEVER], "z1: not part of this run"),  # z1 may hold the data
         ([ALONE, UNSEEN, NEVER], "z2: not part"),
         ([member(3)] * 3 + [NEVER] * 4, "too few for a quorum of 7"),
     ],

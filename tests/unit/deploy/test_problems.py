@@ -69,7 +69,7 @@ def test_settings_that_each_counter_needs_for_itself_are_not_for_all() -> None:
     monitor = host("m", audit_counter_settings={"metrics": {"listener": "0.0.0.0:1"}, "tier": "x"})
     said = problems({"audit": ["m"]}, [monitor], dc1={}, dc2={})
     assert "audit_counter_settings sets metrics.listener, tier for all counters" in said
-    assert problems({"audit": ["m"]}, [monitor], dc1={}) == ""  # there is one
+    assert problems({"audit": ["m"]}, [monitor], dc1={}) == ""  # there is only one counter
     two = {**monitor, "audit_counters": {"a": {}, "b": {}}}
     assert problems({"audit": ["m"]}, [two], dc1={}) != ""
     assert (

@@ -24,6 +24,6 @@ from deploy.packaging.third_party import PROGRAMS
 def test_a_run_touches_the_programs_whose_steps_it_may_do(
     tags: str, touched: tuple[str, ...]
 ) -> None:
-    """A run checks the versions of only those programs that its tags may touch: another program may
-    wait for its upgrade."""
+    """A run checks the versions of only those programs that its tags may touch, because another
+    program may wait for its upgrade."""
     assert {p for p in PROGRAMS if steps.touches(tags.split(), p)} == set(touched)

@@ -27,8 +27,8 @@ def exempt(
 
 
 def expected(topic: str, found: dict[str, list[str]]) -> str:
-    """The tiers in which the audit itself expects <cluster>.<topic> with these exemptions: the
-    initials of agent, broker, mirror, hdfs."""
+    """The tiers in which the audit itself expects <cluster>.<topic> with these exemptions, as the
+    initials of agent, broker, mirror and hdfs."""
     derived = settings.over({}, {"exempt": found})
     given = [f"{key}={','.join(patterns)}" for key, patterns in derived.items()]
     policy = load(AuditSettings, None, ["bootstrap.servers=a:1", *given]).policy()
@@ -50,8 +50,8 @@ def test_where_every_cluster_is_mirrored_and_loaded_nothing_is_exempt() -> None:
 
 
 def test_an_agent_of_a_cluster_that_nobody_mirrors_is_complete_without_mirror() -> None:
-    """The audit expects no mirror tier of an unmirrored cluster: a wave with one of its agents
-    would never pass, and the report never call it complete."""
+    """The audit expects no mirror tier of an unmirrored cluster. Otherwise a wave with one of its
+    agents would never pass, and the report would never call its topics complete."""
     clusters = {"dc1": {}, "dc2": {}, "dc3": {}, "offline": OFFLINE}
     found = exempt(clusters, [at("offline")], "dc1 dc3")
     assert found == {"mirror": [r"dc3\..+"], "hdfs": [r"dc3\..+"]}
@@ -62,7 +62,7 @@ def test_an_agent_of_a_cluster_that_nobody_mirrors_is_complete_without_mirror() 
 
 def test_topics_that_a_mirror_leaves_out_are_exempt() -> None:
     """mirrored_topics are patterns of whole names, so a topic's rejects need a match of their own.
-    The loader cannot load from a mirror what is not mirrored."""
+    A topic that is not mirrored cannot be loaded from the mirror, either."""
     clusters = {"dc1": {"mirrored_topics": ["nginx", "auth.*"]}, "offline": {"mirrors": ["dc1"]}}
     found = exempt(clusters, [at("offline")], "dc1")
     for topic in ("nginx", "auth", "auth.rejected"):
@@ -73,7 +73,7 @@ def test_topics_that_a_mirror_leaves_out_are_exempt() -> None:
 
 def test_what_agents_publish_to_a_mirroring_cluster_is_loaded_there() -> None:
     """Topics of a mirroring cluster's own agents are not mirrored, but its loader loads them.
-    Without such agents they do not count."""
+    Without such agents nothing is exempt."""
     clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
     found = exempt(clusters, [at("offline")], "dc1 offline")
     assert expected("offline.nginx", found) == "abh"
@@ -93,7 +93,7 @@ def test_what_agents_publish_to_a_mirroring_cluster_is_loaded_there() -> None:
 )
 def test_topics_that_nobody_loads_are_exempt_from_hdfs(variables: dict[str, Any]) -> None:
     """Topics that no loader takes are exempt from hdfs, whichever setting selects them; a topic's
-    rejects follow it."""
+    rejects are exempt with it."""
     clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
     found = exempt(clusters, [at("offline", **variables)], "dc1")
     assert found.keys() == {"hdfs"}
@@ -104,8 +104,8 @@ def test_topics_that_nobody_loads_are_exempt_from_hdfs(variables: dict[str, Any]
 
 
 def test_what_one_of_two_loaders_loads_is_loaded() -> None:
-    """A topic that one of two loaders takes counts as loaded: one loads at the cluster itself, one
-    at its mirror."""
+    """A topic that one of two loaders takes counts as loaded, if one of them loads at the cluster
+    itself and the other at its mirror."""
     clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
     loaders = [at("dc1", loader_topics=["a"]), at("offline", loader_topics=["dc1.b"])]
     found = exempt(clusters, loaders, "dc1")

@@ -66,8 +66,8 @@ def test_wheels_for_another_python_are_refused(found: str, good: bool) -> None:
     ],
 )
 def test_going_back_is_told_by_the_numbers(version: object, than: str, older: bool) -> None:
-    """Versions are compared as versions to recognize a downgrade, in which the audit goes last; a
-    fresh host has none."""
+    """A downgrade, in which the audit goes last, is recognized by comparing versions as numbers. On
+    a fresh host nothing is a downgrade."""
     assert versions.is_older(version, than) is older
 
 

@@ -1,4 +1,4 @@
-"""What became of a wave of agents."""
+"""How a wave of agents ended, and whether it is rolled back."""
 
 from __future__ import annotations
 

@@ -134,7 +134,8 @@ def test_numbers_that_do_not_fit_are_no_defaults() -> None:
 
 
 def test_a_default_is_checked_with_each_type_once() -> None:
-    """A default is checked once with each type: branch by branch, 50 levels would never end."""
+    """A default is checked once with each type. Checked branch by branch, 50 levels would never
+    end."""
     fields = []
     for level in range(50):
         inside = [f"A{level - 1}", f"B{level - 1}"] if level else "int"
@@ -167,7 +168,8 @@ def test_names_are_found_in_their_namespaces() -> None:
 
 
 def test_a_type_without_namespace_inside_one_says_so() -> None:
-    """A type without a namespace inside one is written with an empty one, or it would join it."""
+    """A type without a namespace inside a type with one is written with an empty namespace;
+    otherwise it would join the outer one."""
     inner = {"type": "enum", "name": "E", "namespace": "", "symbols": ["A"]}
     text = canonical(parse(record(field(inner), namespace="n")))
     assert '"name":"E","namespace":""' in text
@@ -232,7 +234,8 @@ def test_a_type_of_a_referenced_schema_is_not_declared_again() -> None:
 
 
 def test_old_schemas_of_another_registry_may_keep_bad_defaults() -> None:
-    """A restore takes bad defaults, with which readers already live, and no other fault."""
+    """A restore accepts bad defaults, because readers already live with them, and no other
+    fault."""
     text = record(field("int", default="x"))
     assert '"default":"x"' in canonical(parse(text, check_defaults=False), normalize=True)
     with pytest.raises(SchemaInvalid, match="no type"):

@@ -76,7 +76,8 @@ def test_levels(level: str, new: Any, earlier: list[Any], failed: int | None) ->
 
 
 def test_symbols_are_looked_up_once_each() -> None:
-    """Symbols are looked up, each a few times: pair by pair 30,000 would take minutes."""
+    """Symbols are looked up, a few times each. Comparing 30,000 symbols pair by pair would take
+    minutes."""
     hashed = 0
 
     class Symbol(str):
@@ -155,7 +156,8 @@ def test_a_type_in_many_places_is_named_at_each() -> None:
 
 
 def test_both_places_are_told() -> None:
-    """An incompatibility has the reader's and the writer's place, as their order may differ."""
+    """An incompatibility has the reader's and the writer's place, because the order of fields may
+    differ."""
     old = parse(
         record(field("b", "int"), field("a", ["null", {"type": "array", "items": "string"}]))
     )
@@ -188,9 +190,9 @@ def test_a_type_in_many_places_does_not_multiply_messages() -> None:
 @settings(max_examples=share_of(400), deadline=None)
 @given(st.data())
 def test_verdicts_are_those_of_avros_own_library(data: st.DataObject) -> None:
-    """Verdicts are those of Avro's Python library, except where it is wrong: it does not know
-    aliases without their namespace, and it takes two fields read as one, which Avro Java
-    refuses."""
+    """Verdicts are those of Avro's Python library, except where that library is wrong. It does not
+    know aliases without their namespace, and it accepts two fields that are read as one, which Avro
+    Java refuses."""
     reader = data.draw(schemas().filter(lambda each: '"aliases"' not in json.dumps(each)))
     writer = data.draw(mutated(reader))
     found = incompatibilities(parse(reader), parse(writer))

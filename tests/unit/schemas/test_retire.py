@@ -1,4 +1,4 @@
-"""`skidway schemas delete` deletes for ever only what was agreed to."""
+"""`skidway schemas delete` deletes for ever only the versions that somebody agreed to."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ def test_our_own_schemas_are_read_by_everybody(name: str) -> None:
 
 
 def test_what_it_does_not_take_is_told() -> None:
-    """What Apache's Python library refuses is reported, as a name without a namespace that is used
-    inside one, which Java's library finds."""
+    """A schema that Apache's Python library refuses is reported. For example, that library does not
+    find a name without a namespace that is used inside one; Java's library does."""
     inner = {
         "type": "record",
         "name": "I",

@@ -1,4 +1,4 @@
-"""What producer and consumer bring into an application, and what they give."""
+"""Which modules producer and consumer bring into an application, and which names they offer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from skidway import consumer, producer
 OURS = {"bench", "pyspark_skidway", "skidway"}
 
 KERNEL = {"", ".clock", ".coordination", ".errors", ".log"}
-"""What the client stands on, beside `skidway.kafka`."""
+"""The packages that the client needs beside `skidway.kafka`."""
 
 CLIENT = (".consumer", ".kafka", ".producer")
 

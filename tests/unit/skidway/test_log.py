@@ -135,7 +135,8 @@ def test_unwritable_stream_drops_lines_and_says_so_later() -> None:
 
 
 def test_error_is_written_again_once_its_silence_is_over() -> None:
-    """After the interval a repeated error is written again, with the number of repeats left out."""
+    """After the interval a repeated error is written again, with the number of repeats that were
+    not written."""
     repeats = Repeats()
     assert repeats.admit("a", {}, 0.0) == 0
     assert repeats.admit("a", {}, 1.0) is None

@@ -14,7 +14,7 @@ INFINITY = resource.RLIM_INFINITY
 
 
 def test_old_python_is_missing() -> None:
-    """Python 3.11 is the oldest that is good."""
+    """Python 3.11 is the oldest version that is good."""
     assert machine.python((3, 10, 9)).verdict == "missing"
     assert machine.python((3, 11, 0)).verdict == "good"
     assert machine.python((3, 14, 1)).verdict == "good"
@@ -44,7 +44,8 @@ def test_low_hard_limit_is_told() -> None:
 
 
 def test_disk_and_memory_are_judged() -> None:
-    """Too little disk is missing; scarce disk, scarce memory and unknown memory are advice."""
+    """Too little disk is judged missing; scarce disk, scarce memory and unknown memory are judged
+    advice."""
     where = Path("/data")
     assert machine.disk("x", where, GIB // 2).verdict == "missing"
     assert machine.disk("x", where, 2 * GIB).verdict == "advice"
@@ -93,7 +94,8 @@ def without(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
 def test_missing_java_matters_only_where_spark_is_installed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Missing Java is only advice on a host without Spark: an agent needs none, the loader does."""
+    """Missing Java is only advice on a host without Spark, because an agent needs no Java and the
+    loader does."""
     monkeypatch.setenv("SKIDWAY_JAVA", str(tmp_path / "none"))
     by_name = {f.name: f for f in machine.examine(tmp_path)}
     assert by_name["java"].verdict == "missing"

@@ -57,7 +57,8 @@ def test_shutdown_wakes_a_waiting_thread() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signal_requests_an_orderly_end(number: signal.Signals) -> None:
-    """SIGTERM or the first SIGINT requests the end; the status of the body is the program's."""
+    """SIGTERM or the first SIGINT requests the end; the program ends with the status of its
+    body."""
 
     def body(shutdown: Shutdown) -> int:
         os.kill(os.getpid(), number)

@@ -16,7 +16,8 @@ from skidway.errors import UsageError
 SERVICES = [name for name in units.names() if name.endswith(".service")]
 JVM = {"skidway-zookeeper.service", "skidway-loader.service"}
 ONE_RUN = {"skidway-loader.service", "skidway-recount.service"}
-"""What a timer starts, by the installation and the user of the loader."""
+"""The services that a timer starts, for one run each; they have the installation and the user of
+the loader."""
 
 
 def sections(unit: str) -> configparser.RawConfigParser:
@@ -74,8 +75,8 @@ def program_of(unit: str) -> str:
 
 
 def test_the_nightly_recount_is_what_the_command_takes(capsys: pytest.CaptureFixture[str]) -> None:
-    """The unit's recount starts after a running load and tells the audit what it found; without an
-    output from a drop-in, the command refuses it with a sentence."""
+    """The unit's recount starts after a running load and tells the audit what it found. If no
+    drop-in gives an output, the command refuses the recount with a sentence."""
     found = sections("skidway-recount.service")
     environment = dict(x.split("=", 1) for x in found["Service"]["Environment"].split())
     words = found["Service"]["ExecStart"].split()[1:]

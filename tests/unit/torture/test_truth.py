@@ -152,8 +152,8 @@ def test_what_is_gone_with_a_file_has_to_be_named_by_a_recount() -> None:
 
 @pytest.mark.parametrize("copies", [0, 1, 2])
 def test_a_copied_line_may_be_there_as_one_of_the_copy(copies: int) -> None:
-    """A copied line may arrive any number of times as the copy's; as the original's it must arrive
-    once."""
+    """As a line of the copy, a copied line may arrive any number of times. As a line of the
+    original it must arrive once."""
     copied = [Row(3, is_whole=True, is_copy=True)] * copies
     for rows, lost in (([1, 2, 3], []), ([1, 2], [3])):
         arrived = Arrived({APP: [*_rows(*rows), *copied]}, {}, [_bucket("complete")])
@@ -161,8 +161,9 @@ def test_a_copied_line_may_be_there_as_one_of_the_copy(copies: int) -> None:
 
 
 def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
-    """For a topic made again the gravest verdict counts: a loss of the former topic may affect a
-    bucket that only the new one lists, and what only the former had may stay incomplete."""
+    """For a topic made again the gravest verdict counts. A loss of the former topic may affect a
+    bucket that only the new one lists, and a bucket that only the former topic had may stay
+    incomplete."""
     lines = _lines(1, 2, topic=GONE)
     new = _bucket("complete", topic=GONE, topic_id="1")
     for word in ("lost", "incomplete"):

@@ -1,4 +1,4 @@
-"""Losses: the agent declares each one once, and it stays declared."""
+"""The agent declares each loss once, and the loss stays declared."""
 
 import pytest
 
@@ -18,8 +18,8 @@ def world() -> World:
 
 @promise("6 losses")
 def test_a_range_is_declared_once(world: World) -> None:
-    """A lost range that is found again is declared once; only another certainty makes another
-    declaration."""
+    """A lost range that is found again is not declared again, unless its certainty changes (from
+    uncertain to lost)."""
     world.files.append(A, b"1\n2\n")
     world.start()
     world.settle(5)
@@ -35,8 +35,8 @@ def test_a_range_is_declared_once(world: World) -> None:
 
 @promise("6 losses")
 def test_a_loss_that_a_start_finds_again_is_not_declared_again(world: World) -> None:
-    """A loss stays declared once, however often the agent is killed after writing it and before the
-    position passes it."""
+    """The agent declares a loss once, even if it is killed several times between writing the loss
+    and moving the position past the lost bytes."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -62,8 +62,8 @@ def test_a_loss_that_a_start_finds_again_is_not_declared_again(world: World) -> 
 
 @promise("clocks reach of a loss")
 def test_a_clock_that_was_set_back_hides_no_lost_line() -> None:
-    """A lost line may have a time from before the clock was set back, so the loss reaches to the
-    bucket that the clock showed then."""
+    """An unread line may have a time from before the clock was set back, so its loss reaches to the
+    bucket of that earlier, greater time."""
     world = World(settings(raw(), max_open_files=1))
     world.files.append(A, b"1\n")
     world.start()

@@ -1,4 +1,4 @@
-"""The bounds of event times that the agent reports; the audit uses or widens them."""
+"""Each message of the agent carries bounds of event times, which the audit uses or widens."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ A = "/log/a.log"
 
 @promise("6 lateness")
 def test_each_message_says_what_the_agent_takes_event_times_to_be() -> None:
-    """Each message carries the agent's current lateness and how far ahead it believes a line's own
-    time."""
+    """Each message carries the agent's lateness setting, and how far ahead of its clock the agent
+    accepts a line's own time."""
     world = World(settings(raw(), lateness_ms=5_000))
     world.files.append(A, b"1\n")
     world.start()
@@ -25,8 +25,8 @@ def test_each_message_says_what_the_agent_takes_event_times_to_be() -> None:
 
 @promise("6 lateness")
 def test_a_loss_begins_with_the_bucket_of_the_last_seal() -> None:
-    """A loss begins at the last seal's bucket; the agent subtracts no lateness, because the audit
-    subtracts its own."""
+    """A loss begins with the last seal's bucket. The agent subtracts no lateness from it, because
+    the audit subtracts its own lateness."""
     world = World(settings(raw()))
     world.files.append(A, b"1\n")
     world.start()

@@ -47,7 +47,8 @@ def deltas_of(mail: Mail) -> list[Delta]:
 
 
 def test_two_deltas_of_one_transaction_follow_each_other() -> None:
-    """A second delta in one transaction names the first, although no database has that one yet."""
+    """A second delta in one transaction names the first one as its previous delta, although the
+    database does not have the first one yet."""
     mail, changes = Mail([]), Changes()
     sender = Sender(Tier.AGENT, "dc1", "7", "host", 1)
     deltas = Deltas(sender, 10, 60_000, mail, nothing_stored)
@@ -59,8 +60,8 @@ def test_two_deltas_of_one_transaction_follow_each_other() -> None:
 
 
 def test_behind_the_transaction_the_database_is_asked() -> None:
-    """After the transaction the previous number is read from the database, not kept in memory for
-    ever."""
+    """After the transaction the agent reads the previous number from the database instead of
+    keeping it in memory for ever."""
     mail, changes = Mail([]), Changes()
     sender = Sender(Tier.AGENT, "dc1", "7", "host", 1)
     deltas = Deltas(sender, 10, 60_000, mail, lambda keys: dict.fromkeys(keys, 9))
@@ -74,8 +75,8 @@ def test_behind_the_transaction_the_database_is_asked() -> None:
 
 @promise("2 checkpoint")
 def test_what_was_counted_is_durable_with_each_checkpoint() -> None:
-    """If the agent is killed before it cuts a delta, the database has each bucket's whole sum over
-    all checkpoints."""
+    """Until a delta is cut, the database has each bucket's sum over all checkpoints, so a kill
+    before the delta loses no count."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     create_tables(connection, "machine")
     state, mail = StateDatabase(connection), Mail([])
@@ -128,8 +129,8 @@ def test_what_is_in_no_delta_yet_is_counted_after_a_crash_as_before(tmp_path: Pa
 
 
 def test_what_is_in_a_delta_is_in_no_other(tmp_path: Path) -> None:
-    """One transaction stores a delta or seal, removes its sums and losses, and keeps the numbers
-    from which the next delta and the heartbeat continue."""
+    """One transaction stores a delta or seal, removes the sums and losses that it contains, and
+    keeps the numbers with which the next delta and the heartbeat continue."""
     state, mail, changes = open_state(tmp_path), Mail([]), Changes()
     deltas = _opened(state, mail)
     deltas.passed([_one(state)], changes)

@@ -1,4 +1,5 @@
-"""When a seal is the last word, when it is taken back, and what prevents it."""
+"""When the agent gives a topic its last word (a final seal), when it takes the last word back, and
+what prevents the last word."""
 
 from dataclasses import replace
 
@@ -30,8 +31,8 @@ def is_last_word(leaving: Leaving, file: TrackedFile) -> bool:
 
 
 def test_only_a_topic_at_rest_gets_its_last_word() -> None:
-    """A topic gets its last word only when asked for, and only with no bytes unread or on their way
-    and no unverified file."""
+    """A topic gets its last word only if the agent was asked to leave, every byte is acknowledged,
+    and every file is verified."""
     leaving = Leaving({})
     assert not is_last_word(leaving, tracked(9, 9))
     leaving.is_asked = True
@@ -44,8 +45,8 @@ def test_only_a_topic_at_rest_gets_its_last_word() -> None:
 
 
 def test_a_last_word_lasts_until_something_turns_up() -> None:
-    """A last word from before the start is taken back at once; a newer one is taken back when a
-    look finds more bytes, another file or an error."""
+    """The agent takes back a last word from before its start at once. It takes back a newer one
+    when a look finds more bytes, another file or an error."""
     leaving = Leaving({"t": LastWord(1, 900, 3)})
     leaving.is_asked = True
     assert not leaving.is_done_with("t"), "it is looked through again"
@@ -67,8 +68,8 @@ def test_a_last_word_lasts_until_something_turns_up() -> None:
 
 
 def test_a_note_in_doubt_is_made_again() -> None:
-    """If a noted file turns out to be another file, the new file is read before the topic gets its
-    last word."""
+    """If a later look finds another file in place of a noted one, the topic is not done: the agent
+    reads the new file first."""
     leaving = Leaving({})
     leaving.is_asked = True
     assert is_last_word(leaving, tracked(9, 9))
@@ -91,8 +92,8 @@ def test_what_is_not_durable_yet_is_not_done() -> None:
 
 
 def test_what_stands_in_the_way_is_named() -> None:
-    """Each file that prevents the last word is named, with its unread bytes or its error; closed
-    files and finished topics are not."""
+    """The obstacles name each file that prevents the last word, with its unread bytes or its error.
+    Closed files and finished topics are no obstacles."""
     files = [tracked(3, 9), tracked(0, 5, state=FileState.CLOSED, length=5)]
     assert list(obstacles(["t"], files, {})) == ["topic t: 6 bytes of /p are not delivered"]
     denied = {"t": {"/p": "Permission denied"}}

@@ -1,3 +1,5 @@
+"""The outbox of audit messages, which are staged with a transaction and published after it."""
+
 import sqlite3
 
 from skidway.agent.accounts.mail import Mail
@@ -48,7 +50,7 @@ def test_only_what_is_durable_is_published() -> None:
 
 def test_what_was_published_while_the_disk_was_full_is_forgotten_later() -> None:
     """Messages published while a transaction waits to be retried are removed from the outbox by the
-    next one."""
+    next transaction."""
     mail = Mail([Message(4, 1, None, b"a"), Message(5, None, 9, b"b")])
     mail.take_published()
     waiting = Changes()

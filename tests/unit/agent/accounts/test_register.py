@@ -17,7 +17,7 @@ def world() -> World:
 
 
 def closures(world: World) -> list[int]:
-    """The final lengths that are durable, whether the cluster has them yet or not."""
+    """The final lengths of all durable closures, published or not."""
     waiting = [decode(message.value) for message in StateDatabase(world.connection).outbox()]
     found = [*world.of(Announcement), *waiting]
     return [m.length for m in found if isinstance(m, Announcement) and m.length is not None]
@@ -33,7 +33,7 @@ def silently(world: World, turns: int) -> None:
 
 
 def ended(world: World) -> None:
-    """A rotated file at rest that was read to its end, with its records on their way."""
+    """A rotated file at rest, which the agent has read to its end; its records are on their way."""
     world.files.append(A, b"one\ntwo\n")
     world.start()
     silently(world, 6)
@@ -73,8 +73,8 @@ def test_the_closure_is_in_the_transaction_in_which_the_position_stands_there(
 
 @promise("1 announcement")
 def test_a_file_is_not_closed_before_its_promises_are_kept_after_a_start(world: World) -> None:
-    """After a start a file that cannot be opened is not closed until its promised records are
-    delivered, although none is on its way."""
+    """After a start the agent does not close a file that it cannot open and whose promised records
+    are not delivered, even if it has sent none of them again yet."""
     ended(world)
     world.kill()
     world.files.by_path["/log/a.log.1"].unreadable = True

@@ -1,3 +1,6 @@
+"""Seals: a look notes how long a topic's files are, and the seal is sent once all these bytes are
+settled (acknowledged or set apart)."""
+
 from skidway.agent.accounts import sealing
 from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import Fingerprint, Guard
@@ -20,8 +23,8 @@ def noted(*files: TrackedFile, limit: int | None = None) -> sealing.Noted:
 
 @promise("6 seal")
 def test_a_seal_waits_for_every_byte_that_lay_there() -> None:
-    """A seal waits for all noted bytes, including those of an ended file that are on their way, but
-    not for later ones."""
+    """A seal waits until every byte noted for it is acknowledged, also the noted bytes of an ended
+    file, but not for bytes that are written later."""
     growing = tracked(1, 10, 20)
     ended = tracked(2, 5, 9, state=FileState.ENDED, length=9)
     note = noted(growing, ended, tracked(3, 0, 7, state=FileState.CLOSED))
@@ -34,7 +37,7 @@ def test_a_seal_waits_for_every_byte_that_lay_there() -> None:
 
 
 def test_nothing_is_said_of_a_file_in_doubt() -> None:
-    """No seal covers a file that is not yet verified after a start, or that was replaced since its
+    """No seal covers a file that is not yet verified after a start, or that was replaced after its
     size was noted."""
     file = tracked(1, 20, 20, verified=False)
     note = noted(file)
@@ -48,13 +51,14 @@ def test_nothing_is_said_of_a_file_in_doubt() -> None:
 
 
 def test_bytes_behind_a_limit_are_not_waited_for() -> None:
-    """A seal waits for a file only up to the position to which it may be read."""
+    """A seal waits for a file's bytes only up to the limit to which the agent may read the file."""
     assert noted(tracked(1, 3, 20), limit=12).targets == {1: 12}
     assert noted(tracked(1, 15, 20), limit=12).targets == {1: 15}
 
 
 def test_what_cannot_be_read_is_named() -> None:
-    """At most five unreadable files are named, and only those of the topic itself."""
+    """Of the unreadable files that hold a topic's seal at most five are named, and no file of
+    another topic is named."""
     unreadable = {"t": {f"/p{index}": "denied" for index in range(9)}}
     assert sealing.held_back_by("t", unreadable)[0] == "/p0: denied"
     assert len(sealing.held_back_by("t", unreadable)) == 5

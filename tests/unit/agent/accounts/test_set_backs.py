@@ -22,8 +22,9 @@ def test_a_clock_that_only_goes_on_says_the_present() -> None:
 
 @promise("clocks reach of a loss")
 def test_what_it_said_before_it_was_set_back_holds_until_a_seal_that_was_noted_later() -> None:
-    """An unread line may have the earlier, greater time, which therefore counts until a seal is
-    sent that was noted after the clock was set back."""
+    """After the clock was set back, its earlier, greater time counts for a topic, because an unread
+    line may have that time. It counts until the agent sends a seal of the topic whose sizes were
+    noted after the set-back."""
     found = SetBacks()
     _read(found, 10)
     found.noted("logs")

@@ -1,3 +1,5 @@
+"""Pressing makes record batches of the bytes that intents name, by the source's recipe."""
+
 import numpy as np
 import pytest
 
@@ -38,7 +40,7 @@ def test_pressing_again_gives_the_same_bytes() -> None:
 
 
 def test_what_a_line_becomes_does_not_depend_on_what_travels_with_it() -> None:
-    """Readings pressed together give the same records as each reading alone."""
+    """A reading becomes the same records whether it is pressed alone or together with others."""
     made = recipe(**regex(r"(?P<a>[0-9]+) (?P<b>.*)", key="a"), partitions=3)
     readings = [
         reading(b"1 x\nbad\n2 \xff\n", file=1), reading(b"3 y", file=2, first=0),
@@ -128,8 +130,8 @@ def test_an_overlong_line_is_cut_and_keeps_its_length() -> None:
 
 
 def test_lines_longer_than_allowed_are_rejected() -> None:
-    """A line longer than max.line.bytes or than a batch may be is rejected; its neighbours are
-    delivered."""
+    """A line that is longer than max.line.bytes, or too long for a batch, is rejected; its
+    neighbours are delivered."""
     made = recipe(max_line_bytes=100)
     pressed = press(made, reading(b"a\n" + b"x" * 101 + b"\n" + b"y" * 100 + b"\n"))
     assert [datum_text(r.value)[0] for r in records(pressed)] == ["a", "y"]
@@ -151,8 +153,8 @@ def test_batches_stay_below_the_limit() -> None:
 
 
 def test_records_keep_the_order_of_their_file_in_each_partition() -> None:
-    """Records of a file have rising positions in each partition, as the marks of later programs
-    require."""
+    """Records of a file have rising positions in each partition. Later programs need that order to
+    recognize repeats by their marks."""
     made = recipe(**regex(r"(?P<k>\S+) .*", key="k"), partitions=4)
     data = b"".join(b"k%d v\n" % (i % 50) for i in range(500))
     pressed = press(made, reading(data))

@@ -1,4 +1,5 @@
-"""What names a program: everything that changes the records it makes of the same lines."""
+"""The name of the program that makes records of lines: it changes with everything that can change
+those records."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from support.agent_press import press, reading, recipe, records, regex
 from support.promises import promise
 
 KNOWN = "9cddd403b67c3675cf0afc6c6ccaa2e249f2e82faef56da6755982a8dfb3b532"
-"""Digest of known lines' records; to change it, raise PRESS_VERSION (or FRAMING_VERSION)."""
+"""Digest of the records made of known lines. If it changes, raise PRESS_VERSION (or
+FRAMING_VERSION)."""
 
 LINES = (
     b"2023-11-14 23:13:20 as far ahead as is believed\n2023-11-14 23:13:21 and more\n"
@@ -45,15 +47,15 @@ def digest() -> str:
 
 @promise("2 another program")
 def test_known_lines_become_known_records() -> None:
-    """A change in the records made of known lines is noticed here, and needs a higher PRESS_VERSION
-    or FRAMING_VERSION."""
+    """This test notices a change in the records made of known lines; such a change needs a higher
+    PRESS_VERSION or FRAMING_VERSION."""
     assert (FRAMING_VERSION, PRESS_VERSION, digest()) == (1, 1, KNOWN)
 
 
 @promise("2 another program")
 def test_what_a_program_is_named_by(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program's name has Python's version for JSON, pyarrow's for expressions and JSON, and a
-    zone's rules, each only where it is used."""
+    """A program's name contains Python's version for JSON sources, pyarrow's for regex and JSON
+    sources, and the rules of a time zone, each only if the source uses them."""
     assert program_of("raw", None) == recipes.program_version()
     assert "pyarrow-" in program_of("regex", None)
     assert "python-" not in program_of("regex", None)
@@ -71,8 +73,8 @@ def test_what_a_program_is_named_by(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_new_rules_of_a_zone_are_another_program(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """New rules of a time zone, which come with the machine, make another program: they may change
-    a line's event time."""
+    """If the machine gets new rules of a time zone, the program gets another name, because the
+    rules may change a line's event time."""
     zone = tmp_path / "Nowhere" / "City"
     zone.parent.mkdir()
     monkeypatch.setattr(zoneinfo, "TZPATH", (str(tmp_path / "none"), str(tmp_path)))

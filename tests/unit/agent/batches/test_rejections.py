@@ -1,3 +1,5 @@
+"""What the agent logs about lines that do not fit, and their recent share in each topic."""
+
 from skidway.agent.batches.rejected import RejectedLine
 from skidway.agent.batches.rejections import HALF_WINDOW_S, TELL_EVERY_S, Rejections, Untold
 

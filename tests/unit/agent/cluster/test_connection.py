@@ -23,7 +23,7 @@ LINE = '{"type":"record","name":"r","fields":[{"name":"line","type":"string"}]}'
 
 
 class Registry:
-    """Hands out ids in the order of the requests."""
+    """A registry that gives ids to schemas in the order of their registration."""
 
     def __init__(self) -> None:
         self.registered: dict[tuple[str, str], int] = {}
@@ -59,8 +59,8 @@ class Site:
 
 
 def test_missing_topics_are_made_and_existing_ones_left_alone() -> None:
-    """The agent creates missing data and rejected topics with the configured number of partitions,
-    and does not change existing ones."""
+    """The agent creates the data and rejected topics that are missing, with the configured number
+    of partitions, and does not change existing ones."""
     site = Site(raw("a"), raw("b"), topic_partitions=3)
     site.cluster.create("a", 7)
     site.ensure()
@@ -71,8 +71,8 @@ def test_missing_topics_are_made_and_existing_ones_left_alone() -> None:
 
 @promise("4 Apache Kafka")
 def test_on_apache_kafka_nothing_may_expire_by_event_time() -> None:
-    """On Apache Kafka topics are created so that old lines stay; an existing topic that would
-    delete them is refused."""
+    """On Apache Kafka the agent creates topics in which old lines do not expire by event time, and
+    refuses an existing topic that would delete them."""
     site = Site(raw("a"))
     site.ensure(apache=True)
     configs = site.cluster.topics["a"].configs
@@ -84,7 +84,8 @@ def test_on_apache_kafka_nothing_may_expire_by_event_time() -> None:
 
 
 def test_event_times_are_not_written_over() -> None:
-    """A topic with LogAppendTime is refused, on our broker too: it would overwrite event times."""
+    """A topic with LogAppendTime is refused, also on our own broker, because it would overwrite
+    event times."""
     site = Site(raw("a"))
     site.cluster.create("a", 1, {"message.timestamp.type": "LogAppendTime"})
     with pytest.raises(ConfigurationRefused, match=r"topic a: message\.timestamp\.type"):
@@ -106,8 +107,8 @@ def test_a_source_becomes_a_recipe() -> None:
 
 
 def test_schemas_come_from_files_and_subjects(tmp_path: Path) -> None:
-    """A schema file is registered under the topic's subject; for a subject its newest version is
-    used."""
+    """If the settings name a schema file, the agent registers it under the topic's subject. If they
+    name a subject, the agent uses the newest version."""
     path = tmp_path / "line.avsc"
     path.write_text('{"type":"record","name":"r","fields":[{"name":"text","type":"string"}]}')
     site = Site(raw("a", schema=str(path)), raw("b", schema="some-subject"))
@@ -118,8 +119,8 @@ def test_schemas_come_from_files_and_subjects(tmp_path: Path) -> None:
 
 
 def test_a_schema_that_the_registry_refuses_is_a_mistake_of_the_configuration() -> None:
-    """A schema that the registry refuses is a configuration error, which names the source and gives
-    the registry's own sentence."""
+    """A schema that the registry refuses is a configuration error; the error names the source and
+    quotes the registry."""
     site = Site(raw("refused"))
     with pytest.raises(ConfigurationRefused, match="topic refused: the schema is incompatible"):
         connection.schemas_of(site.registry, site.settings)
@@ -153,8 +154,8 @@ def test_a_configuration_that_cannot_run_leaves_no_topics(monkeypatch: pytest.Mo
 
 @promise("2 topic made again")
 def test_new_partitions_are_seen_and_a_topic_made_again_is_not_mixed_in() -> None:
-    """A running agent sees new partitions and limits and keeps its ids and schemas; a topic that
-    was made again is named instead."""
+    """A running agent takes over new partitions and limits and keeps the schemas' ids. It takes
+    nothing from a topic that was made again, and reports that topic."""
     site = Site(raw("a"))
     site.ensure()
     before = site.resolve()

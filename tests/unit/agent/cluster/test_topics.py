@@ -20,11 +20,12 @@ TP, OTHER = TopicPartition("logs", 0), TopicPartition("logs", 1)
 def test_a_batch_below_what_was_acknowledged_lies_in_another_log(
     tp: TopicPartition, base: int, fallen: bool
 ) -> None:
-    """A batch acknowledged at or below an earlier offset lies in a topic made again, which takes
-    batches before the agent hears of it."""
+    """If a batch is acknowledged at or below an offset that was acknowledged before, its topic was
+    made again, and the agent has not heard of that yet."""
     assert has_fallen_back([Delivery(None, tp, base, None)], {TP: 7}) is fallen
 
 
 def test_what_was_not_delivered_says_nothing() -> None:
-    """A batch that was not delivered has no offset of its own, so it proves nothing."""
+    """A batch that was not delivered has no offset of its own, so it does not show that its topic
+    was made again."""
     assert not has_fallen_back([Delivery(None, TP, 0, Drained(TP))], {TP: 7})

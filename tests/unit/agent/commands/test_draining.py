@@ -1,4 +1,4 @@
-"""Draining before anything is connected, and the answer it gives."""
+"""What draining checks before it connects to anything, and what it answers."""
 
 import os
 from dataclasses import replace
@@ -18,8 +18,8 @@ from support.agent_world import raw, settings
 def test_a_state_of_another_user_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Draining as another user is refused: the agent could no longer read what root wrote into its
-    state."""
+    """Draining as another user is refused, because the agent could no longer read what, say, root
+    wrote into its state."""
     open_state(tmp_path).close()
     owner = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
@@ -34,8 +34,8 @@ def drained(directory: Path, **others: Any) -> str:
 
 
 def test_only_a_state_that_never_was_has_nothing_to_say(tmp_path: Path) -> None:
-    """Only an empty directory shows that no agent ran. A missing directory (unmounted disk, wrong
-    state.dir), or a log without its database, is refused."""
+    """An empty state directory shows that no agent ever ran. A missing directory (unmounted disk,
+    wrong state.dir), or a log without its database, is refused."""
     assert "no agent ever ran" in drained(tmp_path)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(StateRefused, match="there is no directory"):
@@ -46,14 +46,14 @@ def test_only_a_state_that_never_was_has_nothing_to_say(tmp_path: Path) -> None:
 
 
 def test_where_not_all_may_be_read_no_last_word_is_said(tmp_path: Path) -> None:
-    """With read.until set, draining is refused: a last word would cover lines that it keeps
-    back."""
+    """Draining is refused if read.until is set, because a last word would cover the lines that this
+    setting keeps back."""
     with pytest.raises(ConfigurationRefused, match=r"read\.until is set"):
         drained(tmp_path, read_until=tmp_path / "until.json")
 
 
 def test_a_full_disk_is_named_and_nothing_is_promised(tmp_path: Path) -> None:
-    """On a full disk the answer names the disk and does not say that the last word is kept."""
+    """On a full disk the answer names the disk and does not claim that the last word is kept."""
     full = Drained(0, {"logs"}, ["topic logs: ..."], False, "cannot write the state: disk full")
     with pytest.raises(draining.NotDrained, match="disk full: make room and drain again") as found:
         draining.answer(full, open_state(tmp_path))
@@ -61,7 +61,7 @@ def test_a_full_disk_is_named_and_nothing_is_promised(tmp_path: Path) -> None:
 
 
 def test_what_the_brokers_have_not_taken_yet_is_said(tmp_path: Path) -> None:
-    """If the brokers have not yet got the message that takes a last word back, the answer asks to
-    drain again before the host is retired."""
+    """If the brokers have not yet got the message that takes a last word back, the error asks the
+    operator to drain again before the host is retired."""
     with pytest.raises(draining.NotDrained, match="drain again, before the host is retired"):
         draining.answer(Drained(0, {"logs"}, [], False), open_state(tmp_path))

@@ -1,4 +1,4 @@
-"""How reading back sees partitions: what becomes of a fetcher's answers and errors."""
+"""Reading back turns a fetcher's answers and errors into rows and holes of partitions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ P, Q = TopicPartition("logs", 0), TopicPartition("logs", 1)
 
 
 class Fetcher:
-    """Returns or raises what a test sets."""
+    """A fetcher whose next answer or error a test sets."""
 
     def __init__(self) -> None:
         self.positions: dict[TopicPartition, int] = {}
@@ -46,7 +46,7 @@ class Fetcher:
 
 
 class Asking:
-    """Answers where a log begins, unless no broker can be reached."""
+    """A client that says where a log begins; without `start` it reaches no broker."""
 
     start: int | None = None
 
@@ -70,8 +70,8 @@ def logs(fetcher: Fetcher) -> FetchedLogs:
 
 
 def test_records_with_an_origin_come_as_columns(logs: FetchedLogs, fetcher: Fetcher) -> None:
-    """Records with an origin become columns; others are skipped, and a damaged batch becomes a hole
-    behind which reading goes on."""
+    """Records with an origin become columns, and others are skipped. A damaged batch becomes a
+    hole, and reading goes on behind it."""
     ones = np.ones(2, np.int64)
     origins = Origins(ones * 3, ones * 4, np.array([0, 10]), ones * 10)
     values, times = pa_binary([b"a", b"b"]), np.array([7, 8], np.int64)
@@ -91,8 +91,8 @@ def test_records_with_an_origin_come_as_columns(logs: FetchedLogs, fetcher: Fetc
 def test_a_partition_is_read_up_by_a_watermark_told_anew(
     logs: FetchedLogs, fetcher: Fetcher
 ) -> None:
-    """A partition is read to its end only when a high watermark is reached that was received after
-    asking anew."""
+    """A partition counts as read to its end once its position reaches a high watermark that was
+    received after the last question for it."""
     assert logs.read_up() == set()
     fetcher.high_watermarks = {P: 5, Q: 9}
     assert logs.read_up() == {P}
@@ -106,8 +106,8 @@ def test_a_partition_is_read_up_by_a_watermark_told_anew(
 def test_a_log_that_begins_behind_the_floor_has_a_hole_and_is_read_on(
     logs: FetchedLogs, fetcher: Fetcher
 ) -> None:
-    """If a log begins above the floor, the gap becomes a hole and reading goes on; if the broker
-    does not say where it begins, the start is asked for."""
+    """If a log begins above the floor, the gap becomes a hole and reading goes on behind it. If the
+    broker's error does not say where the log begins, the agent asks for it."""
     fetcher.next = OffsetOutOfRange(P, 5, 20, 30)
     (hole,) = logs.poll()
     assert isinstance(hole, Hole)
@@ -132,8 +132,8 @@ def test_a_log_that_begins_behind_the_floor_has_a_hole_and_is_read_on(
 def test_what_cannot_be_read_is_a_hole_for_good(
     logs: FetchedLogs, fetcher: Fetcher, error: Exception
 ) -> None:
-    """A log cut below its acknowledged end, a missing right, or damage is a permanent hole; other
-    partitions are read on."""
+    """A log cut below its acknowledged end, a missing right, or damage is a permanent hole of its
+    partition; the other partitions are read on."""
     fetcher.next, fetcher.stopped = error, P
     (hole,) = logs.poll()
     assert isinstance(hole, Hole)

@@ -12,8 +12,8 @@ FIRST, REJECTED = TopicPartition("logs", 0), TopicPartition("logs.rejected", 0)
 
 @promise("2 checkpoint")
 def test_the_last_acknowledged_offset_is_durable_with_the_checkpoint() -> None:
-    """One transaction writes the last acknowledged offset and the position it belongs to, for the
-    data topic and the rejected topic."""
+    """One transaction writes the position and the last acknowledged offsets that belong to it, for
+    the data topic and the rejected topic."""
     world = World(settings(raw()))
     world.files.append(A, b"1\n2\n\xff\n")
     world.start()

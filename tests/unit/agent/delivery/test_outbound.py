@@ -1,3 +1,6 @@
+"""Flights: an intent whose batches are on their way is a flight. Batches are sent in order, and
+again when the producer gives them back."""
+
 import pytest
 
 from skidway.agent.batches.press import Press
@@ -39,7 +42,8 @@ class Sending:
 
 
 def test_a_flight_is_done_when_all_its_batches_are_acknowledged() -> None:
-    """A flight is done when all its own batches are acknowledged; then the last offset is known."""
+    """A flight is done when all batches of its intent are acknowledged; `settle` then returns their
+    last offsets."""
     sending = Sending(b"a\n\xff\n", b"b\n")
     assert [flight.waiting for flight in sending.flights] == [2, 1]
     settled = sending.outbound.settle(sending.producer.deliver_all())
@@ -48,7 +52,8 @@ def test_a_flight_is_done_when_all_its_batches_are_acknowledged() -> None:
 
 
 def test_what_the_producer_does_not_take_waits_in_order() -> None:
-    """Batches that do not fit into the producer's full buffer wait in order, and reading stops."""
+    """Batches that do not fit into the producer's full buffer wait in order, and the agent stops
+    reading."""
     sending = Sending(b"a\n", b"b\n", b"c\n", room=1)
     assert not sending.outbound.has_room
     for _ in range(3):
@@ -68,7 +73,8 @@ def refused(sending: Sending) -> list[Refusal]:
 
 
 def test_a_refused_record_is_found_and_all_others_arrive_once_in_order() -> None:
-    """The record that the broker refuses is identified, and everything behind it is sent again."""
+    """The record that the broker refuses is identified, and every other record arrives once, in
+    order."""
     lines = [b"%d\n" % i for i in range(8)]
     sending = Sending(b"".join(lines), b"8\n", b"9\n")
     sending.brokers.refuses = lambda record: record.first == 10
@@ -79,8 +85,8 @@ def test_a_refused_record_is_found_and_all_others_arrive_once_in_order() -> None
 
 
 def test_what_came_back_is_sent_before_what_waited() -> None:
-    """Batches that the producer gave back are sent before the batch it had no room for: readers
-    drop records out of order."""
+    """Batches that the producer gave back are sent before a batch that still waits for room in it,
+    because readers drop records out of order."""
     sending = Sending(b"a\nb\n", b"c\n", b"d\n", room=2)
     assert not sending.outbound.has_room
     sending.brokers.refuses = lambda record: record.first == 2
@@ -90,8 +96,8 @@ def test_what_came_back_is_sent_before_what_waited() -> None:
 
 @pytest.mark.parametrize("certainty", [None, Certainty.LOST, Certainty.UNCERTAIN])
 def test_a_flight_waits_for_its_refused_record(certainty: Certainty | None) -> None:
-    """A flight is not done until the fate of its refused record is known: the record counts as
-    pressed, or not at all."""
+    """A flight is not done until the fate of its refused record is known. Then the record is
+    counted as pressed if it arrived, and otherwise not at all."""
     sending = Sending(b"a\nb\n\xff\n")
     sending.brokers.refuses = lambda record: record.first == 2
     (refusal,) = refused(sending)
@@ -113,8 +119,8 @@ def test_a_flight_waits_for_its_refused_record(certainty: Certainty | None) -> N
 
 @pytest.mark.parametrize("is_behind", [False, True])
 def test_what_was_sent_in_a_larger_batch_or_taken_back_may_have_arrived(is_behind: bool) -> None:
-    """A refused record may have arrived if it was sent before in a larger batch whose answer was
-    lost, or that came back after an earlier refusal."""
+    """A refused record may have arrived if an earlier attempt sent it in a larger batch, and that
+    batch's answer was lost, or that batch came back after an earlier refusal."""
     sending = Sending(b"a\n", b"b\nc\n")
     if is_behind:
         sending.producer.arrive(TP)
@@ -147,8 +153,8 @@ def test_halves_hold_the_same_records() -> None:
 
 
 def test_a_compression_that_brokers_refuse_stops_the_agent() -> None:
-    """A refused compression type is a configuration error that stops the agent; setting lines apart
-    would lose them."""
+    """A refused compression type is a configuration error that stops the agent; otherwise the agent
+    would set every line apart, and lose it."""
     sending = Sending(b"a\n")
     sent = sending.producer.sent[TP].pop()
     error = KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)

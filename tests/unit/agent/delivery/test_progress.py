@@ -1,4 +1,5 @@
-"""Offsets and floors of partitions: the offsets at which reading back may begin."""
+"""Acknowledged offsets and floors: a partition's floor is the offset at which reading back may
+begin."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ P, Q = TopicPartition("logs", 0), TopicPartition("logs", 1)
 
 
 class Files:
-    """A tracker with one file, whose intents are on their way."""
+    """A stand-in for the tracker, with one file whose intents are on their way."""
 
     def __init__(self, *sequences: int) -> None:
         self.file: Any = SimpleNamespace(
@@ -44,8 +45,8 @@ def progress(**others: Any) -> Progress:
 
 @promise("2 floor")
 def test_a_batch_that_was_sent_holds_the_floor_until_its_intent_is_passed() -> None:
-    """While intent 1 waits for partition Q, the floor of P stays below intent 1's batch in P,
-    although later offsets are acknowledged."""
+    """While intent 1 still waits for partition Q, the floor of P stays below intent 1's batch in P,
+    although later offsets of P are acknowledged."""
     files, made = Files(1, 2), progress(floors={P: 10})
     made.sent([Departure(P, (1,)), Departure(P, (2,)), Departure(Q, (1,))])
     made.acknowledged({P: 14})
@@ -76,8 +77,8 @@ def test_what_was_acknowledged_before_an_intent_was_sent_lies_below_its_floor() 
 
 @promise("2 floor")
 def test_what_is_sent_again_may_lie_where_it_was_sent_first() -> None:
-    """Intents 1 and 2 arrived at 4 and 5, the producer's id was lost, and 1 is acknowledged at 6:
-    the floor stays at or below the first copy of 2."""
+    """The first copies of intents 1 and 2 arrive at offsets 4 and 5. Then the producer's id is
+    lost, and 1 is acknowledged at 6: the floor stays at or below the first copy of 2."""
     files, made = Files(1, 2), progress(floors={P: 4})
     made.sent([Departure(P, (1,)), Departure(P, (2,))])
     made.acknowledged({P: 6})
@@ -108,8 +109,8 @@ def test_floors_stand_still_while_old_intents_wait() -> None:
 
 @promise("2 floor")
 def test_of_several_intents_that_wait_the_lowest_place_is_the_floor() -> None:
-    """The floor is the lowest of all waiting intents: 1 was sent before 2 was acknowledged, 3 after
-    that."""
+    """The floor is the lowest floor of all waiting intents. Intent 1 was sent before intent 2 was
+    acknowledged, intent 3 after that."""
     files, made = Files(1, 3), progress()
     made.sent([Departure(P, (1,)), Departure(P, (2,))])
     made.acknowledged({P: 5})

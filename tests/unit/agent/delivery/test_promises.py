@@ -1,4 +1,5 @@
-"""Promised over-long lines are compared piece by piece, and byte for byte."""
+"""Over-long lines that were promised before a kill: the agent compares them piece by piece and byte
+for byte before it sends them again."""
 
 import pytest
 
@@ -29,8 +30,8 @@ def world() -> World:
 @promise("2 set apart")
 @pytest.mark.parametrize("at", [2_000, READ_BYTES - 1, READ_BYTES, READ_BYTES + 250_000])
 def test_an_overlong_line_with_other_bytes_is_not_sent_again(world: World, at: int) -> None:
-    """If one byte differs, in the line's head or after it, the line that no broker has is declared
-    lost, and nothing is sent under its old origin."""
+    """If one byte of the line differs, in its head or after it, the line is declared lost, because
+    no broker has it, and nothing is sent under its old origin."""
     (old,) = (intent.file for intent in StateDatabase(world.connection).intents())
     world.files.overwrite(A, at, b"y")
     world.start()
@@ -45,7 +46,7 @@ def test_an_overlong_line_with_other_bytes_is_not_sent_again(world: World, at: i
 
 @promise("2 over-long line")
 def test_an_overlong_line_with_the_same_bytes_is_sent_again(world: World) -> None:
-    """The same line is sent again once, under its old origin, and nothing is uncertain."""
+    """The unchanged line is sent again once, under its old origin, and no loss is declared."""
     (old,) = (intent.file for intent in StateDatabase(world.connection).intents())
     world.start()
     world.settle()

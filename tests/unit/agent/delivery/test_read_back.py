@@ -1,4 +1,4 @@
-"""How an intent is divided by the records that were found in the partitions."""
+"""The records that were found in the partitions divide an intent into parts."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def parts(*found: Rows, gap: bool = False) -> list[tuple[int, int, Fate]]:
 
 
 def test_ranges_are_divided_into_what_arrived_and_what_is_missing() -> None:
-    """An intent's range is divided into arrived and missing parts. Neighbours of any partition
-    join; other agents', files' and older records are ignored."""
+    """An intent's range is divided into arrived and missing parts. Adjacent records join, whatever
+    their partition. Records of other agents and files, and of older ranges, are ignored."""
     assert parts() == [(100, 200, Fate.MISSING)]
     assert parts(rows(P, (100, 150)), rows(Q, (150, 200))) == [(100, 200, Fate.ARRIVED)]
     assert parts(
@@ -62,8 +62,8 @@ def test_ranges_are_divided_into_what_arrived_and_what_is_missing() -> None:
 
 
 def test_repeats_are_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Equal records in a partition are one record, even if part of the first copy has expired;
-    memory is limited by the distinct records."""
+    """Equal records in a partition count as one record, even if part of the first copy has expired.
+    Memory grows with the distinct records, not with the copies."""
     monkeypatch.setattr(read_back, "ROWS_MIN", 4)
     copies = [rows(P, (150, 200))] + [rows(P, (100, 150), (150, 200)) for _ in range(20)]
     made = Found(AGENT, [INTENT])
@@ -76,16 +76,17 @@ def test_repeats_are_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_came_behind_later_records_is_missing() -> None:
-    """A record behind later ones counts as missing, because readers drop it, unless an expired copy
-    may have come before."""
+    """A record behind later ones counts as missing, because readers drop it. If a part of the log
+    has expired, the record counts as arrived, because a copy may have come before the later
+    ones."""
     late = rows(P, (150, 200), (100, 150))
     assert parts(late) == [(100, 150, Fate.MISSING), (150, 200, Fate.ARRIVED)]
     assert parts(late, gap=True) == [(100, 200, Fate.ARRIVED)]
 
 
 def test_records_that_overlap_are_doubtful() -> None:
-    """Overlapping records, made in two ways or lying in two partitions, are doubtful: readers count
-    both."""
+    """Records that overlap, because they were made in two ways or lie in two partitions, are
+    doubtful: readers count both."""
     doubtful = [(100, 120, Fate.MISSING), (120, 160, Fate.DOUBTFUL), (160, 200, Fate.MISSING)]
     assert parts(rows(P, (120, 140), (130, 160))) == doubtful
     assert parts(rows(P, (120, 160)), rows(Q, (120, 160))) == doubtful
@@ -93,8 +94,8 @@ def test_records_that_overlap_are_doubtful() -> None:
 
 
 def test_a_missing_part_is_split_where_readers_would_drop_records() -> None:
-    """A missing part is split into records that readers would drop and others. Neighbours join;
-    records outside the part do not matter."""
+    """A missing part is split into records that readers would drop and records that they would
+    keep. Adjacent records of one kind join; records outside of the part do not matter."""
     part = Part(110, 160, Fate.MISSING)
     bounds = np.array([100, 110, 120, 130, 150, 160, 200])
 
@@ -110,8 +111,8 @@ def test_a_missing_part_is_split_where_readers_would_drop_records() -> None:
 
 @pytest.mark.parametrize("partitioning", ["file", "key", "spread"])
 def test_every_record_lies_in_reach(partitioning: str) -> None:
-    """Every record of an intent goes to a partition in its reach, whatever the line holds and
-    wherever it begins."""
+    """Every record of an intent goes to a partition in the intent's reach, whatever the line holds
+    and wherever it begins."""
     key = "line" if partitioning == "key" else None
     made = recipe(partitions=4, partitioning=partitioning, key=key, **regex("(?P<line>[^x].*)"))
     data = b"".join(b"%s%d\n" % (b"x" if i % 7 == 0 else b"a", i) for i in range(400))
@@ -122,7 +123,8 @@ def test_every_record_lies_in_reach(partitioning: str) -> None:
 
 
 def test_what_is_found_counts_as_it_would_have_acknowledged() -> None:
-    """Records found in the logs have the same counts, bytes and checksums as the pressed intent."""
+    """Records found in the partitions give the same counts, bytes and checksums as an
+    acknowledgement of the pressed intent."""
     made = recipe(**regex("(?P<line>[^x].*)"))
     one = reading(b"a1\nx2\na3\nx4\n")
     pressed = press(made, one)

@@ -1,4 +1,5 @@
-"""Records that a broker refuses: the agent first reads back what became of them."""
+"""Records that a broker refuses for good: the agent first reads back whether an earlier attempt
+arrived."""
 
 from __future__ import annotations
 
@@ -42,8 +43,8 @@ def apart(world: World) -> list[tuple[int, int | None, Certainty]]:
 
 @promise("2 refused record")
 def test_what_an_earlier_attempt_brought_is_acknowledged(world: World) -> None:
-    """The first attempt arrived, its answer was lost, and the retry is refused: the line counts
-    once, and nothing is set apart."""
+    """The first attempt arrived, its answer was lost, and the broker refuses the retry: the line
+    counts once, and is not set apart."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
     world.brokers.refuses = is_two
@@ -56,8 +57,8 @@ def test_what_an_earlier_attempt_brought_is_acknowledged(world: World) -> None:
 
 
 def test_what_arrived_below_others_that_were_sent_again_is_found(world: World) -> None:
-    """The producer's id was lost, so the first batch arrived twice; the refused record's first
-    copy, below the acknowledged second copy of that batch, is found."""
+    """After the producer's id was lost, the first batch arrived twice. The refused record's first
+    copy, which lies below the acknowledged second copy of that batch, is found."""
     world.producer.arrive(FIRST)
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST, is_known=False)
@@ -72,8 +73,8 @@ def test_what_arrived_below_others_that_were_sent_again_is_found(world: World) -
 
 @promise("2 refused record")
 def test_what_no_attempt_brought_is_lost_after_the_wait(world: World) -> None:
-    """If no attempt arrived, the line is declared lost, but only when nothing can arrive any more;
-    until then no seal is sent, while later lines are."""
+    """If no attempt arrived, the line is declared lost, but only when no attempt can arrive any
+    more. Until then the agent sends later lines, but no seal."""
     world.producer.interrupt(FIRST, survivors=2)
     world.brokers.late.clear()
     world.brokers.refuses = is_two
@@ -96,8 +97,8 @@ def test_what_no_attempt_brought_is_lost_after_the_wait(world: World) -> None:
 
 
 def test_an_attempt_that_comes_during_the_wait_is_found(world: World) -> None:
-    """An attempt that was under way when its connection was lost, and arrives during the wait, is
-    found."""
+    """An attempt that was under way when its connection was lost, and that arrives during the wait,
+    is found."""
     world.files.append(A, b"four\n")
     world.producer.interrupt(FIRST, survivors=1)
     world.brokers.refuses = is_two
@@ -111,7 +112,7 @@ def test_an_attempt_that_comes_during_the_wait_is_found(world: World) -> None:
 
 
 def test_an_attempt_that_comes_behind_later_lines_is_lost(world: World) -> None:
-    """A line that arrives behind later lines is lost: readers take it for a repeat."""
+    """A line that arrives behind later lines is lost, because readers take it for a repeat."""
     world.producer.interrupt(FIRST, survivors=1)
     world.brokers.refuses = is_two
     for _ in range(3):
@@ -126,8 +127,8 @@ def test_an_attempt_that_comes_behind_later_lines_is_lost(world: World) -> None:
 
 
 def test_what_expired_unread_is_uncertain(world: World) -> None:
-    """If the log begins above the floor, the line is uncertain: an expired attempt may have
-    arrived."""
+    """If the log begins above the floor, the line is declared uncertain, because an attempt that
+    arrived may have expired."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
     world.brokers.starts[FIRST] = 2
@@ -139,8 +140,8 @@ def test_what_expired_unread_is_uncertain(world: World) -> None:
 
 
 def test_while_the_partition_does_not_come_nothing_is_decided(world: World) -> None:
-    """While the partition cannot be read, it is named and nothing is decided; once it can, the line
-    is found."""
+    """While the refused record's partition cannot be read, the agent names the partition and
+    decides nothing; once it can be read, the line is found."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
     world.brokers.refuses = is_two
@@ -155,8 +156,8 @@ def test_while_the_partition_does_not_come_nothing_is_decided(world: World) -> N
 
 @promise("2 refused record")
 def test_what_a_process_before_may_have_sent_is_read_back_too(world: World) -> None:
-    """After a start the promised line is sent again and refused at once, and the attempt of the
-    previous process is found."""
+    """After a start the promised line is sent again and refused at once; the agent finds the copy
+    that the previous process sent."""
     world.producer.arrive(FIRST)
     world.kill()
     world.brokers.refuses = is_two
@@ -167,8 +168,8 @@ def test_what_a_process_before_may_have_sent_is_read_back_too(world: World) -> N
 
 
 def test_killed_before_its_intent_is_passed_nothing_was_declared(world: World) -> None:
-    """An agent killed before it passes the intent has declared nothing; after its start the broker
-    takes the line."""
+    """An agent that is killed before its checkpoint passes the intent has declared nothing; after
+    its next start the broker takes the line."""
     world.brokers.refuses = is_two
     world.turn(world.producer.arrive(FIRST))
     world.turn(world.producer.arrive(FIRST))
@@ -185,8 +186,8 @@ def test_killed_before_its_intent_is_passed_nothing_was_declared(world: World) -
 
 
 def test_after_a_crash_it_is_not_sent_behind_later_lines(world: World) -> None:
-    """After a crash the refused line is not sent behind later lines, where readers would drop it,
-    but declared lost."""
+    """After a crash the agent does not send the refused line behind later lines, where readers
+    would drop it, but declares it lost."""
     world.producer.interrupt(FIRST, survivors=2)
     world.brokers.late.clear()
     world.brokers.refuses = is_two
@@ -204,8 +205,8 @@ def test_after_a_crash_it_is_not_sent_behind_later_lines(world: World) -> None:
 
 @promise("2 refused record")
 def test_after_a_crash_its_neighbours_are_sent() -> None:
-    """After a crash the other records of its intent, which go to another topic and had not arrived,
-    are sent; only the refused line is lost."""
+    """After a crash the agent sends the other records of the refused line's intent, which go to
+    another topic and had not arrived; only the refused line is lost."""
     picky = ParserSettings(type="regex", pattern="(?P<line>[^x].*)")
     world = World(settings(raw(parser=picky)))
     world.files.append(A, b"x1\na1\nx2\na2\n")
@@ -227,7 +228,8 @@ def test_after_a_crash_its_neighbours_are_sent() -> None:
 def test_nothing_behind_it_is_sent_before_that_mark_is_durable(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Later lines are not sent before the refusal is durable, so on a full disk they wait."""
+    """Later lines are not sent before a transaction has marked the refused record's intent, so on a
+    full disk they wait."""
 
     def full(_state: StateDatabase, _changes: object) -> None:
         raise StateFull("the disk is full")
@@ -244,7 +246,7 @@ def test_nothing_behind_it_is_sent_before_that_mark_is_durable(
 
 
 def test_with_many_undecided_nothing_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The number of undecided records is limited: at the limit the agent stops reading."""
+    """At its limit of undecided records the agent stops reading."""
     monkeypatch.setattr(refused, "RECORDS_MAX", 1)
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
@@ -260,8 +262,9 @@ def test_with_many_undecided_nothing_is_read(world: World, monkeypatch: pytest.M
 
 
 def test_a_record_is_there_where_readers_keep_it(world: World) -> None:
-    """A record counts as found if agent, file and range are its own and no later record comes
-    before it, unless it may repeat an expired copy."""
+    """A refused record counts as found if its agent, file and range match and no later record comes
+    before it. If a part of the log has expired, a later record may come before it, because it may
+    repeat an expired copy."""
     world.brokers.refuses = is_two
     refusals = []
     for _ in range(4):

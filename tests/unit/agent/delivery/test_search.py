@@ -1,4 +1,4 @@
-"""How long missing records are searched for."""
+"""How long the agent searches the partitions for missing records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AGENT, FILE = 7, 5
 
 
 class Logs:
-    """One partition that reports its watermark once, until it is asked anew."""
+    """One partition whose watermark stays the same until it is asked for anew."""
 
     def __init__(self) -> None:
         self.records: list[tuple[int, int]] = []  # first byte and length
@@ -50,8 +50,8 @@ class Logs:
 
 @promise("2 read back")
 def test_the_watermark_is_asked_for_anew_once_nothing_can_arrive_any_more() -> None:
-    """A late batch above the first watermark is found, because the watermark is asked for anew once
-    nothing can arrive any more."""
+    """Once nothing can arrive any more, the agent asks for the watermark anew, so it finds a late
+    batch above the first watermark."""
     logs = Logs()
     search = Search(logs, Found(AGENT, []))
     search.begin(Found(AGENT, [Intent(1, FILE, 0, 8, 0, 0, b"")]), {TP: 0}, 0.0)
@@ -67,7 +67,7 @@ def test_the_watermark_is_asked_for_anew_once_nothing_can_arrive_any_more() -> N
 
 
 def test_where_the_new_watermark_is_reached_what_is_missing_is_lost() -> None:
-    """Missing records are lost once the new watermark is reached, and not before."""
+    """Records that are still missing are lost once the new watermark is reached, and not before."""
     logs = Logs()
     search = Search(logs, Found(AGENT, []))
     search.begin(Found(AGENT, [Intent(1, FILE, 0, 8, 0, 0, b"")]), {TP: 0}, 0.0)

@@ -1,3 +1,5 @@
+"""Partitions whose leader acknowledges nothing are silent, and /health names them."""
+
 from __future__ import annotations
 
 from skidway.agent.delivery.silences import Silences
@@ -7,7 +9,8 @@ ONE, TWO = TopicPartition("logs", 0), TopicPartition("logs", 1)
 
 
 def test_a_partition_that_nobody_acknowledges_is_named() -> None:
-    """A partition without acknowledgements is named with its seconds, while others go on."""
+    """A partition that acknowledges nothing is named with its seconds, while other partitions go
+    on."""
     silences = Silences()
     for now in range(12):
         silences.look([ONE, TWO], [TWO], float(now))
@@ -15,7 +18,8 @@ def test_a_partition_that_nobody_acknowledges_is_named() -> None:
 
 
 def test_who_has_nothing_on_its_way_is_not_silent() -> None:
-    """An idle partition is not silent: its time begins anew with its next batch."""
+    """A partition with nothing on its way is not silent; its time begins anew with its next
+    batch."""
     silences = Silences()
     silences.look([ONE], [], 0.0)
     silences.look([], [ONE], 1.0)

@@ -40,7 +40,7 @@ def test_the_rest_of_a_known_file_is_read_from_the_compressed_one(
     pattern: str, keeps_time: bool, is_down: bool
 ) -> None:
     """The unread rest of a file that was rotated and compressed between two looks is read from the
-    compressed file, and no byte twice."""
+    compressed file, and no byte is read twice."""
     world = made(pattern, LONG, max_open_files=1)
     world.files.append("/log/app.log-other", b"held\n") if not is_down and "*" in pattern else None
     if is_down:
@@ -63,7 +63,8 @@ def test_the_rest_of_a_known_file_is_read_from_the_compressed_one(
 def test_generations_that_nobody_saw_are_read_from_the_compressed_ones(
     ending: str, keeps_time: bool
 ) -> None:
-    """Three rotations while the agent is down, each compressed: every line is read once."""
+    """Three generations are rotated and compressed while the agent is down: every line is read
+    once."""
     world = made(first=LONG)
     world.kill()
     for number in range(3):
@@ -82,8 +83,8 @@ def test_generations_that_nobody_saw_are_read_from_the_compressed_ones(
 
 
 def test_what_was_read_is_not_read_again_when_it_is_compressed() -> None:
-    """With `delaycompress`, while the agent runs or is down, a compressed file keeps its file id,
-    and nothing is read again or declared."""
+    """With `delaycompress` a compressed file keeps the file id of the plain one, whether the agent
+    runs or is down, and nothing is read again or declared."""
     world = made(first=LONG)
     world.files.rename(APP, f"{APP}.1")
     world.files.append(APP, b"next" + LONG)
@@ -101,8 +102,8 @@ def test_what_was_read_is_not_read_again_when_it_is_compressed() -> None:
 
 
 def test_history_that_was_compressed_before_the_agent_came_is_left_alone() -> None:
-    """Generations compressed before the agent's first start are not read, even if a known file is
-    gone for good."""
+    """Generations that were compressed before the agent's first start are not read, even if a known
+    file is gone for good."""
     world = World(settings(raw("logs", APP)))
     world.files.append(f"{APP}.1", b"history\n")
     world.files.compress(f"{APP}.1")
@@ -119,8 +120,8 @@ def test_history_that_was_compressed_before_the_agent_came_is_left_alone() -> No
 
 
 def test_a_compressed_log_of_which_nobody_knows_is_in_doubt() -> None:
-    """A short compressed file that begins like a known one, but with another time of change, is
-    read and declared uncertain: its lines may be doubled."""
+    """A short compressed file that begins like a known one, but has another time of change, is read
+    and declared uncertain, because its lines may be doubled."""
     world = made(first=b"Starting job\n")
     world.kill()
     world.files.append(APP, b"end\n")
@@ -134,8 +135,8 @@ def test_a_compressed_log_of_which_nobody_knows_is_in_doubt() -> None:
 
 
 def test_one_that_cannot_be_decompressed_is_declared_after_a_minute() -> None:
-    """A file that cannot be decompressed is declared lost after a minute; until then it is named
-    and holds the seal, because it may still be written."""
+    """A file that cannot be decompressed is named and holds the seal for a minute, because it may
+    still be written; then it is declared lost."""
     world = made(first=LONG)
     world.kill()
     world.files.rename(APP, f"{APP}.1")
@@ -156,7 +157,7 @@ def test_one_that_cannot_be_decompressed_is_declared_after_a_minute() -> None:
 @promise("1 compression")
 def test_promises_are_kept_from_the_compressed_file() -> None:
     """Bytes that were on their way when the agent died are sent again from the compressed file,
-    though the plain one is gone."""
+    although the plain file is gone."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.tick()
@@ -171,8 +172,8 @@ def test_promises_are_kept_from_the_compressed_file() -> None:
 
 
 def test_compressed_files_that_have_the_inodes_of_each_other_s_plain_ones() -> None:
-    """Two known generations, compressed while the agent is down, have swapped inodes: each is read
-    on in its own file."""
+    """Two known generations are compressed while the agent is down, and each compressed file has
+    the inode of the other's plain file: each is read on in its own file."""
     world = made(first=LONG)
     world.files.rename(APP, f"{APP}.1")
     world.files.append(APP, b"second" + LONG)
@@ -198,8 +199,8 @@ def test_compressed_files_that_have_the_inodes_of_each_other_s_plain_ones() -> N
 def test_a_log_with_the_inode_that_another_one_had_before_it_was_compressed(
     knows_births: bool,
 ) -> None:
-    """A log has the inode that another log had before it was compressed. When it is deleted, it is
-    not taken for that one, and its unread bytes are declared."""
+    """A log gets the inode that another log had before its compression. When the first log is
+    deleted, it is not taken for that other log, and its unread bytes are declared."""
     web = "/log/web/access.log"
     world = World(settings(raw("logs", APP), raw("web", web)))
     world.files.knows_births = knows_births
@@ -229,8 +230,8 @@ def test_a_log_with_the_inode_that_another_one_had_before_it_was_compressed(
 
 @pytest.mark.parametrize("is_down", [True, False])
 def test_a_short_file_is_known_by_its_time_of_change(is_down: bool) -> None:
-    """A short compressed file is known by its time of change: its few bytes alone might be another
-    log's."""
+    """A short compressed file is known by its time of change, because its few bytes alone might be
+    another log's."""
     world = made()
     if is_down:
         world.kill()
@@ -265,8 +266,7 @@ def test_while_the_plain_file_is_there_the_compressed_one_is_not_read(knows_birt
 
 @contextmanager
 def measuring(world: World) -> Iterator[None]:
-    """Within this block the size of every compressed file is unknown, as if the files were
-    large."""
+    """Within this block no compressed file has been measured yet, as is usual for large files."""
     open_ = world.files.open
 
     def opened(path: str) -> MemoryHandle:
@@ -281,8 +281,8 @@ def measuring(world: World) -> Iterator[None]:
 
 @promise("1 compression")
 def test_promises_wait_for_a_file_that_is_being_measured() -> None:
-    """Promises wait while their compressed file is measured, for many looks and longer than late
-    batches are waited for, and nothing is lost."""
+    """Promises wait while their compressed file is measured, even for many looks and longer than
+    late batches are waited for. Nothing is lost."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()
@@ -303,8 +303,8 @@ def test_promises_wait_for_a_file_that_is_being_measured() -> None:
 def test_a_generation_that_is_measured_for_long_is_read_however_old_it_is_then(
     is_renamed: bool,
 ) -> None:
-    """An unseen generation that takes long to measure is read: neither its age by then nor the
-    names that later rotations give it make it history."""
+    """An unseen generation that takes long to measure is read. Neither its age by then nor the
+    names that later rotations give it turn it into history, which is not read."""
     world = made(first=LONG)
     world.kill()
     world.files.rename(APP, f"{APP}.2")
@@ -331,8 +331,8 @@ def test_a_generation_that_is_measured_for_long_is_read_however_old_it_is_then(
 
 
 def test_promises_are_not_given_up_before_the_first_look() -> None:
-    """An agent that is stopped as soon as it starts keeps its promises, because it has not looked
-    for compressed files yet."""
+    """An agent that is stopped as soon as it starts does not give up its promises, because it has
+    not looked for compressed files yet."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()
@@ -350,8 +350,8 @@ def test_promises_are_not_given_up_before_the_first_look() -> None:
 
 
 def test_a_compressed_file_with_fewer_bytes_than_were_promised_is_another_one() -> None:
-    """A compressed file that begins alike, but has fewer bytes than were promised, is another file;
-    the promises are kept from the right one."""
+    """A compressed file that begins like the known one, but has fewer bytes than were promised, is
+    another file; the promised bytes are sent from the right one."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()

@@ -31,7 +31,7 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def opened(host: OperatingSystem, path: Path) -> Handle:
-    """Opens the file as the agent does, asking again until its size is known."""
+    """Opens the file as the agent does: tries again until the file's size is known."""
 
     handles: list[Handle] = []
 

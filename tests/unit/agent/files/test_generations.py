@@ -1,3 +1,5 @@
+"""Names that rotation gives, such as `app.log.1`, and the name of the log that they belong to."""
+
 import pytest
 
 from skidway.agent.files.generations import generation
@@ -55,7 +57,7 @@ def test_names_that_rotation_gives(name: str, base: str) -> None:
     ["app.log", "mail.err", "app.log.swp", "1", ".1", "worker.log", "mailold.log", "archive.log"],
 )
 def test_names_of_strangers(name: str) -> None:
-    """Another log's name, or an editor's file, is no generation of the log."""
+    """The name of another log, or of an editor's file, is no name of a generation."""
     assert generation(name) is None
 
 

@@ -49,8 +49,8 @@ def test_only_regular_files_are_opened(tmp_path: Path) -> None:
 
 @promise("1 links")
 def test_a_link_that_leads_nowhere_is_named(tmp_path: Path) -> None:
-    """A dead link is named and holds the seal, because nobody knows where it should lead; a link
-    that is gone does not."""
+    """A dead link is named and holds the seal, because nobody knows where it should lead. A link
+    that was removed is not named."""
     (tmp_path / "dead.log").symlink_to(tmp_path / "nowhere")
     scan = HOST.scan([Pattern(f"{tmp_path}/*.log"), Pattern(f"{tmp_path}/dead.log")])
     path = str(tmp_path / "dead.log")
@@ -98,8 +98,8 @@ def test_a_file_that_is_renamed_while_it_is_looked_for_is_found(
 
 
 def test_a_name_may_end_as_the_kernel_calls_a_deleted_file(tmp_path: Path) -> None:
-    """A file whose name ends in " (deleted)", the kernel's mark, counts as there until it is
-    deleted."""
+    """A file whose own name ends in " (deleted)", as the kernel marks deleted files, counts as
+    there until it is deleted."""
     path = tmp_path / "a.log (deleted)"
     path.write_bytes(b"x")
     handle = HOST.open(str(path))
@@ -110,8 +110,8 @@ def test_a_name_may_end_as_the_kernel_calls_a_deleted_file(tmp_path: Path) -> No
 
 
 def test_a_directory_that_is_not_there_lies_on_the_device_above_it(tmp_path: Path) -> None:
-    """A missing directory, as of an unmounted file system, lies on the device of the directory
-    above it; an empty path lies on none."""
+    """A missing directory, for example of an unmounted file system, counts as lying on the device
+    of the directory above it. An empty path lies on no device."""
     device = os.stat(tmp_path).st_dev
     assert HOST.device_of(str(tmp_path)) == HOST.device_of(str(tmp_path / "x" / "y")) == device
     (tmp_path / "file").touch()
@@ -137,7 +137,7 @@ def test_descriptors_are_bounded(tmp_path: Path) -> None:
 
 
 def test_a_handle_follows_a_rename_and_never_another_file(tmp_path: Path) -> None:
-    """A handle follows its file through a rename; it is refused if the path leads to another
+    """A handle follows its file through a rename, and is refused if the path leads to another
     file."""
     path = tmp_path / "a.log"
     path.write_bytes(b"old")

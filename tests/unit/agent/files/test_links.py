@@ -29,7 +29,7 @@ def losses(world: World) -> list[Loss]:
 
 
 def rotate(world: World, stamp: str, line: str) -> str:
-    """Rotates as kubelet does: the file gets a time after its name, the link stays."""
+    """Rotates as kubelet does: the file gets a time after its name, and the link stays."""
     world.files.rename(TARGET, f"{TARGET}.20261121-{stamp}")
     world.files.append(TARGET, f"{line}\n".encode())
     return line
@@ -41,7 +41,7 @@ def rotations(world: World) -> list[str]:
 
 @promise("1 links")
 def test_generations_beside_the_target_are_read(world: World) -> None:
-    """Three rotations of the target between two looks: each line is read once, and nothing is
+    """After three rotations of the target between two looks each line is read once, and nothing is
     declared."""
     lines = rotations(world)
     world.settle()
@@ -64,8 +64,8 @@ def test_rotations_of_the_target_while_the_agent_was_down(world: World) -> None:
 
 
 def test_a_link_that_is_set_to_the_next_file(world: World) -> None:
-    """A link moves on to the next file, as with rotatelogs and cronolog: the files in between are
-    found by their similar names and read."""
+    """A link is set to the next file, as rotatelogs and cronolog do: the agent finds the files in
+    between by their similar names, and reads them."""
     made = World(settings(raw("logs", "/log/current.log")))
     made.files.append("/log/app.2026-11-20.log", b"seen\n")
     made.files.link("/log/current.log", "/log/app.2026-11-20.log")
@@ -106,8 +106,8 @@ def test_a_link_that_leads_nowhere_holds_the_seal_by_name(world: World) -> None:
 
 
 def test_an_event_of_the_target_is_one_of_the_link(world: World) -> None:
-    """The target's directory is watched, and what is written to the target is read without waiting
-    for a look."""
+    """The agent watches the target's directory, so it reads what is written to the target without
+    waiting for a look."""
     assert world.agent.tracker.linked_directories == {"/pods"}
     world.files.append(TARGET, b"more\n")
     world.agent.touch([TARGET])
@@ -136,8 +136,8 @@ def test_a_link_and_its_target_are_one_file() -> None:
     "place", ["/log/2026-11-{}/app.log", "/log/2026/{}/x/app.log", "/log/{}.log", "/log/r{}/a.log"]
 )
 def test_what_a_link_led_to_between_two_looks_is_read(place: str, is_down: bool) -> None:
-    """A link (one per day, or per deploy) moves on several times between two looks: all files it
-    led to are read."""
+    """A link is set to another file several times between two looks, as for one file per day or per
+    deploy: every file that it led to is read."""
     made = World(settings(raw("logs", "/log/latest.log")))
     for number in range(1, 5):
         made.clock.advance(1)
@@ -161,8 +161,8 @@ def test_what_a_link_led_to_between_two_looks_is_read(place: str, is_down: bool)
 
 @pytest.mark.parametrize("is_down", [False, True])
 def test_containers_whose_logs_are_called_by_their_ids(is_down: bool) -> None:
-    """A container crashes several times between two looks, and the link leads through Docker's
-    <id>/<id>-json.log, one of them rotated: every line is read."""
+    """A container crashes several times between two looks. The link leads to <id>/<id>-json.log of
+    Docker, with a new id each time, and one of these logs is rotated: every line is read."""
     made = World(settings(raw("logs", "/containers/app.log")))
     for number, id_ in enumerate(("0fa2d1c09e", "beefcafe01", "c0ffee77aa", "deadbeef42")):
         path = f"/docker/{id_}/{id_}-json.log"
@@ -185,8 +185,8 @@ def test_containers_whose_logs_are_called_by_their_ids(is_down: bool) -> None:
 
 
 def test_links_to_names_without_an_order_are_declared() -> None:
-    """A link that moves between names without an order is declared: nobody knows the name of a file
-    in between."""
+    """If a link moves between two names that have no order, a loss is declared, because nobody
+    knows the name of a file in between."""
     made = World(settings(raw("logs", "/log/latest.log")))
     for number, path in enumerate(("/log/a/first.log", "/log/b/next.log")):
         made.files.append(path, b"line %d\n" % number)
@@ -199,8 +199,8 @@ def test_links_to_names_without_an_order_are_declared() -> None:
 
 
 def test_other_logs_beside_what_a_link_led_to_are_left_alone() -> None:
-    """Files of similar names are not read if they are older than the link's first target, or newer
-    than the present one."""
+    """Files of similar names are not read if they are older than the link's first target or newer
+    than its present one."""
     made = World(settings(raw("logs", "/log/latest.log")))
     made.files.append("/log/0/app.log", b"history\n")
     made.clock.advance(60)
@@ -220,8 +220,8 @@ def test_other_logs_beside_what_a_link_led_to_are_left_alone() -> None:
 
 @promise("1 link leads elsewhere")
 def test_logs_of_other_names_where_a_link_led_in_between_are_left_alone() -> None:
-    """Other logs of a deploy, which no pattern matches, are not read in the directories that a link
-    led to."""
+    """In the directories to which a link led, other logs of a deploy, which no pattern matches, are
+    not read."""
     made = World(settings(raw("logs", "/log/latest.log")))
     for number, line in enumerate((b"one\n", b"two\n", b"three\n")):
         made.files.append(f"/log/{number}/app.log", line)
@@ -238,8 +238,8 @@ def test_logs_of_other_names_where_a_link_led_in_between_are_left_alone() -> Non
 
 @promise("1 link leads elsewhere")
 def test_a_link_that_leads_somewhere_else_altogether_is_declared(world: World) -> None:
-    """A link that moves to an unrelated path is declared: nobody knows where the logs in between
-    would be."""
+    """If a link moves to an unrelated path, a loss is declared, because nobody knows where the logs
+    in between would be."""
     world.files.append("/data/other/tree/web.log", b"next\n")
     world.files.link(LINK, "/data/other/tree/web.log")
     world.settle()
@@ -250,8 +250,8 @@ def test_a_link_that_leads_somewhere_else_altogether_is_declared(world: World) -
 
 @promise("1 link leads elsewhere")
 def test_containers_that_are_started_again_between_two_looks(world: World) -> None:
-    """A container is started again several times between two looks, and kubelet's 0.log, 1.log, ...
-    are each rotated and compressed: every line is read."""
+    """A container is started again several times between two looks, and each of kubelet's logs
+    0.log, 1.log, ... is rotated and compressed: every line is read."""
     for number in range(1, 4):
         old = f"/pods/{number - 1}.log"
         world.files.rename(old, f"{old}.20261121-07000{number}")

@@ -1,5 +1,5 @@
-"""An agent that starts before its file system is mounted, or that may not look at files for a
-while."""
+"""An agent whose file system is mounted only after its start, or that has no right to look at files
+for a while."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ APP, READ = "/log/app.log", "/log/read.log"
 
 @pytest.fixture
 def world() -> World:
-    """Two files that were read, one of which has not changed since."""
+    """An agent that has read two files; `READ` has not changed since the first look."""
     made = World(settings(raw("logs", APP, READ)))
     made.files.append(READ, b"read\n")
     made.start()
@@ -46,8 +46,8 @@ def rotate(world: World) -> None:
 
 
 def go_on(world: World) -> None:
-    """Lines written while the agent could not look: to the known file, to a new generation, and to
-    the log."""
+    """Writes while the agent cannot look: to the known file, to a new generation, and to the
+    log."""
     world.files.append(APP, b"second\n")
     for line in (b"third\n", b"fourth\n"):
         world.clock.advance(60)
@@ -61,8 +61,8 @@ def go_on(world: World) -> None:
 def test_files_whose_file_system_is_not_mounted_yet_are_waited_for(
     world: World, is_renumbered: bool
 ) -> None:
-    """Until the file system is mounted nothing is lost, doubled or sealed; then generations that
-    nobody saw are read, too."""
+    """Until the file system is mounted, nothing is lost, doubled or sealed; then even generations
+    that the agent never saw are read."""
     world.kill()
     go_on(world)
     world.files.is_mounted = False
@@ -97,7 +97,7 @@ def test_a_file_system_that_never_comes_is_declared(world: World) -> None:
 @promise("6 unreadable")
 @pytest.mark.parametrize("is_running", [False, True])
 def test_what_was_read_is_known_again_however_late_its_file_system_comes(is_running: bool) -> None:
-    """Files at rest whose file system is away for hours are not read a second time when it comes
+    """Files at rest whose file system stays away for hours are not read a second time when it comes
     back."""
     world = World(settings(raw("logs", "/log/*.log")))
     world.files.append(APP, b"read\n")
@@ -119,7 +119,8 @@ def test_what_was_read_is_known_again_however_late_its_file_system_comes(is_runn
 
 
 def test_a_directory_that_was_deleted_is_not_waited_for(world: World) -> None:
-    """Files of a deleted directory are not waited for: its path lies on their file system."""
+    """Files of a deleted directory are not waited for: the directory above it lies on their device,
+    so no file system is missing."""
     world.kill()
     world.files.delete(APP)
     world.files.delete(READ)
@@ -131,8 +132,8 @@ def test_a_directory_that_was_deleted_is_not_waited_for(world: World) -> None:
 
 @promise("6 unreadable")
 def test_what_was_rotated_while_nobody_might_look_is_read(world: World) -> None:
-    """While names can be listed but no file can be looked at, what is listed is not taken for
-    history, and is read later."""
+    """While the agent may list names but not look at any file, it takes no listed file for history,
+    and it reads these files later."""
     world.files.may_search = False
     world.settle(4)
     go_on(world)

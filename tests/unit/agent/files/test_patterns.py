@@ -29,7 +29,7 @@ def test_patterns_mean_what_a_shell_means(pattern: str, path: str, means: bool) 
 
 
 def test_walking_finds_what_is_meant_and_nothing_else(tmp_path: Path) -> None:
-    """Walking finds the files that the pattern matches and no excluded ones, and ends although a
+    """Walking finds the files that the pattern matches and no excluded ones, and it ends even if a
     link makes a circle."""
     for name in ("a.log", "b.txt", "x/c.log", "x/y/d.log", ".h/e.log", "x/old.log"):
         path = tmp_path / name
@@ -55,8 +55,8 @@ def test_what_cannot_be_looked_into_is_reported(tmp_path: Path) -> None:
 @promise("6 unreadable")
 @pytest.mark.parametrize("pattern", ["closed/app.log", "*/app.log", "**/app.log", "closed/**"])
 def test_where_no_file_can_be_looked_at_nobody_knows_of_one(tmp_path: Path, pattern: str) -> None:
-    """A directory that cannot be searched is reported, with or without a wildcard: nobody knows
-    whether the file is there."""
+    """A directory that may not be searched is reported, whether or not the pattern has a wildcard,
+    because nobody knows whether the file is there."""
     (tmp_path / "closed").symlink_to("x" * 300)  # like a directory that may not be searched
     unreadable: list[tuple[str, str]] = []
     assert list(Pattern(f"{tmp_path}/{pattern}").walk(unreadable)) == []
@@ -65,8 +65,8 @@ def test_where_no_file_can_be_looked_at_nobody_knows_of_one(tmp_path: Path, patt
 
 @pytest.mark.parametrize("exclude", ["closed/*", "*/closed/*", "clos*"])
 def test_what_is_left_out_need_not_be_readable(tmp_path: Path, exclude: str) -> None:
-    """An excluded directory is not reported, so whoever cannot give the agent a right to it can
-    exclude it."""
+    """An excluded directory is not reported as unreadable, so whoever cannot give the agent a right
+    to it can exclude it."""
     (tmp_path / "closed").symlink_to("x" * 300)
     unreadable: list[tuple[str, str]] = []
     for text in ("*/app.log", "**/app.log", "closed/app.log"):
@@ -86,7 +86,8 @@ def test_links_in_a_circle_hold_nothing(tmp_path: Path) -> None:
 
 
 def test_directories_that_lie_too_deep_are_named(tmp_path: Path) -> None:
-    """Directories deeper than the limit are not walked but named: they may hold files."""
+    """Directories deeper than the limit are not walked but reported, because they may hold
+    files."""
     deep = tmp_path.joinpath(*["d"] * (DEPTH_MAX + 2))
     deep.mkdir(parents=True)
     unreadable: list[tuple[str, str]] = []

@@ -128,7 +128,7 @@ def test_an_empty_generation_whose_inode_another_log_has_by_now(knows_births: bo
 
 
 def test_rotations_while_the_agent_was_down(world: World) -> None:
-    """Generations made since the last seal, which nobody can have seen, are read after the
+    """Generations made since the last seal, which no agent can have seen, are read after the
     start."""
     world.kill()
     lines = generations(world, 3)
@@ -145,8 +145,8 @@ def test_rotations_while_the_agent_was_down(world: World) -> None:
 
 
 def test_a_half_read_generation_goes_on_after_a_start(world: World) -> None:
-    """A half-read generation is read on after a start, because the agent remembers that its source
-    means it."""
+    """A half-read generation is read on after a start, because the agent remembers to which source
+    it belongs."""
     generations(world, 2)
     world.settle(rounds=2)
     world.kill()
@@ -188,8 +188,8 @@ def test_names_of_generations(world: World, name: str) -> None:
 
 
 def test_strangers_are_not_read(world: World) -> None:
-    """Files with other names are not read, nor one with a generation's name that was there before,
-    even if it grows."""
+    """Files with other names are not read. Nor is a file that had a generation's name before any
+    rotation, even if it grows."""
     world.files.append("/log/app.1.log", b"a worker of that name\n")
     world.clock.advance(60)
     world.settle()
@@ -225,8 +225,8 @@ def test_a_generation_that_another_source_means_is_its_own() -> None:
 
 
 def test_a_copy_is_not_read(world: World) -> None:
-    """With copytruncate the path keeps its file, so a file beside it is no generation and is not
-    read."""
+    """With copytruncate the log stays the same file, so a copy beside it is no generation, and is
+    not read."""
     world.files.append(f"{APP}.1", b"seen\n")
     world.files.append(APP, b"more\n")
     world.settle()
@@ -234,8 +234,8 @@ def test_a_copy_is_not_read(world: World) -> None:
 
 
 def test_deleted_generations_are_declared(world: World) -> None:
-    """Rotation deletes the oldest first: if the known generation is gone, unseen ones after it may
-    be gone, too, and one loss declares them."""
+    """Rotation deletes the oldest generation first. So if the known generation is gone, unseen
+    later ones may be gone, too, and one loss declares them."""
     generations(world, 5, keep=2)
     world.settle()
     (loss,) = losses(world)
@@ -245,8 +245,8 @@ def test_deleted_generations_are_declared(world: World) -> None:
 
 
 def test_deleted_generations_of_a_path_that_was_empty_are_declared(world: World) -> None:
-    """If the path was empty at the last look, no known file proves that all generations are there,
-    and the loss is declared."""
+    """If the path was empty at the last look, no known file proves that all generations are still
+    there, so a loss is declared."""
     rotate(world)
     world.settle()
     world.files.append(APP, b"first\n")
@@ -258,8 +258,8 @@ def test_deleted_generations_of_a_path_that_was_empty_are_declared(world: World)
 
 @pytest.mark.parametrize("is_restarted", [False, True])
 def test_a_look_between_two_generations_breaks_no_chain(world: World, is_restarted: bool) -> None:
-    """The path is empty at a look in the middle of a rotation: the newest generation beside it
-    proves that none is missing."""
+    """A look in the middle of a rotation finds the path empty: the newest generation beside it
+    proves later that none is missing."""
     generations(world, 2)
     rotate(world)
     world.settle(rounds=5)
@@ -275,8 +275,8 @@ def test_a_look_between_two_generations_breaks_no_chain(world: World, is_restart
 
 
 def test_deleted_while_the_agent_was_down(world: World) -> None:
-    """If a file vanished unread while the agent was down, and later ones perhaps too, at least one
-    loss declares it."""
+    """If a file vanished unread while the agent was down, and perhaps later ones with it, at least
+    one loss declares it."""
     world.kill()
     generations(world, 5, keep=2)
     world.start()
@@ -308,7 +308,8 @@ def test_a_known_file_that_is_compressed_in_an_unknown_way(world: World) -> None
 
 
 def test_an_unknown_file_that_is_compressed_in_an_unknown_way_is_declared(world: World) -> None:
-    """The file cannot be read any more; the declared loss names it."""
+    """An unknown file that was compressed in a way that the agent cannot read is declared: the loss
+    names the file."""
     rotate(world)
     world.files.append(APP, b"between\n")
     rotate(world)
@@ -336,8 +337,8 @@ def test_one_that_is_being_compressed_is_read(world: World) -> None:
 def test_generations_that_were_deleted_are_declared_though_the_log_has_the_old_inode(
     world: World,
 ) -> None:
-    """The newest log has the inode of the deleted known file, but is not taken for that file: the
-    deleted generations are declared."""
+    """The newest log has the inode of the known file that was deleted, but is not taken for that
+    file: the deleted generations are declared."""
     inode = world.files.by_path[APP].inode
     world.kill()
     generations(world, 5, keep=2)
@@ -349,8 +350,8 @@ def test_generations_that_were_deleted_are_declared_though_the_log_has_the_old_i
 
 
 def test_another_file_under_the_inode_of_a_closed_one(world: World) -> None:
-    """The log has the inode of a closed file, so the path seems unchanged: the generation in
-    between is found all the same."""
+    """The log has the inode of a closed file, so the path seems unchanged; the agent still finds
+    the generation in between."""
     inode = world.files.by_path[APP].inode
     rotate(world)
     world.settle()
@@ -368,7 +369,7 @@ def test_another_file_under_the_inode_of_a_closed_one(world: World) -> None:
 def test_another_file_under_the_same_inode_is_known_when_names_stand_still_again(
     world: World, monkeypatch: pytest.MonkeyPatch, is_missed: bool
 ) -> None:
-    """The look that finds another file at the path falls into a rotation and decides nothing: the
+    """The look that finds another file at the path falls into a rotation and decides nothing; the
     next look still reads the generation in between."""
     read = world.files.list
 
@@ -390,8 +391,8 @@ def test_another_file_under_the_same_inode_is_known_when_names_stand_still_again
 
 @pytest.mark.parametrize("last", ["a last generation that is longer than the first\n", "4\n"])
 def test_another_file_under_the_inode_of_one_deleted_meanwhile(world: World, last: str) -> None:
-    """A file is deleted while the agent is down, and the log gets its inode: its content shows that
-    the path leads to another file."""
+    """A file is deleted while the agent is down, and the log gets its inode: the log's content
+    shows that it is another file."""
     inode = world.files.by_path[APP].inode
     world.kill()
     lines = generations(world, 3, keep=2)
@@ -404,8 +405,8 @@ def test_another_file_under_the_inode_of_one_deleted_meanwhile(world: World, las
 
 
 def test_truncated_while_the_agent_was_down_is_no_rotation(world: World) -> None:
-    """The copy beside a truncated file is read on, no line twice; bytes that may have been written
-    between the copy and the truncation are declared."""
+    """A log is truncated while the agent is down. The copy beside it is read on, no line twice, and
+    a loss declares the bytes that may have been written between the copy and the truncation."""
     world.kill()
     world.files.append(f"{APP}.1", b"seen\nmore\n")
     world.files.truncate(APP)
@@ -419,7 +420,7 @@ def test_truncated_while_the_agent_was_down_is_no_rotation(world: World) -> None
 def test_a_directory_that_cannot_be_listed_holds_the_seal_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a rotation a directory that cannot be listed holds the seal until it can."""
+    """After a rotation a directory that cannot be listed holds the seal until it can be listed."""
 
     def refuse(directory: str) -> list[tuple[str, int]]:
         raise PermissionError(errno.EACCES, "Permission denied", directory)
@@ -449,7 +450,7 @@ def test_names_that_change_while_they_are_read_say_nothing(
         found = read(directory)
         rotate(world)
         world.files.append(APP, b"third\n")
-        return [each for each in found if each[0] != "app.log.2"]  # as a directory may be read
+        return [each for each in found if each[0] != "app.log.2"]  # a listing may miss it
 
     world.files.append(APP, b"first\n")
     rotate(world)
@@ -470,8 +471,8 @@ def test_names_that_change_while_they_are_read_say_nothing(
 def test_a_rotation_that_takes_many_looks_is_waited_for(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A busy host renames slowly and each listing misses a moving name: the agent waits, and every
-    line is read."""
+    """A busy host renames slowly, and each listing misses the name that is being changed: the agent
+    waits, and every line is read."""
     read, lines, looks = world.files.list, ["seen"], 0
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -504,8 +505,8 @@ def test_a_rotation_that_takes_many_looks_is_waited_for(
 def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An unread generation becomes history by a look that saw all names, not by one that fell into
-    a rotation."""
+    """Only a look that saw all names can turn an unread generation into history. A look that fell
+    into a rotation cannot."""
     read = world.files.list
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -513,7 +514,7 @@ def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
         found = read(directory)
         rotate(world)
         world.files.append(APP, b"fourth\n")
-        return [each for each in found if each[0] != "app.log.1"]  # as a directory may be read
+        return [each for each in found if each[0] != "app.log.1"]  # a listing may miss it
 
     rotate(world)
     world.files.append(APP, b"second\n")
@@ -527,8 +528,8 @@ def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
 
 
 def test_a_directory_that_changed_just_now_is_listed_again() -> None:
-    """A directory's time of change is as coarse as a clock tick: a file compressed within the tick
-    of a rotation is found and read on."""
+    """A directory's time of change is only as exact as a clock tick: a file that is compressed
+    within the tick of a rotation is found all the same, and read on."""
     world = World(settings(raw("logs", "/log/*.log"), max_open_files=1))
     world.files.append(APP, b"x" * FINGERPRINT_BYTES + b"\n")
     world.files.append("/log/held.log", b"held\n")
@@ -551,8 +552,8 @@ def test_a_directory_that_changed_just_now_is_listed_again() -> None:
 def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file that could not be opened, and is renamed each time after it is found, is not declared
-    lost."""
+    """A file that could not be opened, because it is renamed whenever the agent has found it, is
+    not declared lost."""
     lines = generations(world, 2)
     file = world.files.by_path[f"{APP}.1"]
     file.unreadable = True
@@ -576,8 +577,8 @@ def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(
 
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_new_path_that_an_event_told_of_before_any_look(is_first: bool) -> None:
-    """If the file of an event is the oldest at its path, nothing is declared; if a generation is
-    older, others may be gone and one loss is declared."""
+    """An event reports a new path before any look. If its file is the oldest at the path, nothing
+    is declared. If a generation is older, others may be gone, and one loss is declared."""
     made = make()
     made.start()
     made.settle()
@@ -632,8 +633,8 @@ def test_a_generation_under_the_name_and_inode_of_one_that_is_gone(
 def test_a_compressed_file_that_was_being_written_at_the_last_look(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A compressed file that was listed beside its plain file, which vanished before it could be
-    opened, is read."""
+    """At the last look a compressed file was listed beside its plain file, which vanished before it
+    could be opened: the compressed file is read."""
     read = world.files.list
 
     def listed_before(directory: str) -> list[tuple[str, int]]:
@@ -656,8 +657,8 @@ def test_a_compressed_file_that_was_being_written_at_the_last_look(
 
 
 def test_a_generation_whose_time_of_change_was_set_back_is_declared(world: World) -> None:
-    """A generation whose time of change was set back (`touch -d`) is declared: it may also be
-    unpacked history."""
+    """A generation whose time of change was set back (`touch -d`) is not read but declared, because
+    it may also be unpacked history."""
     generations(world, 2)
     world.files.by_path[f"{APP}.1"].changed_ns -= 3_600_000_000_000
     world.settle()
@@ -719,8 +720,8 @@ def test_a_clock_that_was_set_back_hides_nothing(world: World) -> None:
 
 
 def test_when_a_topic_was_started_with_first_is_kept(world: World) -> None:
-    """The time of a topic's first start is kept, so a start before the first seal knows which
-    generations are new."""
+    """The time of a topic's first start is kept, so that an agent that starts before the first seal
+    knows which generations are new."""
     first = StateDatabase(world.connection).since()
     world.kill()
     world.clock.advance(60)

@@ -13,7 +13,7 @@ from support.agent_world import World, raw, settings
 from support.promises import promise
 
 HERE, THERE, ELSEWHERE = FileKey(1, 7), FileKey(1, 8), FileKey(2, 7)
-RUN, RUN2 = "/log/run.log", "/log/run2.log"  # a name that may be one of rotation
+RUN, RUN2 = "/log/run.log", "/log/run2.log"  # names that rotation may have given
 JOB = b"Starting job\ndone\n"
 
 EVIDENCE = Evidence((HERE, HERE), (None, None), False, False, True, True)
@@ -40,7 +40,8 @@ EVIDENCE = Evidence((HERE, HERE), (None, None), False, False, True, True)
     ],
 )
 def test_what_the_evidence_says(evidence: Evidence, answer: Answer) -> None:
-    """The strongest evidence decides; without any, the answer is unknown."""
+    """The strongest evidence decides whether two files are the same; without any evidence the
+    answer is unknown."""
     assert same_file(evidence) is answer
 
 
@@ -58,7 +59,7 @@ def losses(world: World) -> list[Loss]:
 
 
 def read(world: World) -> None:
-    """Reads the file on, without a look before."""
+    """Lets the agent read the file on without looking through the patterns first."""
     world.agent.reader.wake(next(iter(world.agent.tracker.files.values())))
     world.turn()
     world.turn(world.producer.answer_all())
@@ -75,8 +76,8 @@ def take_inode(world: World, path: str, data: bytes) -> None:
 @promise("1 same file")
 @pytest.mark.parametrize("path", [RUN, RUN2])
 def test_an_inode_taken_again_by_a_file_that_begins_alike(path: str) -> None:
-    """The next run's log has the deleted one's inode and first lines: it is read from its start,
-    under the same or another name."""
+    """The next run's log has the inode and the first lines of the deleted log: it is read from its
+    start, under the same or another name."""
     world = made(knows_births=True)
     world.kill()
     take_inode(world, path, JOB + b"done again\n")
@@ -121,8 +122,8 @@ def test_an_inode_taken_again_under_an_agent_that_holds_few_files() -> None:
 
 @promise("1 same file")
 def test_an_inode_taken_again_after_the_agent_had_the_deleted_file_open() -> None:
-    """The agent saw that the file it held open lost its last name, so the next file with this inode
-    is read from its first byte, though it begins alike."""
+    """The agent saw that the file it held open lost its last name. So it reads the next file with
+    this inode from its first byte, even if that file begins alike."""
     world = made(knows_births=False)
     world.files.delete(RUN)
     world.settle(rounds=300)
@@ -187,8 +188,8 @@ def at_rest(still_s: float, **others: int) -> World:
 
 @promise("1 deleted at rest")
 def test_deleting_what_was_read_long_ago_loses_nothing() -> None:
-    """A file deleted at rest loses nothing: it stood still at its acknowledged end for longer than
-    the agent looked away."""
+    """A file deleted at rest loses nothing: it had stood still at its acknowledged end for longer
+    than the agent looked away."""
     world = at_rest(600)
     world.files.delete(RUN)
     world.settle()
@@ -197,7 +198,8 @@ def test_deleting_what_was_read_long_ago_loses_nothing() -> None:
 
 
 def test_deleting_what_was_written_just_now_is_a_loss() -> None:
-    """A file deleted soon after it was written is a loss: nobody knows whether more came before."""
+    """A file deleted soon after it was written is a loss, because nobody knows whether more was
+    written to it."""
     world = at_rest(0.1)
     world.files.delete(RUN)
     world.settle()
@@ -207,7 +209,7 @@ def test_deleting_what_was_written_just_now_is_a_loss() -> None:
 @promise("clocks rest")
 @pytest.mark.parametrize("hours", [1, -1])
 def test_by_a_clock_that_was_set_nothing_was_at_rest(hours: int) -> None:
-    """A file that was just written does not count as at rest because the clock was set."""
+    """A file that was just written does not count as at rest only because the clock was set."""
     world = at_rest(0.1)
     world.clock.set_time_ms(world.clock.time_ms() + hours * 3_600_000)
     world.settle(20)
@@ -219,8 +221,8 @@ def test_by_a_clock_that_was_set_nothing_was_at_rest(hours: int) -> None:
 @promise("1 deleted at rest")
 @pytest.mark.parametrize(("away_s", "count"), [(60, 0), (3_600, 1)])
 def test_deleted_while_nobody_looked(away_s: float, count: int) -> None:
-    """Deleting a file long at rest is no loss if the agent was down for a minute, but one if it was
-    down for an hour."""
+    """Deleting a file long at rest is no loss if the agent was down for a minute, but a loss if it
+    was down for an hour."""
     world = at_rest(900)
     world.kill()
     world.clock.advance(away_s)
@@ -239,7 +241,7 @@ def test_one_look_declares_one_loss() -> None:
         world.files.append(f"/log/{number}.log", b"%d\n" % number)
     world.start()
     world.settle()
-    world.files.append("/log/kept.log", b"x\n")  # is held open instead of them
+    world.files.append("/log/kept.log", b"x\n")  # the agent holds it open instead of them
     world.settle()
     for number in range(40):
         world.files.delete(f"/log/{number}.log")
@@ -274,8 +276,8 @@ def test_bytes_that_were_cut_off_behind_the_position_are_lost() -> None:
 
 @promise("1 file id")
 def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -> None:
-    """Unread bytes that are cut off and written anew between two looks are declared: the file was
-    shorter when it was read."""
+    """Unread bytes that are cut off and written anew between two looks are declared, because the
+    agent saw in between that the file was shorter."""
     world = World(settings(raw(), reconcile_interval_ms=3_600_000))
     world.files.append(RUN, b"1\n2\n")
     world.start()
@@ -317,8 +319,8 @@ def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
 
 
 def test_bytes_that_were_exchanged_before_the_first_reading() -> None:
-    """If a file is seen, cut and written anew before it is read, its first file id gets no bytes,
-    and the old ones are declared."""
+    """If a file is found, cut and written anew before its first reading, its first file id gets no
+    bytes, and the old bytes are declared."""
     world = World(settings(raw()))
     world.start()
     world.settle()
@@ -381,8 +383,8 @@ def test_an_older_time_of_change_says_nothing() -> None:
 
 @pytest.mark.parametrize("waits_s", [0.1, 5.0])
 def test_a_write_that_has_noted_its_time_and_not_grown_yet_is_waited_for(waits_s: float) -> None:
-    """A write sets the time before the size and may wait for its disk in between: a look meanwhile
-    declares and seals nothing."""
+    """A write sets the time of change before the size, and may wait for the disk in between: a look
+    in this moment declares and seals nothing."""
     world = made(knows_births=True)
     file = world.files.by_path[RUN]
     world.clock.advance(1)
@@ -400,7 +402,7 @@ def test_a_write_that_has_noted_its_time_and_not_grown_yet_is_waited_for(waits_s
 
 
 def test_each_of_many_writes_is_waited_for_anew() -> None:
-    """Each write is waited for anew, even if no look saw the file since the one before."""
+    """Each write is waited for anew, even if no look saw the file after the write before."""
     world = made(knows_births=True)
     file = world.files.by_path[RUN]
     for _ in range(3):
@@ -433,8 +435,8 @@ def test_the_same_bytes_written_again_while_the_file_is_being_read() -> None:
 
 @promise("1 same file")
 def test_a_file_that_ends_alike_and_begins_otherwise_was_written_anew() -> None:
-    """An open file is cut and written anew between two looks, with the same bytes before the
-    position: it is read from its start."""
+    """An open file is cut and written anew between two looks. It has the same bytes before the
+    position but another beginning, so it is read from its start."""
     foot = b"=" * 300 + b"\n"
     world = World(settings(raw()))
     world.files.append(RUN, b"run 1\n" + foot)

@@ -9,8 +9,8 @@ RENAMED: Seen = frozenset({("app.log.2", 7)})
 
 
 def test_neighbours_that_come_and_go_keep_nothing_waiting() -> None:
-    """A spool beside the log changes the directory all the time, but the log's names stay, so the
-    look counts."""
+    """Other files beside the log change the directory all the time, but the log's names stay, so
+    the look counts."""
     before = Restless(5.0, NAMES, 90)
     assert look_again(before, NAMES, 5.1, 90 + STILL_MS) is None
 
@@ -40,6 +40,7 @@ def test_a_directory_that_never_rests_is_taken_as_it_is() -> None:
 
 
 def test_a_clock_that_was_set_back_keeps_nothing_waiting() -> None:
-    """If the clock was set back, the previous look seems later, and no further look is needed."""
+    """If the clock was set back, the previous look seems later than the present one, and no further
+    look is needed."""
     before = Restless(5.0, NAMES, 3_600_000)
     assert look_again(before, NAMES, 6.0, 1_000) is None

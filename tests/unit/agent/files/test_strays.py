@@ -50,8 +50,8 @@ def rotate(world: World, *paths: str) -> list[str]:
 def test_generations_under_any_name_that_tells_whose_they_are(
     world: World, names: tuple[str, str], is_down: bool
 ) -> None:
-    """After two unseen rotations each line is read once, if the names contain the log's name or are
-    alike."""
+    """After two unseen rotations each line is read once, if the names of the generations contain
+    the log's name or are alike."""
     if is_down:
         world.kill()
     lines = rotate(world, *(f"/log/{name}" for name in names))
@@ -64,8 +64,8 @@ def test_generations_under_any_name_that_tells_whose_they_are(
 
 
 def test_a_name_that_shares_nothing_is_declared(world: World) -> None:
-    """A generation under an unrelated name is declared: nobody knows whether another new file is
-    one, too."""
+    """A generation under an unrelated name is declared, because nobody knows whether another new
+    file is a generation, too."""
     rotate(world, "/log/first", "/log/second")
     world.settle()
     (loss,) = losses(world)
@@ -143,7 +143,7 @@ def test_rotated_logs_with_the_same_bytes_are_each_read(world: World, is_down: b
     ("neighbour", "is_first"),
     [
         *((name, is_first) for name in NEIGHBOURS for is_first in (False, True)),
-        ("app-1.log", False),  # made before the log it would be a generation
+        ("app-1.log", False),  # a file made before the log would be a generation
     ],
 )
 def test_a_neighbour_that_is_made_with_the_log_is_another_log(
@@ -187,7 +187,8 @@ def test_a_copy_of_a_file_that_was_never_looked_at(world: World) -> None:
 
 @pytest.mark.parametrize("is_grown", [False, True])
 def test_a_copy_of_a_file_that_is_read_where_it_lies(is_grown: bool) -> None:
-    """`cp app.log app.log.bak` before the first whole look at the log: no line is read twice."""
+    """After `cp app.log app.log.bak`, before the first whole look at the log, no line is read
+    twice."""
     made = World(settings(raw("logs", APP)))
     made.start()
     made.settle()
@@ -202,7 +203,7 @@ def test_a_copy_of_a_file_that_is_read_where_it_lies(is_grown: bool) -> None:
 
 
 def test_a_short_copy_where_no_birth_is_known() -> None:
-    """A copy shorter than the log's announced fingerprint is read, and declared uncertain because
+    """A copy shorter than the log's announced fingerprint is read, and declared uncertain, because
     its lines may be doubled."""
     made = World(settings(raw("logs", APP)))
     made.files.knows_births = False
@@ -218,8 +219,8 @@ def test_a_short_copy_where_no_birth_is_known() -> None:
 
 @promise("1 copies")
 def test_what_a_copy_holds_of_truncated_bytes_is_read(world: World) -> None:
-    """After copytruncate between two looks the unread rest is read from the copy, and nothing
-    twice."""
+    """After a copytruncate between two looks the unread rest is read from the copy, and no line is
+    read twice."""
     world.files.append(APP, b"unread\n")
     world.files.append(f"{APP}.1", b"seen\nunread\n")
     world.files.truncate(APP)
@@ -230,8 +231,8 @@ def test_what_a_copy_holds_of_truncated_bytes_is_read(world: World) -> None:
 
 @promise("1 copies")
 def test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that() -> None:
-    """A copy that an event reports first waits for its original: the bytes read of the original
-    tell where the copy's unread bytes begin."""
+    """If an event reports a copy before its original is cut, the copy waits: the bytes read of the
+    original tell where the copy's unread bytes begin."""
     made = World(settings(raw("logs", f"{APP}*")))
     made.files.append(APP, b"seen\n")
     made.start()
@@ -248,8 +249,8 @@ def test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that() -> Non
 @promise("1 copies")
 @pytest.mark.parametrize("is_meant", [False, True])
 def test_another_file_under_the_inode_of_a_copy_is_no_copy(is_meant: bool) -> None:
-    """A copy was skipped and deleted, and the next log gets its inode and is rotated before a look:
-    it is read, not skipped."""
+    """The agent skipped a copy, which was then deleted. The next log gets the copy's inode and is
+    rotated before a look: it is read, not skipped."""
     made = World(settings(raw("logs", f"{APP}*" if is_meant else APP)))
     made.start()
     made.settle()
@@ -289,7 +290,7 @@ def test_a_generation_that_cannot_be_read_is_waited_for(world: World) -> None:
 @pytest.mark.parametrize("is_rotated", [False, True])
 @pytest.mark.parametrize("is_down", [False, True])
 def test_what_goes_away_before_it_can_be_read_is_declared(is_rotated: bool, is_down: bool) -> None:
-    """A log that only root may read is deleted, while the agent runs or is down: the loss is
+    """A log that only root may read is deleted, whether the agent runs or is down: the loss is
     declared."""
     made = World(settings(raw("logs", APP)))
     made.files.append(APP, b"secret\n").unreadable = True
@@ -311,8 +312,8 @@ def test_what_goes_away_before_it_can_be_read_is_declared(is_rotated: bool, is_d
 
 @promise("1 not opened")
 def test_what_was_cut_off_before_it_could_be_read_is_declared() -> None:
-    """An unreadable file is cut before it can be read: the bytes that are missing since it was
-    found are declared."""
+    """An unreadable file is cut before it can be read: the bytes that it has lost since the agent
+    found it are declared."""
     made = World(settings(raw("logs", APP)))
     file = made.files.append(APP, b"secret\nmore\n")
     file.unreadable = True
@@ -328,8 +329,8 @@ def test_what_was_cut_off_before_it_could_be_read_is_declared() -> None:
 
 
 def test_a_look_asks_for_each_name_a_few_times_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A look asks for each name only a few times, however many files come and go beside
-    strangers."""
+    """A look asks for each name only a few times, however many logs and unrelated files come and
+    go."""
     made = World(settings(raw("logs", "/log/job-*.log")))
     for number in range(200):
         made.files.append(f"/log/stranger-{number}", b"x\n")

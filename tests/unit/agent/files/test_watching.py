@@ -54,8 +54,8 @@ def test_the_watch_rests_when_events_come_too_fast(tmp_path: Path) -> None:
 
 
 def test_directories_that_links_lead_to_are_watched(tmp_path: Path) -> None:
-    """A directory that a link leads to is watched, since writes to the target are events only
-    there, until no link leads to it."""
+    """A directory that a link leads to is watched until no link leads to it, because only this
+    directory has events of writes to the target."""
     (tmp_path / "links").mkdir()
     (tmp_path / "pods").mkdir()
     watch = Watch([Pattern(f"{tmp_path}/links/*.log")])

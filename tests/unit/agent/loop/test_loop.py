@@ -61,8 +61,8 @@ def test_lines_arrive_in_order_and_the_ledger_adds_up(world: World) -> None:
 
 @promise("2 framing")
 def test_a_partial_line_that_was_flushed_and_then_completed(world: World) -> None:
-    """A partial line sent before it was completed gives two records, each with its own bytes; the
-    first one's length is its value's, which marks it."""
+    """A partial line that is sent before it was completed gives two records, each with its own
+    bytes. The first record's length is that of its value, which marks it as partial."""
     world.files.append(A, b"par")
     world.start()
     world.settle()
@@ -136,7 +136,7 @@ def test_killed_between_send_and_acknowledgement_the_same_is_sent_again(world: W
 @promise("2 re-send")
 def test_promises_of_different_moments_are_each_sent_again_with_their_own(world: World) -> None:
     """A line without a time gets the time of its first reading, also when it is sent again together
-    with others."""
+    with lines of another moment."""
     world.kill_in_flight(b"one\n", b"two\n")
     moments = [intent.read_ms for intent in StateDatabase(world.connection).intents()]
     assert len(set(moments)) == 2
@@ -148,7 +148,7 @@ def test_promises_of_different_moments_are_each_sent_again_with_their_own(world:
 
 @promise("2 new settings")
 def test_new_settings_begin_behind_the_last_intent() -> None:
-    """Promised lines are sent by the old pattern, later lines by the new one."""
+    """Promised lines are sent again by the old pattern, later lines by the new one."""
 
     def source(pattern: str) -> SourceSettings:
         return SourceSettings(
@@ -200,8 +200,8 @@ def test_backpressure_stops_reading(world: World) -> None:
 
 
 def test_a_record_that_the_broker_refuses_is_set_apart_alone(world: World) -> None:
-    """A refused record's neighbours arrive; its range is declared lost, is in no count, and is not
-    waited for."""
+    """A refused record's neighbours arrive. The record's range is declared lost, is in no count,
+    and nothing waits for it."""
     world.files.append(A, b"a\nb\nc\n")
     world.start()
     world.brokers.refuses = lambda record: record.first == 2
@@ -251,7 +251,8 @@ def test_lines_that_do_not_fit_are_told_and_their_topic_is_named(
 
 
 def test_an_overlong_line_is_replayed(world: World) -> None:
-    """An over-long line is sent again after a kill, as it was then, even if its end came later."""
+    """An over-long line is sent again after a kill as it was sent before, even if its end was
+    written later."""
     world.files.append(A, b"x" * (READ_BYTES + 5))
     world.start()
     world.hold(12, 0.3)
@@ -413,8 +414,8 @@ def test_a_deleted_file_that_is_held_open_is_drained(world: World) -> None:
 def test_another_file_with_the_inode_of_a_deleted_one_is_read_from_its_start(
     world: World,
 ) -> None:
-    """A file with a deleted one's inode is read from its start, even with the same bytes or after a
-    restart, and names that one as predecessor."""
+    """A file with a deleted file's inode is read from its start, even with the same bytes or after
+    a restart. Its announcement names the deleted file as predecessor."""
     for generation in range(3):
         if generation:
             world.files.delete(A)
@@ -487,8 +488,8 @@ def test_content_replaced_in_place_is_noticed_although_the_file_grew(
 
 @promise("1 file id")
 def test_a_file_cut_by_a_power_loss_goes_on_where_it_is_proven(world: World) -> None:
-    """The new id begins at the highest proven position; bytes that may be doubled are declared
-    uncertain."""
+    """A file that a power loss has cut gets a new id, which begins at the highest proven position.
+    Bytes that may be doubled are declared uncertain."""
     for index in range(5):
         world.files.append(A, b"line %d\n" % index)
         if index == 0:
@@ -531,7 +532,7 @@ def test_an_unreadable_file_is_named_and_holds_the_seal_back(world: World) -> No
     world.settle(10)
     assert world.values() == ["2"]
     assert world.agent.tracker.unreadable == {"logs": {A: "Permission denied"}}
-    [named] = world.of(Seal)  # says only that the agent has the topic
+    [named] = world.of(Seal)  # this seal only names the agent's topic
     assert [(x.source.topic, x.sealed_until) for x in named.topics] == [("logs", NEVER_SEALED)]
     world.files.by_path[A].unreadable = False
     world.settle(10)
@@ -578,8 +579,8 @@ def test_a_source_that_was_removed_leaves_a_loss(world: World) -> None:
 
 @promise("6 topic without a source")
 def test_a_topic_without_a_source_is_sealed_on(world: World) -> None:
-    """The agent goes on sealing a topic that it has no source for any more, so that other hosts'
-    buckets need not wait for it."""
+    """The agent goes on sealing a topic for which it has no source any more, so that the buckets of
+    other hosts need not wait for it."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -619,7 +620,8 @@ def test_another_topic_means_another_id(world: World) -> None:
 
 
 def test_reading_stops_at_a_limit(world: World) -> None:
-    """With limits set, files are read up to their limit, and files without one not at all."""
+    """With limits set, each file is read up to its limit, and a file without a limit is not read at
+    all."""
     world.files.append(A, b"1\n2\n3\n")
     world.files.append("/log/b.log", b"x\n")
     world.start()
@@ -698,8 +700,8 @@ def test_a_file_rotated_between_the_scan_and_its_opening_is_read(
 def test_a_file_that_went_away_before_it_was_opened_holds_one_seal_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file that vanishes between the scan and its opening holds that seal; the next scan
-    decides."""
+    """A file that vanishes between the scan and its opening holds only the seal of that scan; the
+    next scan decides."""
     world.files.append(A, b"old\n")
     looked_ms: list[int] = []
     scan = world.files.scan
@@ -766,8 +768,8 @@ def test_a_small_file_that_grew_is_known_by_its_birth(world: World, tells_births
 def test_headers_that_come_again_in_one_inode_throw_nothing_into_doubt_again(
     world: World, is_another: bool, tells_births: bool
 ) -> None:
-    """After a lost state only the file that lay there at the start may be a rereading, not later
-    ones with the same inode and header."""
+    """After the state was lost, only the file that lay there at the start counts as possibly read
+    twice. Later files with the same inode and header do not."""
     world.files.knows_births = tells_births
     world.files.append(A, b"header\n")
     world.start()

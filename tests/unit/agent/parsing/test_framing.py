@@ -36,7 +36,8 @@ def test_lf_and_crlf_end_a_line_and_are_no_part_of_it(data: bytes, expected: lis
 
 @promise("2 framing")
 def test_no_record_crosses_the_end_of_a_range() -> None:
-    """A range's last line without a line end and the next range's first line are two records."""
+    """The last line of a range, if it has no line end, and the first line of the next range are two
+    records."""
     assert values(b"a\nb", b"c\r\n", b"\n") == [b"a", b"b", b"c", b""]
 
 

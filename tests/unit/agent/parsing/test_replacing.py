@@ -117,7 +117,7 @@ def test_the_setting_is_part_of_the_recipe() -> None:
 
 
 def test_replaced_text_that_outgrows_a_batch_is_rejected_by_name() -> None:
-    """A line that is too large after the replacement, which makes three bytes of one, is rejected
+    """A line that becomes too large by the replacement, which makes three bytes of one, is rejected
     as too long."""
     made = recipe(on_error="replace", limit=20_000)
     pressed = press(made, reading(b"\xff" * 10_000 + b"\na\n"))

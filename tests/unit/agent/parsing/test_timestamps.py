@@ -37,7 +37,7 @@ def parse(text: str | None, format: str, zone: str = "UTC", now_ms: int = NOW_MS
     ],
 )
 def test_formats_of_real_logs(text: str, format: str, expected: str) -> None:
-    """Directives mean what they mean to strptime, including %f and %z."""
+    """The directives of a format, including %f and %z, mean what they mean to strptime."""
     assert parse(text, format) == expected
 
 
@@ -87,7 +87,7 @@ def test_local_times_of_a_zone() -> None:
     for text, expected in (
         ("2024-07-01 12:00", "2024-07-01T10:00:00.000"),
         ("2024-01-01 12:00", "2024-01-01T11:00:00.000"),
-        ("2024-10-27 02:30", "2024-10-27T00:30:00.000"),  # happens twice: the first is taken
+        ("2024-10-27 02:30", "2024-10-27T00:30:00.000"),  # comes twice: the first counts
     ):
         assert parse(text, "%Y-%m-%d %H:%M", "Europe/Berlin") == expected
 
@@ -106,8 +106,8 @@ def test_an_unknown_zone_is_refused() -> None:
 
 
 def test_numbers_side_by_side_need_their_leading_zeros() -> None:
-    """Adjacent numbers that lack a digit give no time, where Python would guess (here the 10th of
-    January)."""
+    """Adjacent numbers without their leading zeros give no time, where Python would guess (here the
+    10th of January)."""
     texts = pa.array(["000110 000000", "00110 000000", "001110 0000"])
     found, good = TimeFormat(SIDE_BY_SIDE).parse(texts, NOW_MS)
     assert good.tolist() == [True, False, False]

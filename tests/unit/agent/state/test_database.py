@@ -179,7 +179,8 @@ def test_a_changed_promise_is_noticed(tmp_path: Path) -> None:
 
 
 def test_another_database_or_format_is_refused(tmp_path: Path) -> None:
-    """A database that is no agent's, or has another format, is refused and not overwritten."""
+    """A database that belongs to no agent, or has another format, is refused and not
+    overwritten."""
     path = tmp_path / database.DATABASE
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE t (x)")
@@ -209,7 +210,7 @@ def test_a_half_made_database_is_made_anew(tmp_path: Path) -> None:
 
 @promise("1 agent id")
 def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another machine is refused until somebody adopts the state. The new epoch's numbers begin
+    """A state is refused on another machine until somebody adopts it. The new epoch's numbers begin
     with 1, its chains with 0, and it has no last word to take back."""
     state = open_state(tmp_path)
     agent = state.agent
@@ -280,8 +281,8 @@ def test_the_ledger_is_read_beside_a_running_agent(tmp_path: Path) -> None:
 
 @promise("6 telling a loss")
 def test_what_was_declared_lost_is_shown_as_the_audit_names_it(tmp_path: Path) -> None:
-    """A declared loss is shown by file id, path and range, as in the audit; without an end, the
-    lost bytes are "or more"."""
+    """A declared loss is shown by file id, path and range, as in the audit. A loss without an end
+    counts as a number of bytes "or more"."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_files([a_file()])
@@ -297,8 +298,8 @@ def test_what_was_declared_lost_is_shown_as_the_audit_names_it(tmp_path: Path) -
 
 
 def test_parts_of_a_divided_intent_stand_where_it_stood(tmp_path: Path) -> None:
-    """A file's intents are ordered by its bytes, those of different files by when they were
-    promised."""
+    """The intents of one file are ordered by its bytes, those of different files by the time at
+    which they were promised."""
     state = open_state(tmp_path)
     rows = [(1, 7, 0), (2, 8, 0), (3, 7, 90), (4, 8, 50), (5, 7, 30), (6, 7, 60)]
     changes = Changes()

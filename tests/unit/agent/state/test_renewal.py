@@ -35,7 +35,7 @@ def tracked(file: int, serial: int, position: int, **other: object) -> TrackedFi
 
 @pytest.fixture
 def state(tmp_path: Path) -> Iterator[StateDatabase]:
-    """An adopted copy that knew of message 17; message 12 waits to be published."""
+    """An adopted copy of a state, which knew of message 17 and still has message 12 to publish."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_meta("number", 17)
@@ -109,8 +109,8 @@ def test_it_is_looked_at_once(state: StateDatabase, tmp_path: Path) -> None:
 
 
 def test_adopted_twice_the_first_time_counts(tmp_path: Path, state: StateDatabase) -> None:
-    """After two adoptions in a row the first one's number counts, as nothing was read or sent in
-    between."""
+    """After two adoptions in a row the first one's number counts, because nothing was read or sent
+    in between."""
     state.close()
     ledger.adopt(tmp_path, new_epoch=True)
     again = open_state(tmp_path)

@@ -17,7 +17,7 @@ LINE = '{"type":"record","name":"r","fields":[{"name":"line","type":"string"}]}'
 
 
 class Registry:
-    """Knows one subject; cannot be reached while `is_away` is set."""
+    """A registry that knows one subject, and that cannot be reached while `is_away` is set."""
 
     is_away = False
 

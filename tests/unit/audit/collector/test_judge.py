@@ -33,7 +33,7 @@ POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
 
 
 class Site:
-    """A ledger of one agent and one counter, and the judge of it."""
+    """A ledger that one agent and one counter fill, and its judge."""
 
     def __init__(self) -> None:
         self.ledger, self.clock = Ledger(), ManualClock()
@@ -42,7 +42,7 @@ class Site:
         self.touched: dict[tuple[Sender, Source, int], int] = {}
 
     def count(self, source: Source, index: int, agent: int = 5, broker: int = 5) -> None:
-        """Both tiers count in a bucket."""
+        """Sends the counts of both tiers in one bucket."""
         for sender, count in ((AGENT, agent), (BROKER, broker)):
             self.numbers[sender] += 1
             number, key = self.numbers[sender], (sender, source, index)
@@ -61,8 +61,8 @@ class Site:
 
 @pytest.mark.parametrize("seed", range(20), indirect=True)
 def test_block_by_block_is_everything_at_once(seed: int) -> None:
-    """The verdicts are the same, whatever buckets there are, whichever are short, and when counts
-    change in between."""
+    """Judging block by block gives the same verdicts, for any buckets, for any of them short, and
+    when counts change in between."""
     chance, site = random.Random(seed), Site()
     for _ in range(4):
         for _ in range(chance.randrange(1, 12)):

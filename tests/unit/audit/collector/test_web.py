@@ -289,7 +289,8 @@ def test_older_buckets_are_on_the_next_page() -> None:
 
 @pytest.mark.parametrize("query", ["bucket=x", "until=1e9", f"bucket={10**30}"])
 def test_numbers_that_are_none_are_refused(query: str) -> None:
-    """A query whose number is not a number is refused with a sentence and status 400."""
+    """A query parameter that should be a number and is none is refused with a sentence and status
+    400."""
     status, _, body = _get(_ledger(), f"/buckets?{query}")
     assert status == 400
     assert body.strip()

@@ -93,8 +93,8 @@ def ask(
 
 @promise("6 acceptance")
 def test_a_loss_is_accepted_until_it_is_taken_back(ask: Ask) -> None:
-    """The command prints what it accepts; until that is taken back, the report ends with status 0
-    and counts it."""
+    """The command prints what it accepts. Until the acceptance is taken back, the report ends with
+    status 0 and counts it."""
     assert ask("report")[0] == 1
     status, printed = ask(
         "accept dc1.logs 1970-01-01T00:01:30Z --reason 'the disk died' --name ada"
@@ -194,8 +194,8 @@ def test_too_many_rejects_are_accepted_until_it_is_taken_back(ask: Ask, store: L
 
 
 def test_who_counts_again_makes_no_share_of_rejects_smaller(ask: Ask, store: Ledger) -> None:
-    """A counter's new epoch and a second output do not make the share of rejects smaller: there are
-    no more lines than before."""
+    """A counter's new epoch and a second output do not make the share of rejects smaller, because
+    there are no more lines than before."""
     reject(store, 1, 2)
     counts = tuple(Count(LOGS, 7, n * 60_000, 60_000, 5, 50, 9) for n in range(3))
     others = [
@@ -253,8 +253,8 @@ def test_of_a_topic_that_was_made_again_one_can_be_accepted(ask: Ask, store: Led
 
 
 def test_what_agents_rejected_of_a_topic_is_in_its_report(ask: Ask, store: Ledger) -> None:
-    """A report of one topic includes what agents rejected of it, with or without the cluster's
-    name."""
+    """A report of one topic includes what agents rejected of that topic, whether or not the
+    cluster's name is given."""
     reject(store, 1, 2)
     for name in ("logs", "dc1.logs"):
         printed = ask(f"report --topic {name}")[1]
@@ -263,7 +263,8 @@ def test_what_agents_rejected_of_a_topic_is_in_its_report(ask: Ask, store: Ledge
 
 
 def test_an_output_is_retired_until_it_is_taken_back(ask: Ask) -> None:
-    """An output is retired by the name that the report prints, until that is taken back."""
+    """An output is retired by the name that the report prints, until the retirement is taken
+    back."""
     assert ask("retire hdfs /old --reason moved --name ada") == (
         0, "hdfs /old is retired by ada: nobody waits for its counts any more.\n"
     )  # fmt: skip
@@ -284,7 +285,7 @@ def test_of_many_places_the_nearest_are_named_where_one_is_not_known() -> None:
 
 def test_a_place_that_other_words_still_retire_is_named_with_them(ask: Ask) -> None:
     """A person who takes a retirement back is told which other retirement, or which setting, still
-    holds the place or a part of it."""
+    retires the place or a part of it."""
     old = "hdfs /old --name ada --reason moved"
     one = "hdfs /old/dc1.logs --name bob --reason gone"
     assert ask(f"retire {old}")[0] == ask(f"retire {one}")[0] == 0

@@ -20,7 +20,8 @@ AWAY = Unreachable("nobody answers")
 
 
 class Looks:
-    """What each look finds; the last finding is repeated. A look takes some time."""
+    """Returns the given findings one after the other, and the last one again and again. Each look
+    takes some time."""
 
     def __init__(self, *found: list[Proof] | Exception, takes_s: float = 0.0) -> None:
         self.found: Iterator[list[Proof] | Exception] = iter(found)
@@ -51,8 +52,8 @@ def test_it_ends_with_the_first_good_look() -> None:
 
 
 def test_it_ends_when_the_time_is_over() -> None:
-    """When the time is over, waiting ends with what is still short; without any time it looks
-    once."""
+    """When the time is over, waiting ends and returns what is still short. With no time at all it
+    looks once."""
     looks = Looks(SHORT)
     assert looks.patiently(2.5) == SHORT
     assert looks.pauses == [1.0, 1.0, 0.5]
@@ -61,8 +62,8 @@ def test_it_ends_when_the_time_is_over() -> None:
 
 
 def test_long_looks_are_rare() -> None:
-    """The longer a look takes, the longer the pause behind it: a large fleet is not looked at all
-    the time."""
+    """The longer a look takes, the longer is the pause after it, so that a large fleet is not
+    looked at all the time."""
     looks = Looks(SHORT, GOOD, takes_s=10)
     assert looks.patiently(100) == GOOD
     assert looks.pauses == [20]
@@ -76,7 +77,7 @@ def test_a_cluster_that_is_away_at_first_is_told_at_once() -> None:
 
 
 def test_a_cluster_that_goes_away_may_come_back() -> None:
-    """A cluster that goes away later may come back, as its brokers may be restarting; it is an
+    """A cluster that goes away later may come back, because its brokers may be restarting. It is an
     error only when the time is over."""
     assert Looks(SHORT, AWAY, AWAY, GOOD).patiently(60) == GOOD
     with pytest.raises(Unreachable):

@@ -27,8 +27,8 @@ def test_a_new_partition_begins_at_its_beginning() -> None:
 
 
 def test_after_an_interruption_the_batch_below_is_compared_and_not_counted_again() -> None:
-    """After an interruption the fetch begins one record back; the broker sends that batch whole,
-    and the counter compares it but does not count it again."""
+    """After an interruption the fetch begins one record below the position. The broker sends the
+    whole batch of that record, and the counter compares this batch but does not count it again."""
     assert RESUMED.fetch_offset == 99
     step = continuity.at_batch(RESUMED, _batch(90, 99))
     assert (step.counts, step.stop, step.gap) == (False, "", None)
@@ -46,8 +46,8 @@ def test_another_batch_below_means_a_diverged_log() -> None:
 
 
 def test_a_batch_that_begins_below_means_a_diverged_log() -> None:
-    """A batch that begins below the position means a diverged log: batches end where the next one
-    begins."""
+    """A batch that begins below the position and ends above it means a diverged log, because the
+    position is where a batch ended."""
     step = continuity.at_batch(Following(Position(100)), _batch(98, 105))
     assert "diverged" in step.stop
 
@@ -62,7 +62,7 @@ def test_missing_offsets_are_a_named_gap_and_counting_goes_on() -> None:
 
 
 def test_a_batch_below_that_is_gone_is_named_as_a_doubt() -> None:
-    """When the batch below is gone, the counter records a doubt: it can no longer compare it."""
+    """If the batch below is gone, the counter cannot compare it any more, and records a doubt."""
     step = continuity.at_batch(RESUMED, _batch(100, 109))
     assert (step.counts, step.gap, step.stop) == (True, (100, 100), "")
     assert "compared" in step.reason
@@ -80,8 +80,8 @@ def test_expired_offsets_are_a_named_gap() -> None:
 
 
 def test_only_the_compared_batch_having_expired_is_a_doubt() -> None:
-    """When the log begins exactly at the position, only the batch to compare has expired: that is a
-    doubt, not a gap."""
+    """If the log begins exactly at the position, only the batch to compare has expired. The counter
+    records a doubt, and no offset is missing."""
     step = continuity.out_of_range(RESUMED, 100, 300)
     assert (step.gap, step.following.fetch_offset, step.stop) == ((100, 100), 100, "")
 

@@ -115,8 +115,8 @@ def test_numbers_have_no_holes_and_buckets_are_chained(site: Site) -> None:
 
 @promise("6 numbers")
 def test_a_chain_passes_over_deltas_of_other_buckets(site: Site) -> None:
-    """A delta names the last delta of the same bucket and passes over those of others; otherwise a
-    bucket that rested for a while would seem to lack a delta."""
+    """A delta names the last delta of the same bucket and passes over deltas of other buckets.
+    Otherwise a bucket that rested for a while would seem to lack a delta."""
     for first, file in ((0, 3), (2_000, 3), (0, 4)):
         _append(site, LOGS, first, 10, file=file)
         site.run(2)
@@ -134,8 +134,8 @@ def test_repeats_are_counted_apart(site: Site) -> None:
 
 
 def test_a_restart_goes_on_where_the_last_commit_ended(site: Site) -> None:
-    """A restarted counter continues from its last commit with the same marks: what it counted
-    before is a repeat."""
+    """A restarted counter continues from its last commit with the same marks, so that records which
+    it counted before are repeats."""
     _append(site, LOGS, 0, 10)
     site.run()
     site.state.close()
@@ -159,7 +159,8 @@ def test_what_was_not_committed_is_counted_again_and_only_once(site: Site) -> No
 
 
 def test_a_topic_that_was_away_between_two_commits_is_counted_once(tmp_path: Path) -> None:
-    """When metadata lacks a topic for a moment, what was counted of it stays counted, once."""
+    """If a topic is missing from the metadata for a moment, its records are counted once, also
+    those that were counted and not committed yet."""
     site = Site(tmp_path, topics=[".*"], commit_interval_ms=60_000, metadata_max_age_ms=100)
     logs = site.cluster.create("logs")
     site.run(1)
@@ -217,7 +218,8 @@ DC1_LOGS = TopicPartition("dc1.logs", 0)
 
 
 def _mirrored(folder: Path, named: str = "") -> Site:
-    """A mirror of 40 records that lacks offsets 10 to 29."""
+    """A counter's site with a mirrored topic of 40 records that lacks offsets 10 to 29; the topic's
+    config has `named` as its gaps."""
     site = Site(folder, tier="mirror", topics=[".*"])
     log = site.cluster.create("dc1.logs", configs={**MIRROR, gaps.CONFIG: named}).logs[0]
     for part in range(4):
@@ -239,8 +241,8 @@ def _mirrored(folder: Path, named: str = "") -> Site:
 def test_a_hole_has_the_reason_that_the_mirror_gave(
     tmp_path: Path, named: str, reason: str
 ) -> None:
-    """A gap has the reason that the mirror's topic config gives for it; any other gap is called
-    unnamed."""
+    """A gap has the reason that the mirror's topic config gives for it. A gap that is not in the
+    config is called unnamed."""
     site = _mirrored(tmp_path, named)
     site.run()
     [gap] = [gap for delta in site.deltas() for gap in delta.gaps]
@@ -249,8 +251,8 @@ def test_a_hole_has_the_reason_that_the_mirror_gave(
 
 
 def test_expired_offsets_that_a_mirror_named_have_its_reason(tmp_path: Path) -> None:
-    """When a mirror begins behind offset 0 because its source had expired, the gap has the mirror's
-    reason."""
+    """If a mirrored topic begins behind offset 0 because the source's records had expired, the gap
+    has the mirror's reason."""
     site = _mirrored(tmp_path, "0:0-30:expired")
     site.cluster.log(DC1_LOGS).expire(30)
     site.run()
@@ -288,8 +290,8 @@ def test_a_hole_waits_until_the_mirror_can_be_asked(
 def test_a_question_for_log_bounds_that_fails_is_asked_again(
     site: Site, monkeypatch: pytest.MonkeyPatch, failure: SkidwayError
 ) -> None:
-    """If asking for the log's bounds fails, the counter asks again: the fetcher has given up the
-    partition, which is out of range."""
+    """If asking for the log's bounds fails, the counter asks again, because the fetcher has given
+    up the partition, which is out of range."""
     _append(site, LOGS, 0, 10)
     _append(site, LOGS, 10, 10)
     site.cluster.log(LOGS).expire(10)
@@ -343,8 +345,8 @@ def test_a_partition_that_cannot_be_fetched_is_named_in_health(
 
 
 def test_a_diverged_log_stops_its_partition_by_name_and_no_other(site: Site) -> None:
-    """At each start the counter compares the batch just below the position; a diverged log stops
-    its own partition only."""
+    """At each start the counter compares the batch just below the position. A diverged log stops
+    its own partition only, and health names it."""
     site.cluster.create("mail")
     _append(site, LOGS, 0, 10)
     site.run()

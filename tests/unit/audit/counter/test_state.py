@@ -1,4 +1,4 @@
-"""The counter's durable state: one transaction, wherever the program ends."""
+"""The counter's durable state: a commit is one transaction, wherever the program ends."""
 
 from __future__ import annotations
 

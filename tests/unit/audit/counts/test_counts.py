@@ -83,7 +83,7 @@ def test_parts_together_are_the_whole(chosen: list[tuple]) -> None:
 
 
 def test_straddles_count_without_being_rejects_outside_the_loader() -> None:
-    """Outside of the loader a straddle counts once and is no reject."""
+    """Outside of the loader a straddle counts as one record and is no reject."""
     counts = Counts()
     row = [(5, 1, 1, 0, 10, "s")]
     counts.add(LOGS, _times(row), _origins(row), keep=_where(row, "k"), straddle=_where(row, "s"))
@@ -122,8 +122,8 @@ def test_a_batch_without_any_origin_is_counted_by_offset() -> None:
 
 
 def test_the_message_of_a_bucket_names_the_delta_before() -> None:
-    """A bucket's message names the previous delta of that bucket, which the producer's durable
-    state knows."""
+    """A bucket's message names the previous delta of that bucket, whose number the producer's
+    durable state keeps."""
     counts = Counts(60_000)
     counts.put((LOGS, 9, 60_000), Sums(1, 2, 3))
     counts.put((LOGS, 9, 120_000), Sums(1, 2, 3))

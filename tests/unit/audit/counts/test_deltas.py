@@ -54,7 +54,8 @@ def test_what_is_too_large_for_one_message_takes_several_numbers() -> None:
 
 
 def test_losses_come_behind_all_counts() -> None:
-    """Losses come in the last delta: a loss is about the buckets touched up to its own number."""
+    """Losses come in the last delta, because a loss is about the buckets touched up to its own
+    number."""
     loss = Loss(LOGS, 9, 3, 0, 10, Certainty.LOST, "it vanished", 0, 0)
     for limit in (900_000, 1_000):
         numbered = number_deltas(SENDER, 1, 0, _counts(9), {}, losses=[loss], limit_bytes=limit)
@@ -69,8 +70,9 @@ MOST = 1 << 62
 
 
 def test_no_message_is_larger_than_its_limit() -> None:
-    """No message is larger than its limit, as a broker would refuse it for good: texts, numbers and
-    offsets take no more bytes than reckoned, and messages are not smaller than needed."""
+    """No message is larger than its limit, because a broker would refuse it for good. Texts,
+    numbers and offsets take no more bytes than the estimate, and messages are not smaller than
+    needed."""
     limit = 50_000
     for source in (WIDE, NARROW):
         counts = Counts(MOST)

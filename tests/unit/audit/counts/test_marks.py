@@ -1,4 +1,8 @@
-"""Marks: repeats and straddles are recognized as by the sequential rule."""
+"""Marks recognize repeats and straddles exactly as the sequential rule does.
+
+A file's mark in a partition is the highest end byte of its records so far. A record that ends at or
+below the mark is a repeat. A record that begins below the mark and ends above it is a straddle.
+"""
 
 from __future__ import annotations
 
@@ -60,8 +64,8 @@ def test_columns_walk_as_the_sequential_rule(chosen: list[Record], known: dict) 
 def test_slices_walked_in_parallel_join_to_one_walk(
     slices: list[list[Record]], known: dict
 ) -> None:
-    """Slices walked without marks, then again where `join` says so, give the same result as one
-    walk in order."""
+    """Slices are walked without marks, and then again where `join` says so: the result is that of
+    one walk in order."""
     walked = [_walk(part, {}) for part in slices]
     joined = marks.join([SliceEnds(x.lowest, x.highest) for x in walked], known)
     for index, right_marks in joined.again.items():
@@ -91,5 +95,6 @@ def test_a_slice_is_walked_again_with_the_marks_of_all_before_it() -> None:
 
 
 def test_records_without_length_stand_for_one_offset_each() -> None:
-    """Records without origin (agent 0, first = offset) never take each other for repeats."""
+    """Records without origin (agent 0, offset as first byte) are never taken for repeats of each
+    other."""
     assert _kinds(_walk([(0, 3, 17, 0), (0, 3, 18, 0)], {(0, 3): 16})) == "kk"

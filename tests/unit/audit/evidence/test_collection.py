@@ -108,8 +108,8 @@ def test_an_audit_topic_made_again_is_read_from_its_beginning() -> None:
 @promise("6 audit topic made again")
 @pytest.mark.parametrize("restarted", [True, False])
 def test_an_audit_topic_made_again_and_longer_than_before_loses_no_head(restarted: bool) -> None:
-    """Even when the new audit topic is longer than the old position, it is read from its start: the
-    topic id tells them apart."""
+    """Even if the new audit topic is longer than the old position, it is read from its start,
+    because the topic id tells the two topics apart."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
     _publish(cluster, OWN, 1, 2)
@@ -128,8 +128,8 @@ def test_an_audit_topic_made_again_and_longer_than_before_loses_no_head(restarte
 
 
 def test_a_store_of_the_format_before_is_taken_over(tmp_path: Path) -> None:
-    """Positions of a store of the previous format have no topic id: the collector takes them for
-    those of the current topic. None of its seals is a last word."""
+    """Positions in a store of the previous format have no topic id, so the collector takes them for
+    positions in the current topic. None of the store's seals is a last word."""
     cluster, clock = MemoryCluster(), ManualClock()
     cluster.create(TOPIC)
     _publish(cluster, OWN, 1)

@@ -1,4 +1,4 @@
-"""The ledger: the fold in SQLite gives the same evidence as the fold in memory."""
+"""The ledger, which folds messages in SQLite, gives the same evidence as the fold in memory."""
 
 from __future__ import annotations
 
@@ -113,7 +113,8 @@ def test_the_ledger_and_the_fold_give_the_same_verdicts(
     chosen: list[Message], random: object
 ) -> None:
     """The ledger gives the same verdicts as the fold when messages come in another order and
-    repeatedly. Only the order in which senders are first heard is kept, as it can raise a doubt."""
+    repeatedly. The test keeps only the order in which senders are first heard, because that order
+    can raise a doubt."""
     said = _without_clones(chosen)
     expected = judge(said, POLICY, 300)
     again = said * 2
@@ -149,8 +150,8 @@ def _first_of_each_sender(said: list[Message]) -> list[Message]:
 
 
 def _without_clones(chosen: list[Message]) -> list[Message]:
-    """Keeps the first of the messages with one key: which of two contents counts depends on the
-    order."""
+    """Keeps only the first of the messages with one key, because the order of messages decides
+    which of two contents counts."""
     kept: dict[object, Message] = {}
     for message in chosen:
         key: object = len(kept)
@@ -164,8 +165,8 @@ def _without_clones(chosen: list[Message]) -> list[Message]:
 @settings(max_examples=share_of(250))
 @given(st.lists(any_message, max_size=14))
 def test_the_ledger_and_the_fold_agree_on_clones(chosen: list[Message]) -> None:
-    """Given the same order, ledger and fold both count the first content of a number and name the
-    second."""
+    """If messages with other content have the same number and come in the same order, ledger and
+    fold both count the first content and name the second."""
     ledger = ledger_of(_encoded(chosen))
     assert verdicts(ledger.evidence(), POLICY, 300) == judge(chosen, POLICY, 300)
     ledger.close()
@@ -191,8 +192,8 @@ def _delta(number: int) -> Delta:
 
 
 def test_what_was_taken_is_durable_with_its_position(tmp_path: Path) -> None:
-    """What was taken is durable together with its position: after a restart the collector reads on,
-    and repetitions change nothing."""
+    """Messages that were taken are durable together with their position: after a restart the
+    collector reads on, and repetitions change nothing."""
     tp = TopicPartition("_skidway_audit", 0)
     ledger = Ledger(tmp_path / "audit.db")
     ledger.take([messages.encode(_delta(1))], {tp: Position(17)})
@@ -254,7 +255,7 @@ def test_times_that_no_calendar_holds_harm_nobody(moment: int) -> None:
 
 
 def _old(message: Message) -> bytes:
-    """The message as a program writes it that does not know last words."""
+    """Encodes the message like a program that does not know last words."""
     text = resources.files("skidway.schemas").joinpath("history", "audit-1.avsc").read_text("utf-8")
     _, record = single_object.decode(messages.encode(message))
     for sealed in record["seals"]:
@@ -272,8 +273,9 @@ def _of_all_kinds(*, final: bool) -> list[Delta | Seal]:
 
 @pytest.mark.parametrize("newer_first", [True, False])
 def test_a_message_again_in_the_encoding_of_another_version_is_no_clone(newer_first: bool) -> None:
-    """A loader that is rolled back to the previous version repeats what the newer one sent: ledger
-    and fold call that a repetition. Other content is a clone in either encoding."""
+    """A loader that is rolled back to the previous version repeats what the newer version sent:
+    ledger and fold take that for a repetition. Other content under the same number is a clone in
+    either encoding."""
     said = _of_all_kinds(final=False)
     new, old = [messages.encode(x) for x in said], [_old(x) for x in said]
     assert not set(new) & set(old)
@@ -290,7 +292,7 @@ def test_a_message_again_in_the_encoding_of_another_version_is_no_clone(newer_fi
 
 
 def test_what_an_older_encoding_cannot_say_is_not_the_same() -> None:
-    """A last word and a seal without that mark, under the same number, are two contents."""
+    """A last word and an ordinary seal under the same number are two contents."""
     final, plain = _of_all_kinds(final=True)[1], _of_all_kinds(final=False)[1]
     for values in ([messages.encode(final), _old(plain)], [_old(plain), messages.encode(final)]):
         found = ledger_of(values).evidence()
@@ -298,8 +300,8 @@ def test_what_an_older_encoding_cannot_say_is_not_the_same() -> None:
 
 
 def test_a_collector_can_go_back_to_the_version_before(tmp_path: Path) -> None:
-    """The previous version can work with the store, in the format that it knows, and the last words
-    are kept."""
+    """The previous version can work with the store, because it has the format that this version
+    knows, and the last words are kept."""
     ledger = Ledger(tmp_path / "audit.db")
     ledger.take([messages.encode(each) for each in _of_all_kinds(final=True)])
     before = ledger.evidence()
@@ -419,8 +421,8 @@ def test_the_order_in_which_messages_come_changes_nothing() -> None:
 
 
 def _said_at_their_times() -> Iterator[tuple[bytes, Heard]]:
-    """Messages of two agents that announce one file, and of a broker, with the place of each.
-    Values that grow with the numbers of some fall with those of others."""
+    """Messages of two agents, which announce the same files, and of a broker, each with its place
+    in the log. Some values grow with the message numbers, others fall."""
     one = Sender(Tier.AGENT, "dc1", "7", "h1", 2, Bounds(100, 300))
     later = replace(one, host="h2", bounds=Bounds(200, 300))
     last = replace(one, host="h2", bounds=Bounds(50, 400))

@@ -136,8 +136,8 @@ def test_a_sender_whose_clock_differs_is_named_with_its_host_and_by_how_much(ahe
 @promise("clocks measured")
 @pytest.mark.parametrize("ahead_ms", [HOUR, -HOUR])
 def test_our_own_clock_is_told_by_most_others(ahead_ms: int) -> None:
-    """When most senders differ from our clock, ours is wrong; a sender that is wrong besides is
-    measured by what ours should show."""
+    """If most senders differ from our clock, our clock is wrong. Another sender that is wrong, too,
+    is measured by the time that our clock should show."""
     site = Site()
     site.clock.set_time_ms(NOW + ahead_ms)
     found = site.live(GOOD | {agent(3): 2 * HOUR})
@@ -170,8 +170,8 @@ def test_who_is_not_heard_any_more_has_no_clock() -> None:
 
 
 def test_of_a_window_the_least_lag_counts() -> None:
-    """The least lag of a window counts, as messages may wait on their way. A clock that was set
-    begins anew."""
+    """The least lag of a window counts, because messages may wait on their way. After a clock was
+    set, its windows begin anew."""
     known = then(then(None, Reading(5, 10)), Reading(5, 3_000))
     assert known == Reading(5, 10)
     known = then(then(known, Reading(6, 20)), Reading(7, 30))
@@ -213,7 +213,7 @@ def test_a_late_batch_alone_is_no_slow_clock() -> None:
 @promise("clocks measured")
 def test_what_shrinks_is_a_backlog() -> None:
     """A lag that shrinks from window to window, as behind a mirror that catches up, is a backlog
-    and no slow clock."""
+    and not a slow clock."""
     site = Site()
     site.live(GOOD)
     for behind_ms in range(HOUR, 0, -HOUR // 5):
@@ -250,7 +250,7 @@ def test_a_store_that_is_made_anew_from_old_topics_finds_no_wrong_clock() -> Non
 
 @promise("clocks measured")
 def test_where_the_broker_writes_its_clock_messages_say_the_senders() -> None:
-    """With LogAppendTime the sender's clock is taken from the message, as the record has the
+    """With LogAppendTime the sender's clock is taken from the message, because the record has the
     broker's time."""
     site = Site(is_brokers_time=True)
     found = site.live(GOOD | {agent(2): -HOUR})
@@ -258,8 +258,9 @@ def test_where_the_broker_writes_its_clock_messages_say_the_senders() -> None:
 
 
 def test_a_loaders_counts_of_yesterday_are_no_slow_clock() -> None:
-    """A loader that publishes an earlier run's counts has no slow clock: the time of sending
-    counts. Where the record lacks that time, the message says nothing of the clock."""
+    """A loader that publishes an earlier run's counts does not seem to have a slow clock, because
+    the time of sending counts. If the record lacks that time, the message says nothing about the
+    clock."""
     for is_brokers_time in (False, True):
         site = Site(is_brokers_time=is_brokers_time)
         site.live(GOOD)
@@ -272,8 +273,8 @@ def test_a_loaders_counts_of_yesterday_are_no_slow_clock() -> None:
 
 
 def test_a_command_with_a_clock_that_is_behind_says_so() -> None:
-    """A command whose clock is behind reads messages from the future, from all recent senders, and
-    so reports its own clock."""
+    """To a command whose clock is behind, messages of all recent senders seem to come from the
+    future, so it reports its own clock."""
     site = Site()
     site.live(GOOD)
     found = Ledger()
@@ -283,8 +284,8 @@ def test_a_command_with_a_clock_that_is_behind_says_so() -> None:
 
 
 def test_a_command_names_the_one_sender_that_is_ahead() -> None:
-    """A command names the one sender that is ahead and finds its own clock good, as the others were
-    heard a moment ago."""
+    """A command names the one sender that is ahead and finds its own clock good, because the others
+    were heard a moment ago."""
     site = Site()
     site.live(GOOD | {agent(2): HOUR})
     found = Ledger()
@@ -294,7 +295,7 @@ def test_a_command_names_the_one_sender_that_is_ahead() -> None:
 
 
 def test_a_command_with_a_clock_that_is_ahead_names_it_as_a_likely_cause() -> None:
-    """When no sender was heard for an hour, a command names its own clock as a likely cause."""
+    """If no sender was heard for an hour, a command names its own clock as a likely cause."""
     site = Site()
     site.live(GOOD)
     site.clock.set_time_ms(site.now_ms + HOUR)
@@ -318,7 +319,7 @@ def test_hosts_that_report_are_not_silent_by_a_clock_that_is_ahead() -> None:
 
 def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
     """A host that reports by a clock far behind is called behind, not silent, in hosts, gate,
-    report and page. It is missed all the same, as its seals are old; once it stops reporting, it is
+    report and page. It is still missed, because its seals are old. Once it stops reporting, it is
     silent."""
     site = Site()
     site.live(GOOD | {agent(2): -HOUR})
@@ -344,7 +345,7 @@ def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
     [found] = verdicts(evidence, POLICY, site.now_ms)
     assert f"app2: the agent is {words}: unknown from its beginning on" in found.reasons
     [part] = [x for x in found.agents if x.agent == 2]
-    named = {x.name: x.status for x in part.findings}  # an acceptance holds, however far behind
+    named = {x.name: x.status for x in part.findings}  # no seconds: an acceptance holds
     assert named["the agent is silent: unknown from its beginning on"] is Status.UNKNOWN
     site.live({agent(1): 0, BROKER: 0})
     states = {x.host: x.status for x in survey(site.ledger.evidence(), POLICY, site.now_ms)}
@@ -352,7 +353,7 @@ def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
 
 
 def test_by_a_clock_of_ours_that_is_ahead_a_silent_host_is_not_called_behind() -> None:
-    """By a clock of ours that is ahead all hosts seem behind, so that a silent one is called
+    """If our clock is ahead, all hosts seem to be behind, but a silent host is still called
     silent."""
     site = Site()
     site.clock.set_time_ms(NOW + HOUR)
@@ -364,7 +365,7 @@ def test_by_a_clock_of_ours_that_is_ahead_a_silent_host_is_not_called_behind() -
 
 @promise("clocks silence")
 def test_a_host_that_died_with_its_clock_ahead_is_silent() -> None:
-    """A host that died with its clock ahead was last heard when we took its message, and is
+    """A host that died with its clock ahead counts as last heard when we took its message, and is
     silent."""
     site = Site()
     site.live(GOOD | {agent(2): 1_000 * HOUR})
@@ -398,8 +399,8 @@ def test_a_bucket_is_not_taken_for_over_by_a_clock_that_is_ahead() -> None:
 
 @promise("clocks counter")
 def test_a_counter_whose_clock_is_ahead_is_not_heard_before_it_speaks() -> None:
-    """A bucket of records without origin waits until its counter is heard by our clock; the
-    counter's own clock may be ahead."""
+    """A bucket of records without origin waits until its counter is heard by our clock. The
+    counter's own clock, which may be ahead, does not count."""
     part = Count(LOGS, 0, 0, 60_000, 1, 1, 1)
     delta = Delta(BROKER, 1, HOUR, ranges=(Range(LOGS, 0, 0, 1),), counts=(part,))
     fold = Fold()
@@ -419,8 +420,8 @@ def test_where_the_broker_writes_its_clock_no_seal_vouches_for_what_came_later(
     is_brokers_time: bool,
 ) -> None:
     """With LogAppendTime a seal by a clock that was ahead proves nothing beyond the broker's time,
-    even for a collector that reads it a day later; without it, such a collector believes the
-    seal."""
+    even for a collector that reads it a day later. Without LogAppendTime such a collector believes
+    the seal."""
     site = Site(is_brokers_time=is_brokers_time)
     counts = (Count(LOGS, 1, NOW + HOUR // 2, 60_000, 1, 1, 1),)
     ahead_ms, ranges = NOW + HOUR, (Range(LOGS, 0, 0, 1),)
@@ -531,8 +532,8 @@ REPORT = ("report", "--tiers", "agent,broker")
 def test_a_report_by_a_clock_that_is_behind_is_not_good(
     stored: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A report by a clock that is behind finds every bucket too young; it ends with 1 and names the
-    clock, in words and in JSON."""
+    """A report by a clock that is behind takes every bucket for too young. It ends with 1 and names
+    the clock, in words and in JSON."""
     assert stored(*REPORT) == 0
     assert "clock" not in capsys.readouterr().out
     assert stored(*REPORT, ahead_ms=-HOUR) == 1
@@ -546,8 +547,8 @@ def test_a_report_by_a_clock_that_is_behind_is_not_good(
 def test_hosts_by_a_clock_that_is_wrong_say_so(
     stored: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`audit hosts` ends with 1 and names its own clock: behind, it would find all hosts reporting;
-    ahead, all of them silent."""
+    """`audit hosts` by a wrong clock ends with 1 and names its own clock. By a clock that is
+    behind, all hosts would seem to report; by one that is ahead, all would seem silent."""
     assert stored("hosts", ahead_ms=-HOUR) == 1
     assert "The clock of this host is 3600 s behind" in capsys.readouterr().out
     assert stored("hosts", ahead_ms=HOUR) == 1
@@ -557,8 +558,8 @@ def test_hosts_by_a_clock_that_is_wrong_say_so(
 def test_a_collector_that_never_read_anything_is_told_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A report on a store of a collector that never read anything says so, without a duration since
-    1970."""
+    """A report on the store of a collector that never read anything says so, and gives no duration
+    since 1970."""
     Ledger(tmp_path / DATABASE).close()
     assert main(["audit", "report", "--store", str(tmp_path)]) == 1
     assert "note: the collector has not read anything yet\n" in capsys.readouterr().err

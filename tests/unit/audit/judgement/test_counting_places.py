@@ -36,8 +36,8 @@ def test_a_counters_copy_that_ran_is_mended_by_a_new_epoch() -> None:
 
 @promise("6 epochs")
 def test_an_epoch_that_is_used_again_is_never_passed_over() -> None:
-    """An output that uses a lower epoch again leaves the bucket unknown: the higher epoch replaces
-    counts that may be all there are now."""
+    """If an output uses a lower epoch again, the bucket is unknown, because the higher epoch
+    replaces counts that may be the only ones left."""
     higher = replace(HDFS, epoch=2)
     found = verdict([*good(), delta(higher, 1, count())])
     assert found.status is Status.COMPLETE

@@ -1,5 +1,5 @@
-"""What an agent declared lost stays lost, whichever hosts are waited for and wherever it may
-belong."""
+"""A loss that an agent declared stays a loss, whichever hosts are waited for, and counts against
+every bucket to which it may belong."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_a_loss_may_belong_to_what_was_touched_since_the_look_of_the_seal(
     at: int, expected: Status
 ) -> None:
     """A loss also counts against the buckets touched between the agent's look at its files and its
-    seal: what was delivered then, and lost beside it, may be newer than the look."""
+    seal. Lines delivered then, and lines lost beside them, may be newer than the look."""
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
     seal = Seal(_agent(1), 3, START, (SealedTopic(LOGS, START, at),))
     said: list[Message] = [
@@ -171,8 +171,8 @@ def test_what_was_touched_since_the_seal_may_have_been_touched_before_and_behind
 
 
 def test_a_loss_that_another_agent_declares_reaches_back_as_far() -> None:
-    """A loss of an agent that was never heard reaches back by our lateness: nobody knows how late
-    that agent's lines come."""
+    """A loss of an agent that was never heard reaches back by our lateness, because nobody knows
+    how late that agent's lines come."""
     policy = replace(POLICY, lateness_ms=SIZE)
     lost = Loss(LOGS, 2, 3, 40, 50, Certainty.LOST, "refused", START, START)
     said: list[Message] = [Delta(_agent(1), 1, START, counts=(_count(1, OLD),), losses=(lost,))]
@@ -203,11 +203,11 @@ def test_where_agents_are_not_asked_their_losses_are_not() -> None:
     assert _judged(said, policy).status is Status.COMPLETE
     uncounted = [x for x in said if not isinstance(x, Delta) or x.losses]
     assert [x.status for x in judge(uncounted, POLICY, NOW)] == [Status.LOST]
-    assert judge(uncounted, policy, NOW) == []  # it would be open for ever, without a reason
+    assert judge(uncounted, policy, NOW) == []  # it would be open for ever
 
 
 def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> None:
-    """When an agent is retired by its id, an expected host still needs another agent: until that
+    """If an agent is retired by its id, an expected host still needs another agent. Until that one
     reports, nobody has read the host's logs."""
     said: list[Message] = [
         _seal(2, 1, START),
@@ -227,8 +227,8 @@ def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> Non
 
 
 def test_a_loss_is_listed_in_the_window_that_has_its_bucket() -> None:
-    """A loss where nobody counted anything is listed once: in the one of several adjoining windows
-    that holds its bucket."""
+    """A loss where nobody counted anything is listed once: of several adjoining windows, only the
+    one that holds the loss's bucket lists it."""
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
     said = [_seal(1, 1, START), Delta(_agent(1), 2, START + 5, losses=(lost,))]
     found = []

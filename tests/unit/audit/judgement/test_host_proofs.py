@@ -95,8 +95,8 @@ def reasons(messages: Sequence[Message], policy: Policy = POLICY, now: int = NOW
 
 
 def test_sealed_behind_the_bucket_and_counted_alike_is_proof() -> None:
-    """A host is proven when it sealed behind the bucket and the tiers counted alike, seconds after
-    the bucket's end and without waiting for its lateness."""
+    """A host is proven when it sealed behind the bucket and the tiers counted alike. That takes
+    seconds after the bucket's end, and does not wait for its lateness."""
     assert reasons(good()) == ""
 
 
@@ -198,7 +198,7 @@ def test_buckets_too_young_to_be_due_are_not_asked_about() -> None:
 
 
 def test_a_loss_that_was_accepted_does_not_hold_the_gate_back() -> None:
-    """A loss that was accepted does not keep a host from being proven, as the report says, too."""
+    """A loss that was accepted does not keep a host from being proven, and the report agrees."""
     loss = Loss(NGINX, 1, 7, 0, 9, Certainty.LOST, "gone", START, START)
     lost = [*good(), delta(APP1, 3, losses=(loss,))]
     later = END + LATENESS + 1
@@ -237,8 +237,8 @@ def test_nobody_waits_for_a_retired_host() -> None:
 
 
 def test_each_topic_of_a_host_is_proven_in_the_tiers_that_it_has() -> None:
-    """Each topic of a host is proven in its own tiers: a gate that asks for mirror waits for the
-    mirrored topic, and not for ever for one exempt from it."""
+    """Each topic of a host is proven in its own tiers. A gate that asks for mirror waits for a
+    mirrored topic, but not for ever for a topic that is exempt from mirror."""
     policy = replace(POLICY, tiers=(*TIERS, Tier.MIRROR))
     auth = count(agent=1, source=AUTH)
     broker = delta(BROKER, 1, count(), auth, ranges=(Range(NGINX, 0, 0, 10), Range(AUTH, 0, 0, 10)))
@@ -325,8 +325,9 @@ def worlds(draw: st.DrawFn) -> list[Message]:
 def test_a_host_is_never_proven_wrongly(
     messages: list[Message], now: int, topics: tuple[str, ...] | None
 ) -> None:
-    """If a host is proven, its newest agent has sealed each topic behind the moment's bucket, and
-    its part of each due bucket since is complete, or lacks only a seal that is late enough."""
+    """If a host is proven since a moment, its newest agent has sealed each topic behind that
+    moment's bucket. Its part of each due bucket since then is complete, or lacks only a seal that
+    is late enough."""
     entries = (
         []
         if topics is None

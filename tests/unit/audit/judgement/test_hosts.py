@@ -53,8 +53,8 @@ def agents(state: HostState) -> list[int]:
 
 
 def test_a_host_that_reports() -> None:
-    """A host's state has its cluster, agent and topics, and the least of the times up to which they
-    are sealed."""
+    """A host's state has its cluster, agent and topics, and the least of the times up to which
+    these topics are sealed."""
     said = [seal(APP1, 1, NGINX, until=NOW - 5), seal(APP1, 2, AUTH, until=NOW - 9)]
     [found] = states([*said], expected("app1", "dc1", "nginx", "auth"))
     topics: dict[str, int | None] = {"auth": NOW - 9, "nginx": NOW - 5}
@@ -66,8 +66,8 @@ def test_a_host_that_reports() -> None:
 
 
 def test_a_topic_that_was_never_sealed_is_the_host_s_all_the_same() -> None:
-    """A topic that the agent could never seal, since it could not read one of its files, is listed
-    for the host, which is then not sealed as a whole."""
+    """A topic that the agent could never seal, because it could not read one of the topic's files,
+    is listed for the host. The host as a whole then counts as not sealed."""
     said = [seal(APP1, 1, NGINX), seal(APP1, 2, AUTH, until=NEVER_SEALED)]
     [found] = states([*said])
     assert found.topics == {"auth": None, "nginx": NOW}
@@ -136,7 +136,7 @@ def test_the_newest_agent_of_a_host_counts() -> None:
 
 def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
     """An agent that began later counts beside the one heard last, whose clock may have been ahead,
-    until it is silent: a topic is sealed when both have sealed it."""
+    until the later one is silent. Until then a topic is sealed when both have sealed it."""
     anew = replace(APP1, producer="9")
     said: list[Message] = [
         seal(APP1, 1, NGINX, time=NOW - 500),
@@ -156,8 +156,8 @@ def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
 
 @promise("6 expected hosts")
 def test_an_agent_is_silent_by_our_clock_too_before_it_counts_no_more() -> None:
-    """An agent counts until it is silent by our clock too; otherwise another one's clock that was
-    far ahead would hide it."""
+    """An agent counts until it is silent by our clock, too. Otherwise it would be hidden by another
+    agent whose clock was far ahead."""
     anew = replace(APP1, producer="9")
     ahead = [seal(APP1, 1, NGINX, time=5), seal(APP1, 2, NGINX, time=NOW + 2 * SILENCE)]
     for heard_ms, expected_agents in ((NOW - SILENCE + 1, [1, 9]), (NOW - SILENCE, [1])):
@@ -202,8 +202,8 @@ def test_seals_that_may_be_a_copys_do_not_count() -> None:
 
 
 def test_hosts_of_the_settings_are_found_in_whatever_cluster_they_are() -> None:
-    """The settings name hosts without a cluster: a host is found in the cluster in which it was
-    heard; one never heard has none."""
+    """The settings name hosts without a cluster. A host is found in the cluster in which it was
+    heard; a host that was never heard has no cluster."""
     found = states(
         [seal(APP1, 1, NGINX)],
         RosterEntry("app1", None, frozenset({"nginx"})),

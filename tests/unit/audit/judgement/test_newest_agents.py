@@ -83,7 +83,7 @@ def newest(evidence: Evidence) -> list[int]:
 @pytest.mark.parametrize("ahead_ms", [-24 * HOUR, -HOUR, 0, HOUR, 24 * HOUR])
 def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> None:
     """The agent that began last is waited for, silent or not, however far ahead the clock was when
-    the one before it died."""
+    the agent before it died."""
     old = [beat(OLD, NOW - HOUR, ahead_ms), beat(OLD, NOW - HOUR + MINUTE, ahead_ms)]
     for heard_ms in (NOW - 2 * SILENCE, NOW - 10):
         assert newest(folded([*old, beat(NEW, heard_ms)])) == [2]
@@ -91,8 +91,8 @@ def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> Non
 
 @pytest.mark.parametrize("ahead_ms", [-HOUR, 0, HOUR])
 def test_a_state_that_is_brought_back_counts_beside_the_one_that_began_later(ahead_ms: int) -> None:
-    """When an old state is restored, its agent is waited for beside the one that began later, until
-    that one is silent by our clock too."""
+    """If an old state is restored, its agent is waited for beside the one that began later, until
+    the later one is silent by our clock, too."""
     back = beat(OLD, NOW - 5, ahead_ms)
     first = [beat(OLD, NOW - HOUR, ahead_ms)]
     assert newest(folded([*first, beat(NEW, NOW - MINUTE), back])) == [1, 2]
@@ -120,8 +120,9 @@ def test_two_machines_that_are_called_alike_are_both_waited_for(
 
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 def test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once(size: int) -> None:
-    """Two agents of one host ran side by side if their messages alternate, however many are taken
-    at once. A lost or restored state does not look so, and agents of other hosts do not count."""
+    """Two agents of one host ran side by side if their messages alternate, however many messages
+    are taken at once. After a lost or restored state messages do not alternate. Agents of other
+    hosts do not count."""
     other = Sender(Tier.AGENT, "dc1", "3", "app2", 1)
     for senders, found in (
         ([OLD, OLD, NEW, NEW], set()),
@@ -173,8 +174,8 @@ def test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent() -> 
 
 @promise("clocks newest agent")
 def test_where_no_log_tells_the_order_both_are_waited_for() -> None:
-    """Where no log gives the order, as with several partitions, both agents are waited for until
-    one is silent."""
+    """If no log gives the order, as with several partitions, both agents are waited for until one
+    of them is silent."""
     said = [beat(OLD, NOW - MINUTE, HOUR), beat(NEW, NOW - 10)]
     assert newest(folded(said, {"1": 0, "2": 1})) == [1, 2]
     said = [beat(OLD, NOW - 2 * SILENCE), beat(NEW, NOW - 10)]
@@ -183,8 +184,8 @@ def test_where_no_log_tells_the_order_both_are_waited_for() -> None:
 
 @promise("clocks replaced agent")
 def test_what_a_replaced_agent_had_unread_was_written_before_the_next_began() -> None:
-    """What a replaced agent left unread was written before the next one began, by that one's clock,
-    unless the clock was set back."""
+    """What a replaced agent left unread was written before the next agent began, by the next
+    agent's clock, unless the clock was set back."""
     old = [beat(OLD, NOW - HOUR), beat(OLD, NOW - HOUR + MINUTE)]
     evidence = folded([*old, beat(NEW, NOW - 10)])
     assert unread_until(evidence, 1, [1, 2], SILENCE) == NOW - 10
@@ -208,8 +209,8 @@ def _host_whose_clock_was_ahead(*of_new: Message) -> list[Said]:
 
 @promise("6 expected hosts")
 def test_a_bucket_waits_for_the_agent_that_began_last_and_died_too() -> None:
-    """A bucket waits for the agent that began last, even if it died too: seals of the one before,
-    by a clock that was ahead, prove nothing for it."""
+    """A bucket waits for the agent that began last, even if that agent died, too. Seals of the
+    agent before it, by a clock that was ahead, prove nothing for it."""
     early = (SealedTopic(LOGS, NOW - 2 * SILENCE - 1, 0),)
     said = _host_whose_clock_was_ahead(Seal(NEW, 1, NOW - 2 * SILENCE, early))
     [found] = verdicts(folded(said), POLICY, NOW)

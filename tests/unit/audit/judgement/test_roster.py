@@ -115,7 +115,7 @@ def test_the_files_key_may_be_nested_beside_topics(tmp_path: Path) -> None:
 def test_a_roster_without_a_host_that_must_report_says_nothing(
     entries: tuple[RosterEntry, ...],
 ) -> None:
-    """When the roster names no host that must report, every agent ever heard of is expected: an
+    """If the roster names no host that must report, every agent ever heard of is expected, so an
     emptied file makes no verdict better."""
     roster = Roster(entries)
     assert roster.is_silent
@@ -162,6 +162,6 @@ def test_a_changed_file_is_taken_and_a_bad_one_is_not(
 
 
 def test_no_program_starts_with_a_bad_file(tmp_path: Path) -> None:
-    """No program starts with a bad file, as there is no last good one yet."""
+    """No program starts with a bad file, because there is no last good file yet."""
     with pytest.raises(ConfigurationRefused, match="cannot read"):
         RosterFile(tmp_path / "none.yml", ManualClock())

@@ -71,8 +71,8 @@ def test_what_is_old_and_incomplete_is_not_forgotten() -> None:
 
 
 def test_no_topic_vanishes() -> None:
-    """A topic is listed even if all its buckets are older than those shown, and none for rejects
-    that nobody had."""
+    """A topic is listed even if all its buckets are older than those shown. A topic of rejects is
+    not listed if nobody had rejects."""
     newer = [_count(LOGS, index, 5) for index in range(50, 90)]
     old = [_count(OTHER, 0, 5)]
     found = _judged(newer + old, newer)
@@ -116,8 +116,8 @@ def test_the_share_of_rejects_that_needs_no_warning_is_a_setting() -> None:
 
 
 def test_lines_that_agents_reject_are_held_against_those_that_they_deliver() -> None:
-    """Lines that agents reject, a topic of their own, are compared with all lines of the agents to
-    find their share."""
+    """Lines that agents reject are in a topic of their own. Their share is that of all lines of the
+    agents."""
     few = [_count(LOGS, 0, 990), _count(REJECTED, 0, 10)]
     assert _judged(few, few).warned == 0
     many = [_count(LOGS, 0, 45), _count(REJECTED, 0, 55)]
@@ -172,9 +172,9 @@ def test_the_newest_recount_of_each_output_counts(said: Callable[[], Ledger | Fo
 
 
 def test_offsets_that_no_counter_could_read_stand_in_every_summary() -> None:
-    """Every summary names the offsets that no counter could read, as records without origin leave
-    no other trace, even in a topic where nobody counted anything. A gap that two counters name
-    counts once."""
+    """Every summary names the offsets that no counter could read, even in a topic where nobody
+    counted anything, because records without origin leave no other trace. A gap that two counters
+    name counts once."""
     holes = [Gap(OTHER, 0, 0, 90, "expired"), Gap(OTHER, 1, 5, 15, "expired")]
     mirror = Sender(Tier.MIRROR, "offline", "mirror", "c2", 1)
     said = [

@@ -216,8 +216,8 @@ def test_each_rule_keeps_a_bucket_from_being_complete(case: Case) -> None:
 
 
 def test_at_the_moment_at_which_it_is_due_a_bucket_is_judged() -> None:
-    """At the moment when a bucket is due, it is no longer too young and all rules hold: a short one
-    is never complete, not even for a moment."""
+    """All rules hold from the very moment when a bucket is due, so a short bucket is never
+    complete, not even for a moment."""
     found = verdict(good(), now=DUE)
     assert (found.status, found.due) == (Status.COMPLETE, True)
     short = [*good()[:3], good()[4], delta(HDFS, 1, count(3))]
@@ -250,9 +250,9 @@ def test_a_retired_host_is_not_waited_for() -> None:
 
 @promise("6 expected hosts")
 def test_an_agent_that_began_later_is_waited_for_though_the_old_ones_clock_was_ahead() -> None:
-    """When a host's clock was set back and its state lost, the new agent is waited for, as it reads
-    old lines again. Once silent it is waited for no more: the old one's state may have replaced its
-    own."""
+    """If a host's clock was set back and its state lost, the new agent is waited for, because it
+    reads old lines again. Once the new agent is silent, it is waited for no more, because the old
+    agent's state may have replaced its own."""
     policy = replace(POLICY, roster=roster("web1"))
     again = replace(SECOND, host="web1")
     old = Announcement(START, 7, 1, "web1", "/x", 1, 1, b"f", 4, LOGS)
@@ -292,8 +292,8 @@ def test_what_a_replaced_agent_had_unread_nobody_knows(
 
 
 def test_a_replaced_agent_says_nothing_of_what_came_later() -> None:
-    """A replaced agent does not keep open a bucket that began after the new agent: that one reads
-    all of it."""
+    """A replaced agent does not keep open a bucket that began after the new agent did, because the
+    new agent reads all of it."""
     old = replace(SECOND, host="web1")
     first = Announcement(START - 1, 7, 1, "web1", "/x", 1, 1, b"f", 4, LOGS)
     messages = [seal(old, 1, START - SIZE, 0), first, *good()]
@@ -310,7 +310,8 @@ def test_the_roster_decides_who_is_expected() -> None:
 
 
 def test_only_topics_that_are_asked_for_are_judged() -> None:
-    """Only the topics asked for are judged; the evidence holds others because those need it."""
+    """Only the topics asked for are judged; the evidence also holds other topics, which this
+    judgement needs."""
     evidence = Fold([*good(), Delta(AGENT, 3, START, counts=(count(source=REJECTED),))]).evidence()
     for asked in (frozenset({"logs"}), frozenset({"logs.rejected"})):
         found = verdicts(replace(evidence, asked=asked), POLICY, NOW)
@@ -333,8 +334,8 @@ def test_a_topic_made_again_is_another_topic() -> None:
     [Roster(), Roster([RosterEntry("web1"), RosterEntry("web2")]), roster("web1", "web2")],
 )
 def test_who_had_a_topic_is_waited_for_when_it_was_made_again(expected: Roster) -> None:
-    """A host that had a topic is waited for when the topic is made again, until it seals the new
-    one or is retired: it may hold lines for it."""
+    """A host that had a topic is waited for when the topic is made again, until the host seals the
+    new topic or is retired, because it may hold lines for the new topic."""
     policy = replace(POLICY, roster=expected)
     found = verdict_of(AGAIN, made_again(), policy)
     assert (found.status, found.reasons) == (

@@ -88,8 +88,8 @@ def store(tmp_path: Path) -> Path:
 @promise("6 newer version")
 @pytest.mark.parametrize("said", SAID_LATER, ids=["a loss", "a file", "a seal"])
 def test_what_a_newer_version_said_leaves_nothing_complete(store: Path, said: Message) -> None:
-    """A message of a newer version leaves no bucket complete, as it may declare a loss in it. The
-    verdicts of the bucket and of each agent's part name its schema by fingerprint."""
+    """A message of a newer version leaves no bucket complete, because it may declare a loss in it.
+    The verdicts of the bucket and of each agent's part name the message's schema by fingerprint."""
     with pytest.raises(SchemaUnknown) as unknown:
         messages.decode(encoded(said))
     ledger = Ledger(store)
@@ -129,8 +129,8 @@ def test_what_a_newer_version_said_is_covered_by_no_acceptance_of_before(store: 
 def test_a_version_that_has_the_schema_reads_from_there_on(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A version that knows the schema reads each partition again from where the first such message
-    may lie: none is lost, and what was read twice counts once."""
+    """A version that knows the schema reads each partition again from the offset at which the first
+    such message may lie. No message is lost, and what was read twice counts once."""
     later = [encoded(SAID_LATER[0]), messages.encode(GOOD[2])]
     ledger = Ledger(store)
     ledger.take(later, {TP: Position(18, "id"), OTHER: Position(5, "other")})
@@ -151,8 +151,8 @@ def test_a_version_that_has_the_schema_reads_from_there_on(
 def test_of_a_topic_made_again_meanwhile_nothing_is_passed_over(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the audit topic was made again meanwhile, it is read from its start: how far the previous
-    topic was read says nothing about the new one."""
+    """If the audit topic was made again meanwhile, it is read from its start, because the position
+    in the previous topic says nothing about the new one."""
     ledger = Ledger(store)
     ledger.take([encoded(SAID_LATER[0])], {TP: Position(40, "made again")})
     monkeypatch.setattr(single_object, "shipped", lambda: NEWER)

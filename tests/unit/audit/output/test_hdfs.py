@@ -1,4 +1,5 @@
-"""Listing an output on HDFS while others change it; the HDFS client is a dictionary of lists."""
+"""Listing an output on HDFS while others change it. A dictionary of lists stands for the HDFS
+client."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ class _Status(NamedTuple):
 
 
 class _Client:
-    """Directories by path; one that is listed but no longer there is None."""
+    """Directories by path; a directory that is listed but gone already is None."""
 
     def __init__(self, tree: dict[str, list[_Status] | None]) -> None:
         self._tree = tree

@@ -1,4 +1,4 @@
-"""Recounting rows, on an output made by hand."""
+"""The recount of an output's rows; each test makes the output by hand."""
 
 from __future__ import annotations
 
@@ -182,7 +182,8 @@ def test_files_that_were_not_moved_into_place_yet_count(output: Output) -> None:
 def test_a_row_too_few_or_too_many_is_found(
     output: Output, rows: int, said: int, words: str
 ) -> None:
-    """A row too few or too many is found, although the manifest itself claims what the file has."""
+    """A row too few or too many is found, although the manifest itself claims as many rows as the
+    file has."""
     output.load(0, rows, said=said)
     compared = output.compared()
     assert not recount_report.is_good(compared)
@@ -193,8 +194,8 @@ def test_a_row_too_few_or_too_many_is_found(
 
 @promise("6 two ways")
 def test_lines_that_are_not_loaded_yet_are_no_difference(output: Output) -> None:
-    """Lines that agents have counted since the load are no difference; the recount names a bucket
-    where hdfs has counted more than there are rows, or agents fewer."""
+    """Lines that agents have counted since the load are no difference. The recount names a bucket
+    where hdfs has counted more records than there are rows, or agents fewer."""
     output.load(0, 10)
     later = (np.full(5, 5 * MINUTE), _origins(10, 5)), (np.full(5, 9 * MINUTE), _origins(15, 5))
     for times, origins in later:  # of a bucket that has rows, and of one that has none
@@ -280,7 +281,8 @@ def test_every_column_is_read(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_file_that_is_gone_or_no_parquet_is_named(output: Output) -> None:
-    """A file of any load that is gone or no Parquet is named, and the rest is still recounted."""
+    """A file that is gone, or that is no Parquet, is named, whichever load it belongs to. The rest
+    is still recounted."""
     gone, broken = output.load(0, 10), output.load(10, 10)
     output.load(20, 10)
     (output.root / gone).unlink()
@@ -361,7 +363,8 @@ def test_a_file_of_the_same_length_is_no_copy(output: Output) -> None:
 
 
 def test_an_output_is_held_against_its_newest_epoch(output: Output) -> None:
-    """An output is compared with its newest epoch, which replaces the counts of a removed one."""
+    """An output is compared with the counts of its newest epoch, which replace those of an older
+    epoch."""
     output.load(0, 10)
     *_, hdfs = output.messages()
     removed = replace(hdfs, sender=replace(hdfs.sender, epoch=1), counts=())
@@ -407,8 +410,8 @@ def test_a_topic_of_which_nothing_is_left_is_named(
 def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
     output: Output, tmp_path: Path
 ) -> None:
-    """A topic without manifests is reported under the output that counted it, even where its counts
-    are older than the hours that are recounted."""
+    """A topic without manifests is reported under the name of the output that counted it, even if
+    its counts are older than the hours that are recounted."""
     output.load(0, 10)
     ledger = Ledger()
     ledger.take(encode(_of_output(each, output.root)) for each in output.messages())
@@ -429,8 +432,8 @@ def _of_output(message: Delta, root: Path) -> Delta:
 
 
 def test_rows_behind_a_link_to_a_directory_are_found(output: Output, tmp_path: Path) -> None:
-    """Rows behind a link to a directory are found, as readers follow it; a link back to its own
-    directory is not followed."""
+    """Rows behind a link to a directory are found, because readers follow the link. A link back to
+    its own directory is not followed."""
     path = output.load(0, 10)
     elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere" / "hour=05"
     elsewhere.mkdir(parents=True)
@@ -559,7 +562,8 @@ def test_side_files_are_checked_like_rows(output: Output) -> None:
 
 
 def test_rows_without_any_manifest_are_named(output: Output) -> None:
-    """Rows without any manifest are a fault: such a topic has something to recount."""
+    """If the manifests are gone but rows are left, both are named as faults, and the recount is not
+    good."""
     path = output.load(0, 10)
     shutil.rmtree(output.root / "_skidway")
     found = output.recount()
@@ -618,7 +622,7 @@ def test_nothing_to_recount_is_no_agreement(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["s3://bucket/x", "/nowhere/at/all"])
 def test_an_output_that_cannot_be_is_refused(url: str) -> None:
-    """An impossible output is refused in one sentence."""
+    """An output that cannot exist is refused in one sentence."""
     with pytest.raises(ConfigurationRefused, match="--output"):
         open_output(url)
 

@@ -98,8 +98,8 @@ def test_the_table_shows_every_tier_and_tells_missing_from_zero() -> None:
 
 
 def test_alike_buckets_that_follow_one_another_share_a_row() -> None:
-    """Consecutive buckets with the same verdict share a row, as an old log fills a thousand of
-    them."""
+    """Consecutive buckets with the same verdict share a row, because an old log fills a thousand
+    buckets."""
     verdicts = [
         *(_verdict(Status.COMPLETE, bucket=number * 60_000) for number in range(1000)),
         _verdict(Status.INCOMPLETE, bucket=60_000_000),

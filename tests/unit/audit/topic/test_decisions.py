@@ -131,7 +131,8 @@ def test_a_loss_of_the_same_words_is_another_one() -> None:
 
 
 def test_an_acceptance_that_is_taken_back_covers_nothing() -> None:
-    """A revoked acceptance covers nothing; one given again afterwards does."""
+    """A revoked acceptance covers nothing. If it is given again afterwards, it covers the bucket
+    again."""
     found = accepted(said(5, None, LOSS))
     revoked = [*found, *acceptances.revocations([bucket(found)], _standing(found), SIGNED)]
     assert bucket(revoked).is_overdue
@@ -145,8 +146,8 @@ def _standing(messages: list[Message]) -> list[Acceptance]:
 
 
 def test_all_that_was_accepted_of_a_bucket_is_taken_back() -> None:
-    """A revocation takes back all acceptances of a bucket, of a second person too, and those that
-    cover nothing now."""
+    """A revocation takes back all acceptances of a bucket, also a second person's and those that
+    cover nothing any more."""
     lost = said(5, None, LOSS)
     both = [*lost, *acceptances.acceptances([bucket(lost)], SIGNED)]
     both += acceptances.acceptances([bucket(lost)], replace(SIGNED, person="grace"))
@@ -172,8 +173,8 @@ def _with_checksum(message: Message, checksum: int) -> Message:
 
 
 def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() -> None:
-    """Where a place counted nothing, an acceptance covers what others had then; records that come
-    later and do not arrive there either are not covered."""
+    """If a place counted nothing, an acceptance covers the records that other places had then. It
+    does not cover records that come later and do not arrive at that place either."""
     early = said(None)
     assert "tier hdfs never reported this topic" in bucket(early).reasons[0]
     [acceptance] = acceptances.acceptances([bucket(early)], SIGNED)
@@ -197,7 +198,7 @@ def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
     assert "accepted by ada" in words
     counted = [delta(BROKER, 9, 3), delta(OLD, 9, 3)]
     [words] = [x for x in bucket([*early, acceptance, *counted]).reasons if doubted in x]
-    assert "accepted by ada" in words  # what the agent has sent decides
+    assert "accepted by ada" in words  # only the agent's own counts decide
     for more in ([delta(new, 9, 2)], [delta(new, 9, 2), *counted]):
         [words] = [x for x in bucket([*early, acceptance, *more]).reasons if doubted in x]
         assert "accepted" not in words
@@ -219,7 +220,7 @@ def test_what_is_not_there_cannot_be_accepted() -> None:
 
 
 def test_unknown_and_incomplete_buckets_can_be_accepted() -> None:
-    """Unknown and incomplete buckets can be accepted, as they may stay so: a host is gone, or
+    """Unknown and incomplete buckets can be accepted, because they may stay so: a host is gone, or
     offsets expired before the load."""
     short = said(3)
     assert bucket(short).status is Status.INCOMPLETE
@@ -233,7 +234,7 @@ def test_unknown_and_incomplete_buckets_can_be_accepted() -> None:
 @promise("6 acceptance")
 def test_a_host_that_never_reported_is_accepted_by_its_name_too() -> None:
     """An acceptance also names an expected host that never reported; an earlier acceptance does not
-    cover it."""
+    cover that host."""
     missed = replace(POLICY, silence_ms=0, roster=Roster([RosterEntry("web1"), WEB9]))
     lost = said(5, None, LOSS)
     found = bucket(accepted(lost), missed)
@@ -394,8 +395,8 @@ def _broken(message: Delta) -> Delta:
 
 
 def test_a_broken_chain_of_a_retired_place_is_a_remark() -> None:
-    """A broken chain of a retired place is only a remark; one of an agent is a doubt in any
-    cluster."""
+    """A broken chain of a retired place is only a remark; a broken chain of an agent is a doubt in
+    any cluster."""
     others = [x for x in said(5, 5) if not (isinstance(x, Delta) and x.sender == OLD)]
     broken = [*others, _broken(delta(OLD, 5))]
     assert bucket(broken).status is Status.UNKNOWN
@@ -474,8 +475,8 @@ decisions: st.SearchStrategy[Decision] = st.one_of(
 def test_order_and_repetition_of_decisions_do_not_matter(
     drawn: tuple[list[Decision], list[Decision]],
 ) -> None:
-    """Decisions count the same in any order and repeated, as they come from several clusters;
-    ledger and fold agree."""
+    """Decisions count the same in any order and when they are repeated, because they come from
+    several clusters. Ledger and fold agree."""
     found, shuffled = drawn
     again = [*shuffled, *found[:2]]
     assert not_revoked(again) == not_revoked(found)

@@ -151,7 +151,8 @@ def test_a_state_older_than_its_messages_is_refused(epoch: int, number: int) -> 
 
 @pytest.mark.parametrize(("epoch", "number"), [(1, 5), (1, 6), (2, 0)])
 def test_a_state_as_new_as_its_messages_is_used(epoch: int, number: int) -> None:
-    """A state as new as its messages, or newer by what its outbox still holds, is used."""
+    """A state is used if it is as new as its messages, or newer only by what its outbox still
+    holds."""
     check_restored(Newest(1, 5, 0), epoch, number, "The state in /x")
     check_restored(None, epoch, number, "The state in /x")
 

@@ -1,3 +1,6 @@
+"""A fetch with too little data is parked until its partitions have enough bytes, or until it
+expires."""
+
 from __future__ import annotations
 
 import uuid
@@ -133,7 +136,7 @@ def test_only_the_partition_that_changed_is_looked_at(
 
 
 def test_a_partition_asked_for_twice_counts_twice(broker: Broker) -> None:
-    """A partition that a fetch names twice counts twice, as it will be in the answer twice."""
+    """A partition that a fetch names twice counts twice, because the answer will have it twice."""
     broker.parked(2 * BATCH_BYTES, PARTITION, PARTITION)
     broker.grow(broker.world.replica)
     assert broker.exchange.answers == 1

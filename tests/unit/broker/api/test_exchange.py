@@ -37,8 +37,8 @@ def answer(member_id: str) -> Loop:
 
 
 def test_an_answer_that_cannot_be_written_closes_its_connection_alone() -> None:
-    """An answer that cannot be encoded closes its own connection only. A timer may send it, and an
-    exception there would end the loop and with it the broker."""
+    """An answer that cannot be encoded closes its own connection only. A timer may send such an
+    answer, and an exception there would end the loop and with it the broker."""
     loop = answer("m" * 40_000)
     assert (loop.sent, loop.dropped) == ([], ["failed"])
     loop = answer("m")

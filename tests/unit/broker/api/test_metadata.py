@@ -158,8 +158,8 @@ def test_an_answer_is_made_once(version: int, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_topic_that_is_not_there_is_asked_for_anew() -> None:
-    """An answer about a missing topic is not cached, since each request may create the topic: the
-    first one may have come while ZooKeeper was away, and nothing that goes into the answer has
+    """An answer about a missing topic is not cached, because each request may create the topic. The
+    first request may have come while ZooKeeper was away, and nothing that goes into the answer has
     changed since."""
     world = World(Catalog("cluster", {1: BrokerAddress(1, "host", 9092)}), {})
     request = encode(MetadataRequest(topics=(MetadataRequestTopic(name="wanted"),)), 5)

@@ -1,3 +1,5 @@
+"""A run: similar produce requests of one connection, appended one by one and answered together."""
+
 from __future__ import annotations
 
 import errno
@@ -150,8 +152,8 @@ def test_a_bad_batch_is_left_to_the_general_way(broker: Broker) -> None:
 
 
 def test_a_duplicate_is_left_to_the_general_way(broker: Broker) -> None:
-    """A run does not take a duplicate: its answer needs the first offset, which a run does not
-    know."""
+    """A run does not take a duplicate, because the answer needs the first offset of the stored
+    batch, which a run does not know."""
     broker.learn(-1)
     sent = batch(producer_id=1, epoch=0, sequence=0)
     assert broker.handle(0, sent, -1)

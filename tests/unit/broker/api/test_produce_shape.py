@@ -1,3 +1,5 @@
+"""Requests of one shape differ only in their correlation id and their records."""
+
 from __future__ import annotations
 
 import uuid

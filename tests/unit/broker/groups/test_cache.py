@@ -13,8 +13,8 @@ LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 
 
 def test_only_what_was_read_whole_is_known() -> None:
-    """A group's offsets are known only once all of them were read: a commit alone does not do
-    that."""
+    """The cache knows a group's offsets only once all of them were read; a commit alone is not
+    enough."""
     known = OffsetCache({"logs": uuid.UUID(int=1)}.get)
     known.update("g", {LOGS: TopicOffset(uuid.UUID(int=1), Committed(1))})
     assert known.get("g") is None
@@ -38,8 +38,8 @@ def test_a_topic_made_again_begins_without_offsets() -> None:
 
 
 def test_the_least_asked_for_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When the cache is full, the groups that were asked for longest ago leave it. Its limit in
-    bytes is for all groups together."""
+    """When the cache is full, the groups whose offsets were asked for longest ago leave it. Its
+    limit in bytes is for all groups together."""
     monkeypatch.setattr(cache, "BYTES_MAX", 1000)
     known = OffsetCache({"logs": uuid.UUID(int=1)}.get)
     for group in "abc":
@@ -49,8 +49,8 @@ def test_the_least_asked_for_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_words_of_clients_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Metadata counts towards the limit of the cache: few offsets with much metadata take the room
-    of many without, also when the metadata comes later. A replaced offset gives its room back."""
+    """Metadata counts towards the limit of the cache, also when it comes later: few offsets with
+    much metadata take the room of many without. A replaced offset gives its room back."""
     monkeypatch.setattr(cache, "BYTES_MAX", 10_000)
     topic_id = uuid.UUID(int=1)
     known = OffsetCache({"logs": topic_id}.get)

@@ -113,8 +113,8 @@ def test_a_group_is_read_once_for_all_who_wait() -> None:
 
 
 def test_who_waited_behind_a_deletion_gets_the_group_that_is_there_then() -> None:
-    """When a group is deleted while requests wait for it, those behind the deletion get the group
-    that is there afterwards: nobody is left with a deleted group."""
+    """If a group is deleted while requests wait for it, those behind the deletion get the group
+    that is there afterwards: no request is left with a deleted group."""
     world = World()
     world.groups.use("g", lambda _group: world.groups.drop("g"))
     world.join()
@@ -333,8 +333,8 @@ def test_a_generation_that_our_own_consumers_forestall_is_disbanded() -> None:
 
 
 def test_a_commit_is_of_the_topic_that_had_the_name_when_it_came() -> None:
-    """A commit belongs to the topic that had the name when the commit came, also if it waited for
-    its group, and also in the cached offsets."""
+    """A commit belongs to the topic that had the name when the commit came, even if the commit
+    waited for its group. The same holds for cached offsets."""
     world = World()
     world.commit()
     world.topics["logs"] = uuid.UUID(int=2)

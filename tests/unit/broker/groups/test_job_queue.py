@@ -1,3 +1,6 @@
+"""The reads and writes of groups are gathered into jobs for ZooKeeper, one of which is under way at
+a time."""
+
 from __future__ import annotations
 
 import uuid
@@ -221,8 +224,8 @@ def test_offsets_of_a_topic_that_is_gone_are_dropped() -> None:
 
 
 def test_offsets_of_a_topic_made_again_meanwhile_are_dropped() -> None:
-    """Offsets committed to a deleted topic are dropped when a new topic has its name: the new one
-    is not read from the old one's offset."""
+    """Offsets committed to a deleted topic are dropped when a new topic has its name, so that
+    nobody reads the new topic from the old topic's offset."""
     world = World()
     world.commit("g", 1)
     world.topics["logs"] = SECOND

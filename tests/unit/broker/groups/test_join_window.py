@@ -1,11 +1,13 @@
+"""How long a rebalance waits for members to join (KIP-134)."""
+
 from __future__ import annotations
 
 from skidway.broker.groups.join_window import JoinWindow
 
 
 def test_a_group_that_was_empty_waits_as_long_as_members_come() -> None:
-    """An empty group waits another delay for each delay in which a member came, up to the longest
-    rebalance timeout."""
+    """An empty group waits one more delay after each delay in which a member came, up to the
+    longest rebalance timeout."""
     window = JoinWindow(3.0)
     window.open(100.0, 8.0, was_empty=True)
     assert window.is_delaying
@@ -19,7 +21,8 @@ def test_a_group_that_was_empty_waits_as_long_as_members_come() -> None:
 
 
 def test_nobody_new_is_the_end_of_the_delay() -> None:
-    """The delay ends when no new member came; the members that opened it do not count as new."""
+    """The delay ends if no new member came in it; the members that opened it do not count as
+    new."""
     window = JoinWindow(3.0)
     window.arrived()
     window.open(100.0, 8.0, was_empty=True)
@@ -27,8 +30,8 @@ def test_nobody_new_is_the_end_of_the_delay() -> None:
 
 
 def test_who_came_prolongs_the_delay_once() -> None:
-    """Members that come in one delay prolong it by one more; a second delay without newcomers is
-    the last."""
+    """Members that come in one delay prolong the wait by one more delay. A second delay without
+    newcomers is the last."""
     window = JoinWindow(3.0)
     window.open(100.0, 60.0, was_empty=True)
     window.arrived()
@@ -38,8 +41,8 @@ def test_who_came_prolongs_the_delay_once() -> None:
 
 
 def test_members_are_waited_for_as_long_as_the_most_patient_asks() -> None:
-    """A group that had members waits the longest rebalance timeout for them, and not longer,
-    whoever comes."""
+    """A group that had members waits for them as long as the longest of their rebalance timeouts,
+    and not longer, whoever comes."""
     window = JoinWindow(3.0)
     window.open(100.0, 8.0, was_empty=False)
     window.arrived()

@@ -42,8 +42,8 @@ def test_time_runs_from_the_last_member_and_the_last_commit() -> None:
 
 @promise("4 readers")
 def test_what_holds_a_topic_back_is_kept_as_long_as_it_may() -> None:
-    """Offsets of a group that retention.hold names outlive offsets.retention.minutes for topics
-    that it holds, up to the hold's limit; without a limit they never expire."""
+    """If retention.hold names a group, the group's offsets for the held topics outlive
+    offsets.retention.minutes, up to the hold's limit; without a limit they never expire."""
     more = {**OLD, TopicPartition("other", 0): Committed(2, time_ms=100)}
     for now_ms in (1200, 5099):
         kept = fate(EMPTY, now_ms, {"logs": 5000}, offsets=more)
@@ -54,8 +54,9 @@ def test_what_holds_a_topic_back_is_kept_as_long_as_it_may() -> None:
 
 
 def test_a_group_with_members_is_kept() -> None:
-    """Offsets of a group with members are kept. If the members are in ZooKeeper, nothing more is
-    needed; if they are ours, the group is loaded first, to see whether they are still alive."""
+    """Offsets of a group with members are kept. If the members are registered in ZooKeeper, nothing
+    more is needed. If the group's record has members, the group is loaded first, to see whether
+    they are still alive."""
     assert fate(EMPTY, 9999, native=1).fate is Fate.KEPT
     member = Member(
         member_id="m", instance_id=None, client_id="", client_host="",
@@ -104,8 +105,8 @@ class FakeSession:
     ("trouble", "looked"), [(SkidwayError("refused"), 3), (Unreachable("away"), 1)]
 )
 def test_one_group_that_fails_does_not_keep_the_others(trouble: SkidwayError, looked: int) -> None:
-    """A group that cannot be looked at does not keep the others from it. Only if ZooKeeper is away
-    does the look end, since the next group would fail alike."""
+    """If one group cannot be looked at, the look goes on with the others. The look ends only if
+    ZooKeeper is away, because the next group would fail, too."""
     groups: Any = FakeGroups()
     kept = Verdict(Fate.KEPT)
     session: Any = FakeSession(["a", "b", "c"], trouble, kept, kept)

@@ -28,8 +28,8 @@ KNOWN = [EpochStart(1, 0), EpochStart(4, 30), EpochStart(5, 70)]
     ],
 )
 def test_where_an_epoch_ends(asked: int, end: EpochEnd) -> None:
-    """The answer for an epoch is the largest known epoch that is not above it, and where the next
-    one begins."""
+    """The answer for an epoch has the largest known epoch that is not above it, and the offset at
+    which the next one begins."""
     epochs = LeaderEpochs([*KNOWN, EpochStart(7, 90)])
     assert epochs.end_of(asked, current=7, log_end_offset=100) == end
 

@@ -111,8 +111,8 @@ def test_one_fails_and_the_others_go_on(tmp_path: Path) -> None:
 
 
 def test_nothing_can_be_created_when_all_are_offline(tmp_path: Path) -> None:
-    """When all directories are offline, creating a partition fails with the error, without a
-    try."""
+    """When all directories are offline, creating a partition fails with the error and attempts
+    nothing."""
     world = World(tmp_path / "a")
     world.logs.fail(StorageFailed("read", tmp_path / "a", OSError(errno.EIO, "broken")))
     world.create("logs", 1)
@@ -145,8 +145,8 @@ def test_a_full_disk_keeps_nobody_elses_checkpoint_back(
 
 
 def test_a_checkpoint_that_was_asked_for_is_newer_than_the_question(tmp_path: Path) -> None:
-    """A checkpoint is written after it was asked for: who asks while one is being written waits for
-    the next."""
+    """A checkpoint is written after it was asked for, so a caller who asks while one is being
+    written waits for the next one."""
     world = World(tmp_path / "a")
     world.create("logs", 1)
     log = world.logs.logs[TopicPartition("logs", 0)]

@@ -82,8 +82,8 @@ def test_a_flush_after_a_roll_has_the_old_segment_and_the_directory(tmp_path: Pa
 
 
 def test_a_roll_while_a_flush_runs_keeps_the_old_segment_for_the_next(tmp_path: Path) -> None:
-    """If a segment rolls while a flush runs, the next flush covers what that one left of the old
-    segment."""
+    """If a segment rolls while a flush runs, the next flush covers what the running flush left of
+    the old segment."""
     log = open_in(tmp_path, LogConfig(segment_bytes=400))
     append(log, sized(150))
     running = log.begin_flush()
@@ -194,7 +194,8 @@ def test_a_duplicate_is_not_stored_again(tmp_path: Path) -> None:
 
 @promise("4 duplicate")
 def test_other_bytes_under_a_used_sequence_are_refused(tmp_path: Path) -> None:
-    """Another batch under a sequence that was used is refused: a duplicate has the same CRC."""
+    """A batch under a used sequence is refused if it has another CRC, because a duplicate has the
+    same one."""
     log = open_in(tmp_path)
     append(log, batch(b"a", producer_id=5, epoch=0, sequence=0))
     with pytest.raises(OutOfOrderSequence):

@@ -42,7 +42,7 @@ def test_an_unknown_producer_may_begin_anywhere() -> None:
 
 
 def test_sequences_go_on() -> None:
-    """Only the next sequence is accepted as new; after a gap it is out of order."""
+    """Only the next sequence is accepted as new; a sequence after a gap is out of order."""
     state = state_with(header(0, 3), header(3, 2))
     assert state.check(header(5)) is None
     with pytest.raises(OutOfOrderSequence):
@@ -68,7 +68,8 @@ def test_the_last_five_batches_are_known_again() -> None:
 
 
 def test_a_duplicate_has_the_same_bytes() -> None:
-    """Under a used sequence, other records or another number of records are refused."""
+    """A batch under a used sequence is refused if it has other records or another number of
+    records."""
     state = state_with(header(0, 2), header(2))
     with pytest.raises(OutOfOrderSequence):
         state.check(header(2, text=b"other"))

@@ -35,14 +35,16 @@ def test_old_segments_go_and_the_first_young_one_stops_it() -> None:
 
 
 def test_an_old_active_segment_is_rolled_and_kept() -> None:
-    """An old active segment is rolled and kept: it goes only once another one has followed it."""
+    """An old active segment is rolled and kept; it is deleted only after another segment has
+    followed it."""
     assert decide(5, 5, retention_ms=3 * HOUR) == Expired(1, roll=True)
     assert decide(5, 5, retention_ms=3 * HOUR, size=0) == Expired(1, roll=False)
     assert decide(5, 0, retention_ms=3 * HOUR) == Expired(1, roll=False)
 
 
 def test_size_goes_by_what_remains() -> None:
-    """Retention by size deletes as many whole segments as leave at least retention.bytes."""
+    """Retention by size deletes as many whole segments as possible while at least retention.bytes
+    remain."""
     assert decide(0, 0, 0, 0, retention_bytes=250).count == 1
     assert decide(0, 0, 0, 0, retention_bytes=300).count == 1
     assert decide(0, 0, 0, 0, retention_bytes=301).count == 0

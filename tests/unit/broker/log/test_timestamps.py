@@ -26,7 +26,7 @@ from support.batches import append, batch, flush, open_in, record, varint
 def test_the_first_record_at_or_after_a_time(
     tmp_path_factory: pytest.TempPathFactory, times: list[list[int]], codec: Codec, interval: int
 ) -> None:
-    """The first record at or after a time is the one that a look at every record finds, with event
+    """A look-up by time finds the same first record as a look at every record does, with event
     times in any order."""
     directory = tmp_path_factory.mktemp("log")
     log = open_in(directory, LogConfig(index_interval_bytes=interval, segment_bytes=1024))
@@ -72,8 +72,8 @@ def claiming(times: list[int], largest: int) -> bytearray:
 
 
 def test_a_header_that_promises_too_much_is_no_riddle(tmp_path: Path) -> None:
-    """If no record is as late as its header says, the answer is the batch's first offset; the
-    search does not loop."""
+    """If no record of a batch is as late as the batch's header says, the answer is the batch's
+    first offset; the search does not loop."""
     log = open_in(tmp_path)
     append(log, claiming([5, 6], 1000))
     flush(log)
@@ -84,7 +84,7 @@ def test_a_header_that_promises_too_much_is_no_riddle(tmp_path: Path) -> None:
 
 def test_the_largest_time_may_lie_below_the_log_start(tmp_path: Path) -> None:
     """The largest time is that of the records from the log start on, even if their segment has
-    older ones; if all have expired, there is none."""
+    older ones. If all have expired, there is no largest time."""
     log = open_in(tmp_path)
     append(log, batch(b"a", timestamps=[1000]))
     append(log, batch(b"b", b"c", timestamps=[1, 2]))

@@ -1,4 +1,5 @@
-"""A mirror goes on only where the source is provably the same, and names what is missing."""
+"""A mirror goes on only where the source is provably the same, and names what is missing. To prove
+that, the mirror compares the batch below: the last batch before its own end."""
 
 from __future__ import annotations
 
@@ -121,8 +122,8 @@ def test_a_source_that_expired_wholly_is_a_gap_up_to_its_end() -> None:
 
 
 def test_a_source_that_lost_its_records_where_it_begins_is_a_gap() -> None:
-    """If the first batch of the source expires before it is fetched, the gap up to there is named
-    at once, without waiting for another batch."""
+    """If the first batch of the source expires before it is fetched, the gap up to the source's new
+    beginning is named at once, without waiting for another batch."""
     follower = Follower(10, Below.of(header(5, 5)))
     assert follower.nothing_there(10) is None
     assert follower.out_of_range(20, 30) == LookAgain()
@@ -133,8 +134,8 @@ def test_a_source_that_lost_its_records_where_it_begins_is_a_gap() -> None:
 
 
 def test_what_lies_below_a_hole_is_compared_again_behind_it() -> None:
-    """Behind a hole the batch below is compared again: otherwise nothing would tell that the source
-    is another one before its next batch comes."""
+    """Behind a hole the batch below is compared again. Otherwise the mirror would not notice
+    another source before that source's next batch comes."""
     follower = Follower(0, None)
     batches = [header(0, 5), header(8, 2)]
     follower.fetched(batches)
@@ -189,8 +190,8 @@ def test_another_batch_where_the_source_begins_stops_the_partition() -> None:
 
 
 def test_bounds_that_hold_what_was_sought_are_no_excuse_for_not_comparing() -> None:
-    """After an OFFSET_OUT_OF_RANGE from a source that has grown past the mirror's end since, the
-    batch below is still compared, since the source may be another one."""
+    """A source answers OFFSET_OUT_OF_RANGE and has grown past the mirror's end since: the batch
+    below is still compared, because the source may be another one."""
     follower = Follower(10, Below.of(header(5, 5, crc=9)))
     assert follower.out_of_range(0, 30) == LookAgain()
     assert follower.position() == 9
@@ -198,8 +199,8 @@ def test_bounds_that_hold_what_was_sought_are_no_excuse_for_not_comparing() -> N
 
 
 def test_an_interruption_while_a_gap_is_being_named_begins_again() -> None:
-    """If an interruption comes while a gap is being named, the mirror looks again, and finds the
-    same gap whether it was written down or not."""
+    """If an interruption comes while a gap is being named, the mirror asks again, and finds the
+    same gap, whether it was written down or not."""
     follower = Follower(10, None)
     follower.out_of_range(20, 20)
     follower.interrupted()

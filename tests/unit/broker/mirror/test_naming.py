@@ -26,7 +26,8 @@ class Node(NamedTuple):
 
 @dataclass
 class ZooKeeper:
-    """Nodes with versions; `meanwhile` happens between a read and the write that follows it."""
+    """ZooKeeper's nodes, with versions. Each call in `meanwhile` runs once, between a read and the
+    write that follows it."""
 
     nodes: dict[str, Node] = field(default_factory=dict)
     meanwhile: list[Callable[[], None]] = field(default_factory=list)
@@ -68,8 +69,8 @@ def zookeeper() -> ZooKeeper:
 
 
 def test_gaps_add_up(zookeeper: ZooKeeper) -> None:
-    """A new gap is added to the topic's others; its other settings stay, and a gap that is named
-    already changes nothing."""
+    """A new gap is added to the topic's other gaps, and the topic's other settings stay. A gap that
+    is named already changes nothing."""
     zookeeper.name(ONE)
     zookeeper.name(TWO)
     zookeeper.name(ONE)
@@ -123,8 +124,8 @@ def test_there_is_an_end_to_gaps(zookeeper: ZooKeeper) -> None:
 
 
 def test_a_node_that_never_stands_still_is_given_up(zookeeper: ZooKeeper) -> None:
-    """If the node changes before every write, naming the gap fails after some tries, and the mirror
-    tries it later."""
+    """If the node changes before every write, naming the gap fails after some attempts, and the
+    mirror tries again later."""
 
     def touch() -> None:
         path = documents.config_path(TOPIC)

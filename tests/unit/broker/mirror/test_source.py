@@ -1,4 +1,5 @@
-"""One source, from its topics to our logs, without a socket: what is copied, named and stopped."""
+"""One source, mirrored from its topics into our logs without a socket: what is copied, what is
+named, and what stops a partition."""
 
 from __future__ import annotations
 
@@ -101,8 +102,8 @@ def test_mirrors_are_not_mirrored(world: MirrorWorld) -> None:
 
 def test_a_source_that_calls_itself_otherwise_is_not_followed(world: MirrorWorld) -> None:
     """If the source's brokers give their cluster another name than the mirror's settings do,
-    nothing is mirrored: announcements carry the brokers' name, and nobody would find them under
-    ours."""
+    nothing is mirrored: announcements carry the brokers' name, and nobody would find them under the
+    other one."""
     world.source.broker_configs = {"cluster.name": "main"}
     world.source.create("logs")
     world.follow()
@@ -142,8 +143,8 @@ def test_a_topic_whose_configs_cannot_be_read_is_named_and_asked_for_again(
 
 
 def test_a_topic_that_cannot_be_made_is_named_and_tried_again(world: MirrorWorld) -> None:
-    """If a mirror's topic cannot be created, since ZooKeeper is away, the status says so and it is
-    tried again; nothing is lost."""
+    """If a mirror's topic cannot be created because ZooKeeper is away, the status says so, and the
+    mirror tries again. Nothing is lost."""
     world.source.create("logs")
     world.local.zookeeper_is_away = True
     world.follow()
@@ -207,7 +208,7 @@ def test_a_topic_made_again_stops_by_name_and_nothing_is_mixed(logs: MirrorWorld
 
 
 def test_a_topic_made_again_between_two_rounds_is_noticed_without_one(logs: MirrorWorld) -> None:
-    """If the source's topic is created again between two rounds, the error that its fetches get in
+    """If the source's topic is created again between two rounds, the error that fetches get in
     between counts as an interruption: the batch below is compared, and the partition stops."""
     before = logs.local.batches("dc1.logs")
     old = logs.source.topics.pop("logs")
@@ -236,8 +237,8 @@ def test_the_topic_that_was_stopped_for_its_id_goes_on_when_it_is_back(logs: Mir
 
 
 def test_another_cluster_under_the_same_address_is_not_followed(logs: MirrorWorld) -> None:
-    """If another cluster answers under the source's address, its cluster id tells, and nothing is
-    copied."""
+    """If another cluster answers under the source's address, the mirror notices that by the cluster
+    id, and copies nothing."""
     logs.source.cluster_id = "other"
     fill(logs, 2)
     before = logs.local.batches("dc1.logs")
@@ -336,13 +337,13 @@ def test_a_source_that_ends_below_us_stops_by_name(logs: MirrorWorld) -> None:
 def test_a_source_that_lost_records_and_got_others_before_we_asked_is_compared(
     logs: MirrorWorld,
 ) -> None:
-    """If the source lost records and got others before it was asked for its offsets, those look
-    right and prove nothing: the batch below is compared, and the partition stops."""
+    """If the source lost records and got others before it was asked for its offsets, these offsets
+    look right and prove nothing: the batch below is compared, and the partition stops."""
     log = logs.source.log("logs")
     before = logs.local.batches("dc1.logs")
     log.cut(9)
     logs.client.lose()
-    while not logs.client.asked:  # for where the source's log begins and ends
+    while not logs.client.asked:  # for the source's first and last offset
         logs.client.serve()
         logs.client.deliver()
         logs.turn()
@@ -357,8 +358,8 @@ def test_a_source_that_lost_records_and_got_others_before_we_asked_is_compared(
 def test_what_came_just_before_the_connection_ended_is_followed_by_a_check(
     logs: MirrorWorld,
 ) -> None:
-    """After every lost connection the batch below is compared, even if no fetch was open when it
-    ended."""
+    """After every lost connection the batch below is compared, even if no fetch was open when the
+    connection ended."""
     log = logs.source.log("logs")
     fill(logs, 1)
     logs.client.serve()
@@ -404,8 +405,8 @@ def test_a_source_that_is_down_is_shown_and_awaited(logs: MirrorWorld) -> None:
 
 
 def test_a_batch_damaged_on_the_way_is_never_appended(logs: MirrorWorld) -> None:
-    """A batch that is damaged on the way is never appended. The batches before it are; the status
-    shows the damage until the batch comes whole."""
+    """A batch that is damaged on the way is never appended, but the batches before it are. The
+    status shows the damage until the batch comes whole."""
     fill(logs, 3)
     log = logs.source.log("logs")
     whole, log.batches[11] = log.batches[11], log.batches[11][:-1] + b"?"
@@ -418,8 +419,8 @@ def test_a_batch_damaged_on_the_way_is_never_appended(logs: MirrorWorld) -> None
 
 
 def test_a_refusal_that_may_pass_is_waited_for(logs: MirrorWorld) -> None:
-    """A partition that the source refuses to give waits and goes on once the refusal is over; it is
-    not stopped."""
+    """If the source refuses a partition's records for now, the partition waits, and goes on once
+    the refusal is over; it is not stopped."""
     logs.source.fetch_error[LOGS] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     fill(logs, 2)
     logs.settle(3)
@@ -448,7 +449,7 @@ def test_a_source_that_answers_errors_at_once_is_not_asked_all_the_time(logs: Mi
 
 
 def test_a_gap_is_named_before_anything_behind_it_is_copied(logs: MirrorWorld) -> None:
-    """Nothing behind a gap is copied until the gap is written down; then all of it is."""
+    """Nothing behind a gap is copied until the gap is written down; then everything is copied."""
     fill(logs, 10)
     logs.source.log("logs").expire(45)
     logs.local.zookeeper_is_away = True
@@ -548,8 +549,8 @@ def test_a_source_whose_log_starts_inside_a_batch_is_followed(world: MirrorWorld
 
 
 def test_bounds_that_come_after_an_interruption_decide_nothing(logs: MirrorWorld) -> None:
-    """Offsets that the source answers after an interruption are ignored: the question was about the
-    mirror's former position."""
+    """Offsets that the source answers after an interruption are ignored, because the mirror had
+    asked for its former position."""
     logs.source.fetch_error[LOGS] = ErrorCode.OFFSET_OUT_OF_RANGE
     logs.client.lose()
     until_asked(logs)  # the source's first offset
@@ -582,8 +583,8 @@ def until_asked(world: MirrorWorld) -> None:
 
 
 def test_what_came_in_one_turn_behind_a_seek_is_not_taken(logs: MirrorWorld) -> None:
-    """If two answers of one partition come in one turn, as after a move of its leader, damage in
-    the first also voids the second."""
+    """If two answers for one partition come in one turn, as after a move of its leader, damage in
+    the first one also voids the second."""
     fill(logs, 3)
     one, two, three = logs.source.log("logs").batches[10:]
     broken = memoryview(one[:-1] + b"?")
@@ -689,8 +690,8 @@ def test_a_segment_that_cannot_be_made_is_no_gap_in_the_source(
 
 
 def test_a_log_that_cannot_be_read_is_reported_and_not_followed(logs: MirrorWorld) -> None:
-    """If the mirror's own log cannot be read, there is no batch to compare: it is reported to the
-    broker, which stops the partition, and is not followed."""
+    """If the mirror's own log cannot be read, there is no batch to compare. The mirror reports the
+    log to the broker, which stops the partition, and does not follow it."""
     path = logs.local.replicas[HERE].log.segments[0].path
     data = bytearray(path.read_bytes())
     data[-96:] = bytes(96)

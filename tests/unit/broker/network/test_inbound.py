@@ -82,7 +82,8 @@ def test_a_frame_at_the_limit_is_taken_and_one_above_not() -> None:
 
 
 def test_what_was_left_of_a_stream_is_handled_with_what_comes_next() -> None:
-    """A frame that the kernel cut comes out with the next receive, and those behind it too."""
+    """A frame that the kernel cut comes out with the next receive, and so do the frames behind
+    it."""
     frames = [b"%d" % n * 5000 for n in range(6)]
     sock, inbound, arena = Socket(framed(*frames), [12_000]), Inbound(1 << 20), Arena()
     turns = []
@@ -188,8 +189,9 @@ def test_frames_that_wait_are_moved_once() -> None:
 
 
 def test_memory_follows_what_came_and_not_what_was_announced() -> None:
-    """A connection's memory grows with what it sent, not with what it announced: each of 2,000 that
-    announce 100 MB and send a byte takes 10 KiB, and one that goes on a few times what it sent."""
+    """A connection's memory grows with what it sent, not with what it announced. Each of 2,000
+    connections that announce 100 MB and send one byte takes 10 KiB; a connection that goes on takes
+    a few times what it sent."""
     arena, connections = Arena(), []
     start = struct.pack(">i", 100_000_000) + b"x"
     tracemalloc.start()

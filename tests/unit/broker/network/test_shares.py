@@ -1,3 +1,5 @@
+"""Which connection is served next, and for how long, so that each gets a fair share of a turn."""
+
 from __future__ import annotations
 
 from collections import Counter
@@ -9,8 +11,8 @@ from skidway.broker.network.shares import Shares
 
 
 def turn(shares: Shares[str], costs: dict[str, int], *, busy: bool = True) -> list[str]:
-    """Those who are served in one turn; each request has its cost, and each has requests without
-    end if `busy`."""
+    """The connections that one turn serves, in order. Each request of a connection has that
+    connection's cost; if `busy`, each connection has requests without end."""
     served = []
     shares.begin_turn()
     while (who := shares.next()) is not None:
@@ -75,8 +77,8 @@ def test_one_that_asks_now_and_then_comes_before_those_that_flood() -> None:
 
 
 def test_a_turn_has_a_bound_and_the_next_one_goes_on() -> None:
-    """A turn serves a limited number, and the next one goes on: of a hundred that wait, each is
-    served once before any is served twice."""
+    """A turn serves a limited number of connections, and the next turn goes on with the others: of
+    a hundred that wait, each is served once before any is served twice."""
     names = "".join(chr(200 + n) for n in range(100))
     shares, costs = joined(names), dict.fromkeys(names, 100)
     served: list[str] = []
@@ -115,8 +117,8 @@ def test_who_asked_for_nothing_has_saved_nothing_up() -> None:
 
 
 def test_what_was_overdrawn_is_paid_back() -> None:
-    """After a request that cost ten turns, the others get as much before its connection is served
-    again."""
+    """After a request that cost ten turns, the other connections get as much before its connection
+    is served again."""
     shares = joined("ab")
     shares.begin_turn()
     assert shares.next() == "a"
@@ -144,8 +146,8 @@ def test_what_is_sent_counts_while_it_waits() -> None:
 
 
 def test_coming_anew_for_each_request_gains_nothing() -> None:
-    """Whoever opens a new connection for each request gains nothing: a connection that waits is
-    still served."""
+    """A client that opens a new connection for each request gains nothing, because connections that
+    wait are still served."""
     shares, costs = joined("a"), {"a": 4000}
     turn(shares, costs)
     for number in range(1000):

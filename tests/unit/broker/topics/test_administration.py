@@ -99,7 +99,7 @@ LED = PartitionState(1, 3, (1,), 7)
 
 def test_this_broker_is_always_alive(tmp_path: Path) -> None:
     """This broker is in its own catalog, even if the catalog was read while its registration was
-    gone: its clients are not sent away."""
+    gone, so that its clients are not sent away."""
     world = World(tmp_path, catalog())
     world.topics.apply(catalog())
     assert world.topics.catalog.brokers == {1: OWN}
@@ -275,8 +275,8 @@ def test_a_deletion_is_finished_when_zookeeper_is_there_again(tmp_path: Path) ->
 
 
 def test_partitions_are_led_that_an_old_picture_lacks(tmp_path: Path) -> None:
-    """Added partitions are served even if a catalog from before the topic was extended comes in
-    between."""
+    """Added partitions are served even if a catalog that was read before the topic was extended
+    comes in between."""
     one = topic(uuid.uuid4(), LED)
     made(tmp_path, one.topic_id)
     world = World(tmp_path, catalog(one))
@@ -349,8 +349,8 @@ def test_settings_altered_while_partitions_are_added_hold(tmp_path: Path) -> Non
 
 
 def test_a_group_holds_the_topics_that_name_it(tmp_path: Path) -> None:
-    """A group holds each topic that names it as long as the topic's retention.hold.max.ms or the
-    broker's default says; without a limit for ever."""
+    """A group holds each topic that names it as long as the topic's retention.hold.max.ms says, or
+    else the broker's default. Without a limit the group holds the topic for ever."""
     named = {
         "logs": {"retention.hold": "a,b"},
         "more": {"retention.hold": "b", "retention.hold.max.ms": "5000"},

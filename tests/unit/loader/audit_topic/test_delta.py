@@ -1,5 +1,5 @@
-"""The hdfs tier's deltas: what is published is what the manifest holds, however often it is
-published."""
+"""The hdfs tier's deltas: the loader publishes what the manifest holds, however often it
+publishes."""
 
 from __future__ import annotations
 

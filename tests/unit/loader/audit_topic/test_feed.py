@@ -38,7 +38,8 @@ def test_the_first_announcement_holds() -> None:
 
 
 def test_rejected_lines_are_of_the_files_of_their_topic() -> None:
-    """Rejected lines of a topic find their files among those announced for the topic itself."""
+    """The files of a topic's rejected lines are found among those announced for the topic
+    itself."""
     feed = Feed()
     feed.take(announce(1, "/a"))
     rejects = Source("dc1", "c", "logs.rejected", "2" * 32)
@@ -76,8 +77,8 @@ def _publish(cluster: MemoryCluster, *files: int) -> None:
 
 @promise("6 audit topic made again")
 def test_an_audit_topic_made_again_and_longer_than_before_is_read_from_its_start() -> None:
-    """An audit topic made again is read from its start, even when it is longer than the old
-    position, which holds the topic id."""
+    """An audit topic made again is read from its start, even if it is longer than the old position:
+    that position is kept with its topic id."""
     cluster, clock = MemoryCluster(), ManualClock()
     client: Any = MemoryClient(cluster, clock)
     cluster.create(TOPIC)

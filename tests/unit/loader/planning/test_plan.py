@@ -29,7 +29,7 @@ def test_a_partition_never_loaded_begins_at_its_first_offset() -> None:
 
 
 def test_a_partition_goes_on_where_the_last_load_ended() -> None:
-    """The next load takes exactly what the last one did not."""
+    """The next load takes the offsets from the end of the last load on."""
     planned = plan.plan_partition("t", Bounds(0, 20, 150), AT_100, [])
     assert (planned.position, planned.first, planned.end, planned.below) == (100, 100, 150, BELOW)
 
@@ -222,8 +222,8 @@ def test_a_partition_whose_leader_is_silent_stands_still_by_name() -> None:
 
 @promise("6 bucket size")
 def test_a_changed_bucket_size_is_refused() -> None:
-    """Another bucket size than that of earlier loads is refused, as buckets of two sizes are never
-    complete."""
+    """Another bucket size than that of earlier loads is refused, because buckets of two sizes are
+    never complete."""
     counted = replace(WHOLE, audit={**WHOLE.audit, "bucket_ms": 60_000})
     plan.check_bucket(None, 10_000)
     plan.check_bucket(counted, 60_000)

@@ -87,7 +87,7 @@ def test_a_registry_that_fails_is_not_an_unknown_schema() -> None:
 
 
 def test_each_schema_is_asked_for_once() -> None:
-    """A schema id is looked up once, good or not."""
+    """Each schema id is looked up once, whether it has a good schema or not."""
     asked: list[int] = []
 
     class Counting(Registry):

@@ -1,4 +1,5 @@
-"""From the writer's columns to the reader's: by name, alias, default and cast, never wrongly."""
+"""The writer's columns become the reader's columns by name, alias, default and cast, and never a
+wrong value."""
 
 from __future__ import annotations
 

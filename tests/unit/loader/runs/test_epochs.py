@@ -51,7 +51,7 @@ def said_by(epoch: int, number: int = 1) -> Delta:
 
 
 def agent_said(loading: MemoryLoading, counted: int) -> list[Delta | Seal]:
-    """What the agent counted of the lines, and its seal behind them."""
+    """A delta with what the agent counted of the lines, and the agent's seal behind them."""
     counts, full = Counts(60_000), np.ones(counted, np.int64)
     numbers = np.arange(counted, dtype=np.int64)
     origins = Origins(full * AGENT, full, numbers * LENGTH, full * LENGTH)
@@ -70,8 +70,8 @@ def judged(loading: MemoryLoading, lines: int) -> BucketVerdict:
 
 
 def test_a_new_output_begins_with_epoch_1(loading: MemoryLoading) -> None:
-    """An output of which nothing was ever heard begins with epoch 1, and later loads keep the
-    epoch."""
+    """An output without any message on the audit topic begins with epoch 1, and later loads keep
+    the epoch."""
     for _ in range(2):
         loading.write(10)
         loading.run()
@@ -81,7 +81,7 @@ def test_a_new_output_begins_with_epoch_1(loading: MemoryLoading) -> None:
 @promise("6 epoch of an output")
 def test_an_output_that_was_removed_is_never_complete_with_less(loading: MemoryLoading) -> None:
     """An output of 900 rows is removed, 300 records are deleted at the broker, and the rest is
-    loaded again by a clock an hour back: only the 600 rows count, and later ones with them."""
+    loaded again by a clock an hour back. Then only the 600 rows count, and rows that come later."""
     loading.write(900)
     loading.run()
     assert judged(loading, 900).status is Status.COMPLETE
@@ -100,8 +100,8 @@ def test_an_output_that_was_removed_is_never_complete_with_less(loading: MemoryL
 @promise("6 epoch of an output")
 @pytest.mark.parametrize("epoch", [4, FROM_A_CLOCK])
 def test_one_above_the_highest_that_was_heard(loading: MemoryLoading, epoch: int) -> None:
-    """The new epoch is one above the highest heard of this output, even one from a clock; those of
-    other outputs and tiers do not count."""
+    """The new epoch is one above the highest epoch heard of this output, even if that epoch was
+    taken from a clock. Epochs of other outputs and tiers do not count."""
     other = replace(said_by(9).sender, producer="/other/logs")
     agent = replace(said_by(9).sender, tier=Tier.AGENT)
     loading.say(said_by(epoch), said_by(2), Delta(other, 1, 0), Delta(agent, 1, 0))
@@ -122,8 +122,8 @@ def test_what_is_published_while_it_is_loaded_is_heard(loading: MemoryLoading) -
 def test_what_expired_from_the_audit_topic_may_have_had_higher_epochs(
     loading: MemoryLoading,
 ) -> None:
-    """When messages have expired from the audit topic, the new epoch is above the number of
-    messages ever sent: each epoch has at least one message."""
+    """If messages have expired from the audit topic, the new epoch is above the number of messages
+    ever sent, because each epoch has at least one message."""
     for epoch in range(1, 6):
         loading.say(said_by(epoch))
     log = loading.cluster.log(TopicPartition(AUDIT, 0))
@@ -184,8 +184,8 @@ def test_of_two_that_begin_an_output_the_manifest_decides(loading: MemoryLoading
 
 @promise("6 epoch of an output")
 def test_an_output_of_a_lower_epoch_is_an_older_copy(loading: MemoryLoading) -> None:
-    """An output whose epoch is lower than one that was heard is an older copy and is not continued,
-    as its counts would be replaced."""
+    """An output whose epoch is lower than one that was heard is an older copy. It is not continued,
+    because its counts would be replaced."""
     loading.write(10)
     loading.run()
     copy = loading.store
@@ -202,8 +202,9 @@ def test_an_output_of_a_lower_epoch_is_an_older_copy(loading: MemoryLoading) -> 
 
 @promise("6 epoch of an output")
 def test_a_lower_epoch_behind_a_higher_one_is_never_passed_over(loading: MemoryLoading) -> None:
-    """When the audit topic was made again, an output may begin a lower epoch. The collector, which
-    knows the higher one, then calls no bucket complete, as it cannot tell which count holds."""
+    """If the audit topic was made again, an output may begin a lower epoch. The collector, which
+    knows the higher one, then calls no bucket complete, because it cannot tell which count
+    holds."""
     loading.write(900)
     loading.say(said_by(8))
     loading.run()

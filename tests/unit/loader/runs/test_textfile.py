@@ -46,8 +46,8 @@ def test_a_good_run_is_a_success(path: Path, clock: ManualClock) -> None:
 
 
 def test_the_last_success_outlives_runs_that_fail(path: Path, clock: ManualClock) -> None:
-    """Runs that fail, one that left a topic behind and one that could not begin, record their own
-    status and keep the time of the last success."""
+    """Failed runs (one left a topic behind, another could not begin) record their own status and
+    keep the time of the last success."""
     good = run(path, clock, GOOD)
     end = run(path, clock, SHORT)
     said = LastRun.read(path)
@@ -64,7 +64,7 @@ def test_the_last_success_outlives_runs_that_fail(path: Path, clock: ManualClock
 def test_other_ends_have_the_status_that_the_process_has(
     path: Path, clock: ManualClock, error: BaseException, status: int
 ) -> None:
-    """A run that ends by an interrupt or a mistake of ours records the exit status of the
+    """A run that ends by an interrupt or by an unexpected exception records the exit status of the
     process."""
     with pytest.raises(type(error)), Recorded(path, clock):
         raise error
@@ -81,7 +81,8 @@ def test_a_run_that_is_killed_is_seen(path: Path, clock: ManualClock) -> None:
 
 
 def test_it_is_prometheus_text(path: Path, clock: ManualClock) -> None:
-    """Prometheus' own parser reads the file: gauges with help, and no value that is not known."""
+    """Prometheus' own parser reads the file. Its gauges have help texts, and unknown values are
+    left out."""
     Recorded(path, clock).__enter__()
     (family,) = text_string_to_metric_families(path.read_text())
     assert (family.name, family.type) == (

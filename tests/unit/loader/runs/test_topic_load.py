@@ -1,4 +1,5 @@
-"""One attempt at a load: what it plans and reports, and what happens when it fails."""
+"""One attempt at a load: what it plans and reports, and what happens when it fails. The batch below
+is the last batch before the position at which the load begins."""
 
 from __future__ import annotations
 
@@ -129,8 +130,8 @@ def test_a_load_that_cannot_begin_says_why_and_leaves_nothing(
 
 
 def test_a_load_that_fails_behind_a_winner_is_a_lost_race() -> None:
-    """A load that fails after another one won is a lost race: the winner's next start may have
-    deleted what it read and wrote."""
+    """A load that fails after another one won is a lost race, because the winner's next start may
+    have deleted what the loser read and wrote."""
     store = MemoryStore()
     won = replace(WHOLE, number=1, topic="logs", uuid=OTHER)
     store.put(won.path, won.to_json())
@@ -139,7 +140,7 @@ def test_a_load_that_fails_behind_a_winner_is_a_lost_race() -> None:
 
 
 class Broken(MemoryLoading):
-    """The batch below cannot be read."""
+    """A topic whose batch below cannot be read."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__()
@@ -228,7 +229,7 @@ def test_a_load_that_passes_nothing_but_a_gap_keeps_the_batch_below() -> None:
     below = _range(loading, 1).below
     assert below is not None
     assert (below.base_offset, below.last_offset) == (0, 49)
-    loading.cluster.log(DATA).start = loading.cluster.log(DATA).end = 60  # all of it has expired
+    loading.cluster.log(DATA).start = loading.cluster.log(DATA).end = 60  # all records have expired
     loading.run(gaps_accepted=[f"{TOPIC}/0/50-60"])
     found = _range(loading, 2)
     assert (found.first, found.end, found.below) == (50, 60, below)
@@ -265,7 +266,7 @@ def test_a_load_that_ends_in_a_gap_keeps_the_batch_below() -> None:
 def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
     """A partition that is kept back passes no gap, not even a named one in front of it: what lies
     behind cannot be compared, and the next load begins at the same offset."""
-    below = BatchMark(0, 99, 1, 0)  # the load before took a part of it
+    below = BatchMark(0, 99, 1, 0)  # the load before took a part of this batch
     newest = replace(WHOLE, topic="logs", partitions=(PartitionRange(0, 0, 30, below=below),))
     named = {0: (Gap(30, 40, "named by the mirror"),)}
     topic = SourceTopic("logs", "", WHOLE.source, (Bounds(0, 40, 200),), named)
@@ -389,7 +390,7 @@ def test_a_partition_that_is_away_keeps_its_place_and_holds_no_other_back() -> N
 
 
 def test_marks_hold_however_many_loads_there_were() -> None:
-    """What the first load has is a repeat in all later ones, even behind a snapshot of the
+    """A record that the first load has is a repeat in all later loads, even after a snapshot of the
     marks."""
     loading = MemoryLoading()
     for _ in range(DELTAS_MAX + 1):  # the last of them writes a snapshot

@@ -1,4 +1,4 @@
-"""The joiner's corners; tests/model compares it with the sequential rule."""
+"""Corner cases of the joiner; tests/model compares it with the sequential rule."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def test_marks_that_do_not_move_are_not_written() -> None:
 
 
 def test_what_looked_unknown_may_be_a_repeat() -> None:
-    """A range that ended before an unknown file continues when that record proves to be a repeat of
-    an earlier slice, and the slices behind it are used."""
+    """A range that ended before an unknown file's record continues if that record proves to be a
+    repeat of an earlier slice. Then the slices behind it are used, too."""
     records = [Record(agent=8, first=0), *lines(2), Record(agent=8, first=0), *lines(4)[2:]]
     known = job(locations={(7, 1): ("h", "/1")}, unannounced=frozenset())
     first = Runner(MemoryStore(), {0: log(records)}, known)
@@ -90,8 +90,8 @@ def test_what_is_behind_an_early_end_is_not_used() -> None:
 
 
 def test_why_and_where_the_last_slice_ended_is_what_is_said_of_the_partition() -> None:
-    """A partition's result has its last slice's reason to stop, and its last batch, which the next
-    load compares."""
+    """A partition's result has the reason for which its last slice stopped, and the last batch,
+    which the next load compares."""
     records = [*lines(5), Record(agent=8)]
     (result,) = run_all(pieces(records, 3), {}, runner(records))
     assert (result.end, result.results[0].stop) == (5, None)
@@ -111,7 +111,7 @@ def test_a_partition_of_which_nothing_can_be_read_has_no_batch_below() -> None:
 
 
 def test_the_batch_below_is_that_of_the_last_slice_with_batches() -> None:
-    """The batch below is the last one that was read: a slice inside of a gap has none."""
+    """The batch below is the last batch that was read: a slice inside of a gap has no batch."""
     batches = [*log(lines(3)), *log(lines(1), base=30)]
     run = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 30),)}))
     (result,) = run_all([Slice(0, 0, 3), Slice(0, 3, 10), Slice(0, 10, 20)], {}, run)

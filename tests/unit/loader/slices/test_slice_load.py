@@ -185,8 +185,8 @@ def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
 
 
 def test_every_unknown_file_behind_the_end_is_waited_for_at_once() -> None:
-    """All unknown files behind the end of a range are waited for together: one after the other,
-    each lost announcement would cost the whole wait."""
+    """All unknown files behind the end of a range are waited for together. If the load waited for
+    one after the other, each lost announcement would cost the whole wait."""
     records = [Record(), *(Record(agent=8, file=file) for file in (1, 2, 1, 3))]
     _, result = run(records, marks={(8, 3): 100})
     assert result.end == 1
@@ -224,7 +224,8 @@ def test_a_repeat_needs_no_announcement() -> None:
 
 
 def test_a_hole_that_nobody_named_ends_the_range() -> None:
-    """A range ends before missing offsets that nobody named, and its stop gives them."""
+    """A range ends before missing offsets that nobody named, and the range's reason to stop names
+    these offsets."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
     result = Runner(store, {0: batches}).one(Slice(0, 0, 8))
@@ -299,8 +300,8 @@ def test_why_a_range_ended_is_what_was_met_first() -> None:
 
 
 def test_what_is_behind_a_range_does_not_end_it() -> None:
-    """A range that its batches or a named gap cover does not end early because of damage behind it:
-    that ends the range in which it lies."""
+    """Damage behind a range does not end the range early, if batches or a named gap cover the
+    range. The damage ends the range in which it lies."""
     behind = _damaged(log(lines(3), base=10)[0])
     runner = Runner(MemoryStore(), {0: [*log(lines(3)), behind]}, job(gaps={0: (gap(3, 10),)}))
     result = runner.one(Slice(0, 0, 10))
@@ -322,8 +323,8 @@ def test_what_is_behind_a_range_does_not_end_it() -> None:
 
 @promise("4 compacted batch")
 def test_a_compacted_batch_ends_the_range_by_name() -> None:
-    """A batch that lacks records, as compaction leaves it, ends the range with a sentence, as data
-    topics are never compacted; the records before it are loaded."""
+    """A batch that lacks records, as compaction leaves it, ends the range with a sentence, because
+    data topics are never compacted. The records before it are loaded."""
     batches = log(lines(6))
     raw = bytearray(batches[1])
     raw[23:27] = (3).to_bytes(4, "big")  # the last of its offsets is 6, and it has three records
@@ -411,8 +412,8 @@ def test_chunks_are_bounded_by_what_batches_unpack_to(
 def test_chunks_are_bounded_by_their_batches(
     chunks: list[pa.BinaryArray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A chunk is limited by its number of batches, as each costs memory even if it has only a
-    record or two."""
+    """A chunk is limited by its number of batches, because each batch costs memory even if it has
+    only a record or two."""
     monkeypatch.setattr("skidway.loader.slices.slice_load.CHUNK_BATCHES", 2)
     run(lines(15))
     assert [len(values) for values in chunks] == [6, 6, 3]

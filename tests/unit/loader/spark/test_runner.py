@@ -1,4 +1,4 @@
-"""What surrounds Spark: how a run ends when it is asked to."""
+"""How a Spark run ends when it is asked to."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def settings(**more: object) -> LoaderSettings:
 
 
 def test_an_interruption_that_comes_before_the_job_still_ends_it() -> None:
-    """Spark cancels only jobs that it knows already: the runner repeats the request until it has
-    worked, so that a SIGTERM before hours of work is not forgotten."""
+    """Spark cancels only jobs that it knows already, so the runner repeats the request until it has
+    worked. Otherwise a SIGTERM just before hours of work would be forgotten."""
     cancelled = Semaphore(0)
     runner = SparkRunner(settings(), lambda: True)
     runner._session = SimpleNamespace(

@@ -79,7 +79,7 @@ def test_a_staged_file_of_another_length_is_never_committed() -> None:
 @promise("5 staging")
 def test_the_names_of_staged_files_are_durable_before_the_manifest() -> None:
     """The staging directory is synced after the last look at its files and before the manifest is
-    created, so that a manifest that survives a power loss names files that do, too."""
+    created. So if a manifest survives a power loss, the files that it names survive, too."""
     mine, store, order = manifest(), MemoryStore(), list[operations.Operation]()
     staged(store, mine)
     steps = commit.commit(mine)
@@ -120,8 +120,8 @@ def test_the_loser_leaves_nothing_but_the_winner() -> None:
 
 
 def test_a_loser_whose_staging_was_deleted_has_lost_and_not_failed() -> None:
-    """A loser whose staging directory a later load has deleted has lost a race; nothing is
-    damaged."""
+    """If a later load has deleted the loser's staging directory, the loser has lost a race and not
+    failed; nothing is damaged."""
     store = MemoryStore()
     other = staged(store, manifest(uuid=OTHER))
     operations.run(commit.commit(other), store)
@@ -140,8 +140,8 @@ def test_a_lost_answer_is_looked_up(happened: bool) -> None:
 
 
 def test_a_store_that_never_answers_ends_the_load(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Creation is tried a limited number of times; then the load ends uncommitted, with a
-    sentence."""
+    """Creating the manifest is tried a limited number of times; then the load ends uncommitted,
+    with a sentence."""
     store = MemoryStore()
     mine = staged(store, manifest())
     monkeypatch.setattr(operations, "perform", _never_created)

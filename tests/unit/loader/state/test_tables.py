@@ -1,4 +1,4 @@
-"""Tables: the state after a load is what all files of its manifest together hold."""
+"""Tables: all side files that a manifest names hold, together, the state after its load."""
 
 from __future__ import annotations
 

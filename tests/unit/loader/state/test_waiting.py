@@ -1,4 +1,4 @@
-"""Notes of since when announcements are missing."""
+"""Notes that say since when announcements are missing."""
 
 from __future__ import annotations
 

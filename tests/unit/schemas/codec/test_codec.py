@@ -134,8 +134,8 @@ def _damage(draw: st.DrawFn, datum: bytes) -> bytes:
 @settings(common, max_examples=share_of(600))
 @given(damaged(), st.integers(1, 40))
 def test_all_paths_agree_on_any_bytes(case: tuple[Any, pa.BinaryArray], times: int) -> None:
-    """For any bytes, each path gives the rows, order, indices and reasons of the strict reading one
-    by one."""
+    """For any bytes, each path gives the same rows, order, indices and reasons as the strict
+    reading, which takes one datum after the other."""
     schema, datums = case
     datums = pa.concat_arrays([datums] * times)
     wanted, refused = one_by_one(schema, datums)
@@ -473,7 +473,8 @@ def test_schemas_without_columns_are_refused_in_a_sentence(
 
 
 def test_columns_that_multiply_are_refused() -> None:
-    """Forty records of two references each, a million million columns, are refused."""
+    """A schema of forty records, each with two references to the one before it, would have a
+    million million columns, and is refused."""
     records = [record(("a", "int")) | {"name": "R0"}]
     records += [
         record(("a", f"R{at}"), ("b", f"R{at}")) | {"name": f"R{at + 1}"} for at in range(40)

@@ -33,15 +33,16 @@ def test_a_union_takes_exactly_one_member() -> None:
 
 
 def test_a_nullable_union_is_null_as_a_whole() -> None:
-    """A null is written as the null branch, wherever it stands; without one it refuses its row."""
+    """A null is written as the null branch, wherever it stands; where the schema has no null
+    branch, it refuses its row."""
     values = [None, {"member1": "x"}]
     assert encoded(["int", "null", "string"], values)[0] == [b"\x02", b"\x04\x02x"]
     assert encoded(["int", "string"], values)[1] == [(0, "field a: null in a required field")]
 
 
 def test_a_key_twice_in_a_map_is_a_fault() -> None:
-    """A map with a key twice refuses its row: readers would keep either value. The same key in two
-    maps is good."""
+    """A map that has a key twice refuses its row, because readers would keep either value. The same
+    key in two maps is good."""
     pairs = [[("k", 1), ("l", 2)], [("k", 1), ("k", 2)], [("k", 3)]]
     datums, refused = encoded({"type": "map", "values": "int"}, pairs)
     assert datums[1] is None

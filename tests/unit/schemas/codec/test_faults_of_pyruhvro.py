@@ -1,6 +1,6 @@
 """Each known fault of pyruhvro, a young library: a test shows it, and that the codec avoids it.
 
-A test that fails at "it still does" is good news: the check around it may go.
+A test that fails at "pyruhvro still does" is good news: the check around it may go.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def schema_of(avro: Any) -> dict[str, Any]:
     ],
 )
 def test_types_on_which_it_panics_are_not_shown_to_it(avro: Any, datum: bytes, value: Any) -> None:
-    """bytes, fixed, uuid and decimal, on which pyruhvro panics, are read and written without it."""
+    """bytes, fixed, uuid and decimal, on which pyruhvro panics, are read and written without
+    pyruhvro."""
     codec = Codec(schema_of(avro))
     decoded = codec.decode(pa.array([datum]))
     assert decoded.batch.column(0).to_pylist() == [value]
@@ -42,7 +43,7 @@ def test_its_panics_are_contained() -> None:
     misses. Other BaseExceptions, such as Ctrl-C, pass through."""
     batch = pa.record_batch({"a": pa.array([b"x"])})
     text = json.dumps(schema_of("bytes"))
-    with pytest.raises(NotProven, match="panicked"):  # it still does
+    with pytest.raises(NotProven, match="panicked"):  # pyruhvro still does
         _guarded(lambda: pyruhvro.serialize_record_batch(batch, text, 1))
 
     class PanicException(BaseException):
@@ -67,7 +68,7 @@ def test_a_null_in_a_required_string_is_not_an_empty_one() -> None:
     text = json.dumps(schema_of("string"))
     assert pyruhvro.serialize_record_batch(batch, text, 1)[0].to_pylist() == [
         b"\0"
-    ]  # it still does
+    ]  # pyruhvro still does
     datums, refused = Codec(schema_of("string")).encode_rows_checked(batch)
     assert datums.to_pylist() == [None]
     assert refused == [(0, "field a: null in a required field")]

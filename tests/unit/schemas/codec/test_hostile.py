@@ -256,7 +256,8 @@ def watch(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, sizes: list[in
 def test_a_row_of_empty_items_is_passed_at_once_and_no_further(
     items: Any, count: int, inside: bytes, is_good: bool
 ) -> None:
-    """A run of empty items is read exactly: among others, before the last, too short, too long."""
+    """Empty items in an array are read exactly, wherever they stand. A datum with too few or too
+    many bytes for its items is refused."""
     record = parse(json.dumps(schema_of(array(items))))
     datum = zigzag(count) + inside + b"\0"
     with contextlib.nullcontext() if is_good else pytest.raises(DatumInvalid):
@@ -266,7 +267,7 @@ def test_a_row_of_empty_items_is_passed_at_once_and_no_further(
 
 @pytest.mark.parametrize("inside", ["long", {"type": "map", "values": "long"}, SEVERAL])
 def test_a_map_is_a_map_by_either_way(inside: Any) -> None:
-    """Maps in arrays are the same, decoded datum by datum or by columns."""
+    """Maps in arrays are the same, whether they are decoded datum by datum or by columns."""
     codec = Codec(schema_of(array({"type": "map", "values": inside})))
     datum = zigzag(2) + b"\0" + zigzag(1) + zigzag(1) + b"k" + b"\0" * 3 + b"\0" * 4
     one = codec.decode(pa.array([datum], pa.binary()))

@@ -122,9 +122,9 @@ def bare(avro: Any, *, is_reader: bool) -> Any:
     """The schema in a form that fastavro reads right.
 
     It has no logical types, since fastavro converts by the writer's, not by the reader's. In the
-    reader's unions narrow numbers come before wide ones, since fastavro takes the first branch that
-    the value can be promoted to, even if another branch is of its very type: an int would come back
-    as a float (`test_a_branch_of_the_very_type_comes_first`).
+    reader's unions narrow numbers come before wide ones. fastavro takes the first branch that the
+    value can be promoted to, even if another branch is of its very type. So in another order an int
+    would come back as a float (`test_a_branch_of_the_very_type_comes_first`).
     """
     if isinstance(avro, list):
         branches = [bare(each, is_reader=is_reader) for each in avro]
@@ -145,8 +145,8 @@ NARROW = {"int": 1, "long": 2, "float": 3, "double": 4}
 
 
 def has_text_and_bytes(avro: Any) -> bool:
-    """Whether a union has both: fastavro reads either as the first of them, even by equal
-    schemas."""
+    """Whether a union has both text and bytes: fastavro reads either as the first of them, even
+    with equal schemas."""
     if isinstance(avro, list):
         both = {"string", "bytes"} <= {_name(each) for each in avro}
         return both or any(map(has_text_and_bytes, avro))
@@ -262,8 +262,8 @@ def decimal(precision: int, scale: int) -> dict[str, Any]:
 )
 def test_logical_types_keep_their_values(written: Any, read: Any, value: Any, wanted: Any) -> None:
     """Moments, times and decimals keep their value in another unit or scale, or their row is
-    refused; where one side has no logical type, the bare number or bytes are read. fastavro gives
-    the writer's value whatever the reader's type is."""
+    refused. Where one side has no logical type, the bare number or bytes are read. In contrast,
+    fastavro gives the writer's value whatever the reader's type is."""
     writer, reader = record(field("x", written)), record(field("x", read))
     rows, refused = rows_of(writer, reader, [{"x": value}] * 2)
     assert rows == ([{"x": wanted}] * 2 if wanted is not None else [])
@@ -272,8 +272,8 @@ def test_logical_types_keep_their_values(written: Any, read: Any, value: Any, wa
 
 def test_a_branch_of_the_very_type_comes_first() -> None:
     """A value takes the reader's branch of its own type, even if it could be promoted to an earlier
-    one. fastavro takes the first branch that fits by promotion, and loses digits or the datum (0xFF
-    is no text)."""
+    one. In contrast, fastavro takes the first branch that fits by promotion, and loses digits or
+    the datum (0xFF is no text)."""
     for written, value in (("int", 2**31 - 1), ("bytes", b"\xff"), ("string", "x")):
         reader = record(field("x", ["float", "string", "bytes", "int"]))
         rows, _ = rows_of(record(field("x", written)), reader, [{"x": value}])

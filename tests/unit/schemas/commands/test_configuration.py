@@ -36,7 +36,8 @@ def test_levels_and_modes_are_shown_set_and_taken_away(
 
 
 def test_what_makes_no_sense_is_status_2(run: Any) -> None:
-    """An unknown value, or a value with --reset, is status 2; the registry's refusal is 1."""
+    """An unknown value, or a value with --reset, ends with status 2; a refusal by the registry ends
+    with status 1."""
     for verb in ("level", "mode"):
         assert run(verb, "SOME").status == 2
     assert run("level", "FULL", "--reset").status == 2

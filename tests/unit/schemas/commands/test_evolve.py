@@ -67,7 +67,8 @@ def test_several_files_are_named_after_their_subjects(
 def test_one_of_several_that_cannot_be_judged_does_not_hide_the_others(
     registry: Registry, run: Any, tmp_path: Path
 ) -> None:
-    """A file whose subject is unknown or read-only is named, and the other files are done."""
+    """A file whose subject is unknown or read-only is named, and the other files are checked or
+    registered all the same."""
     registry.register("broken", V1)
     done = run("check", "--by-name", ".")
     assert done.status == 1

@@ -44,8 +44,8 @@ def test_what_is_referenced_comes_first(wanted: Contents) -> None:
 
 
 def test_deletions_are_those_of_the_registry() -> None:
-    """Records delete versions up to a number softly, the soft ones for ever, or one by a
-    tombstone."""
+    """A record deletes all versions up to a number softly, or the softly deleted ones for ever; a
+    tombstone deletes one version."""
     log = [schema_record(1, 1), schema_record(2, 2), about("DELETE_SUBJECT", {"version": 1})]
     found = replay(log)
     assert [(each.version, each.deleted) for each in found.of("s")] == [(1, True), (2, False)]

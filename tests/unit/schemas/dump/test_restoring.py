@@ -1,4 +1,5 @@
-"""The steps from a registry's contents to a dump's: complete, nothing twice, no conflict."""
+"""The steps that turn a registry's contents into a dump's: they are complete, do nothing twice, and
+cause no conflict."""
 
 from __future__ import annotations
 
@@ -37,8 +38,8 @@ def carried_out(planned: Steps, there: Contents) -> Contents:
 
 
 def without_live_users_of_deleted(wanted: Contents) -> Contents:
-    """Deletes versions that reference deleted ones: a registry deletes none that a live one
-    uses."""
+    """Deletes the versions that reference deleted ones, because a registry deletes no version that
+    a live one uses."""
     for each in list(wanted.versions.values()):
         for reference in each.references:
             target = wanted.versions[reference.subject, reference.version]
@@ -131,7 +132,8 @@ def test_ids_of_what_is_gone_are_not_given_out_again() -> None:
 
 
 def test_modes_stay_if_asked() -> None:
-    """Modes can be left out: a source often becomes READONLY before a move, its copy must not."""
+    """Modes can be left out, because a source often becomes READONLY before a move, and its copy
+    must not."""
     wanted = Contents(modes={None: "READONLY"})
     assert steps(wanted, Contents()).modes == {None: "READONLY"}
     assert not steps(wanted, Contents(), with_modes=False)

@@ -61,7 +61,8 @@ def types(found: Inference) -> dict[str, Any]:
     ],
 )
 def test_types_are_merged_over_lines(values: list[Any], avro: Any) -> None:
-    """A field gets the narrowest type for all its values, a time only if every value is one."""
+    """A field gets the narrowest type for all its values. It becomes a time only if every value is
+    a time."""
     assert types(of(*({"x": each} for each in values)))["x"] == avro
 
 
@@ -78,7 +79,8 @@ def test_objects_inside_are_records_and_say_what_may_be_missing() -> None:
 
 
 def test_each_field_has_its_share_of_the_lines() -> None:
-    """A field's share counts lines, not values: two in one array count once, blank lines never."""
+    """A field's share counts lines, not values: two values in one array count once, and blank lines
+    never count."""
     found = infer(
         [b'{"a": 1, "l": [{"x": 1}, {"x": 2}]}', b"", b'{"a": 2, "b": null}', b'{"a": 3}', b"?"],
         name="Log",
@@ -116,8 +118,8 @@ def test_names_that_avro_does_not_take_are_made_valid() -> None:
 
 
 def test_csv_is_read_with_its_names() -> None:
-    """CSV with a header: values get a type only if it is sure (007, +1 are texts); empty is
-    null."""
+    """CSV with a header is read: a column gets a type only if the type is sure (007 and +1 stay
+    texts), and an empty value is null."""
     found = infer(
         [
             b"time;status;code;bytes;ok;note",
@@ -141,7 +143,8 @@ def test_csv_is_read_with_its_names() -> None:
 
 
 def test_csv_without_names_has_numbered_columns() -> None:
-    """CSV without a header gets numbered columns if CSV is named; commas alone are no table."""
+    """CSV without a header gets numbered columns if the format CSV is named; commas alone make no
+    table."""
     lines = [b"1,a", b"2,b"]
     with pytest.raises(FormatUnknown):
         infer(lines, name="Log")

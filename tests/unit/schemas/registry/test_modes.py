@@ -164,7 +164,7 @@ def test_an_import_with_references(registry: Registry) -> None:
     registry.good("DELETE", "/subjects/part")
     whole = record("Whole", part="Part")
     assert registry.register("whole", whole, reference("Part", "part", 2), id=8, version=1) == 8
-    other = {"schema": record("Part", b=None), "id": 9, "version": 2}  # not in its place
+    other = {"schema": record("Part", b=None), "id": 9, "version": 2}  # would take its place
     assert registry.refused("POST", "/subjects/part/versions", other) == (422, 42206)
 
 
@@ -193,8 +193,8 @@ def test_while_importing_nobody_registers_without_an_id(registry: Registry, mode
 
 
 def test_ids_and_versions_of_the_clients_own(registry: Registry) -> None:
-    """A client's own id needs the mode IMPORT, its own version must be the next; null, 0 and -1
-    mean none."""
+    """A client's own id needs the mode IMPORT, and its own version must be the next one. null, 0
+    and -1 mean that the client gives none."""
     body = {"schema": A, "id": 77}
     assert registry.refused("POST", "/subjects/s/versions", body) == (422, 42205)
     assert registry.register("s", A, id=-1, version=0) == 1

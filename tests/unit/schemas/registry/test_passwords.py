@@ -1,4 +1,5 @@
-"""Users and passwords: slow to guess, quick once they were right, never half read."""
+"""Users and passwords: a password is slow to guess, and checked quickly once it was right. No file
+of users is read in part."""
 
 from __future__ import annotations
 

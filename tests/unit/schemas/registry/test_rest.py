@@ -102,7 +102,8 @@ def test_an_incompatible_schema_is_409_with_the_reason(registry: Registry) -> No
 
 
 def test_the_compatibility_check_says_why_when_asked(registry: Registry) -> None:
-    """The compatibility check has messages only with verbose, in any case (Python sends True)."""
+    """The compatibility check has messages only with verbose, in upper or lower case (Python sends
+    True)."""
     registry.register("s", A)
     path = "/compatibility/subjects/s/versions/latest"
     assert registry.good("POST", path, {"schema": AB}) == {"is_compatible": True}
@@ -203,8 +204,8 @@ def test_lookup_tells_an_unknown_subject_from_an_unknown_schema(registry: Regist
 
 
 def test_deletion_is_soft_first_and_then_for_ever(registry: Registry) -> None:
-    """Deletion is first soft, then for ever, with Confluent's codes; only soft-deleted ids
-    answer."""
+    """Deletion is first soft, then for ever, with Confluent's codes. Of the deleted ids only the
+    softly deleted ones answer."""
     registry.register("s", A)
     registry.register("s", AB)
     assert registry.refused("DELETE", "/subjects/s?permanent=true") == (404, 40405)

@@ -122,8 +122,8 @@ def test_more_connections_than_allowed_end_at_once(monkeypatch: pytest.MonkeyPat
 
 
 def test_it_takes_the_descriptors_that_there_are() -> None:
-    """The server raises its limit of descriptors to the hard limit: a shell's is below the
-    connections allowed."""
+    """The server raises its limit of descriptors to the hard limit, because a shell's limit is
+    below the number of connections allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft - 1, hard))

@@ -72,7 +72,8 @@ def test_files_that_cannot_be_used(tmp_path: Path, given: dict[str, Any], words:
 
 
 def test_an_encrypted_key_is_refused_and_not_asked_for(tmp_path: Path) -> None:
-    """An encrypted key is refused, its passphrase not asked for: a service has no terminal."""
+    """An encrypted key is refused, and its passphrase is not asked for, because a service has no
+    terminal."""
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 

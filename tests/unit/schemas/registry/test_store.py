@@ -136,7 +136,7 @@ def test_an_id_of_another_registry_is_found_before_the_watch_fires() -> None:
 
 
 def test_a_refusal_is_made_on_all_that_is_known() -> None:
-    """A ZooKeeper server that lags makes no registry say that a new subject does not exist or that
+    """If a ZooKeeper server lags, no registry says that a new subject does not exist, or that
     nothing is to be done."""
     shared = SharedLog()
     entries, store = store_on(shared)
@@ -225,7 +225,8 @@ def test_the_follower_ends_whenever_it_is_told() -> None:
 
 
 def test_a_log_that_was_set_back_takes_no_more() -> None:
-    """A log restored from a backup takes no writes: the next would give an id a second schema."""
+    """A log restored from a backup takes no writes, because the next write would give an id a
+    second schema."""
     shared = SharedLog()
     _, store = store_on(shared)
     for number in range(3):
@@ -239,7 +240,8 @@ def test_a_log_that_was_set_back_takes_no_more() -> None:
 
 
 def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
-    """A registry notices that another one went on from a backup: its entry has another content."""
+    """A registry notices that another registry went on from a backup, because the other one's entry
+    has another content."""
     shared = SharedLog()
     _, store = store_on(shared)
     for number in range(3):

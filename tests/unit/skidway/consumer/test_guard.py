@@ -1,11 +1,14 @@
+"""Every write of a consumer to ZooKeeper leaves a token in the consumer's registration node, which
+shows later whether an unanswered write was done."""
+
 from __future__ import annotations
 
 from skidway.consumer.guard import Guard
 
 
 def test_an_unanswered_write_was_done_where_its_token_stands() -> None:
-    """An unanswered write was done if its token is in the node, which is told once; a later write
-    over the same version was not done and never will be."""
+    """An unanswered write was done if its token is in the node, and `was_done` says so once. A
+    later write over the same version was not done and never will be."""
     guard = Guard("me", {"t": 1}, 0)
     first, second = guard.next_token(), guard.next_token()
     guard.unanswered(first, "release")
@@ -28,7 +31,7 @@ def test_a_write_that_succeeds_ends_what_was_not_answered() -> None:
 
 
 def test_nothing_may_be_done_twice_without_a_name() -> None:
-    """An unanswered write without a name is not remembered: it may be done twice."""
+    """An unanswered write without a name is not reported as done, because it may be done twice."""
     guard = Guard("me", {"t": 1}, 0)
     token = guard.next_token()
     guard.unanswered(token, None)

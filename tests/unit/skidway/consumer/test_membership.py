@@ -87,7 +87,7 @@ def test_a_release_that_was_begun_is_ended() -> None:
 
 
 def test_a_claim_that_was_not_answered_is_taken_back_when_it_is_anothers() -> None:
-    """After an unanswered claim of a partition that is now another member's, our node is
+    """If a claim was not answered, and the partition is now another member's, our owner node is
     removed."""
     found = member()
     assert found.looked(ALONE, {"t": 2}, 1.0)

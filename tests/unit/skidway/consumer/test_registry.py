@@ -177,7 +177,8 @@ def test_readers_are_those_registered(two: tuple[Member, Member]) -> None:
 
 
 def test_a_group_of_a_broker_is_not_joined(server: MemoryZooKeeper) -> None:
-    """A group with members on a broker is refused: these know nothing of owner nodes."""
+    """A group with members on a broker is refused, because these members know nothing of owner
+    nodes."""
     first = MemoryCoordinator(server)
     first.create_if_absent(group_nodes.record_path("g"), b'{"members":[{"id":"x"}]}')
     with pytest.raises(SkidwayError, match="coordinate through a broker"):

@@ -199,7 +199,7 @@ def test_seek_goes_where_it_says(world: World) -> None:
 
 
 def test_a_damaged_batch_is_not_passed_over(world: World) -> None:
-    """Every poll of a damaged batch raises; without a seek nothing behind it is given or
+    """Every poll of a damaged batch raises. Without a seek no record behind the batch is given or
     committed."""
     world.produce(b"5")
     world.cluster.log(TP).batches[1][-1] ^= 1

@@ -56,7 +56,7 @@ def test_counter_counts_on_from_its_offsets() -> None:
 
 
 def test_counter_that_starts_over_or_stops_short_is_a_loss() -> None:
-    """A counter in a new epoch would count twice, one that stops below the log end would omit
+    """A counter in a new epoch would count twice, and one that stops below the log end would omit
     records: both are losses."""
     killed = CounterState(3, {A0: 10})
     assert kills.of_counter(killed, {A0: 15}, CounterState(4, {A0: 15}), 1.0).lost

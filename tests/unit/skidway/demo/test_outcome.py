@@ -59,8 +59,8 @@ def test_one_disagreement_spoils_the_verdict(changed: dict[str, Any]) -> None:
 
 
 def test_what_an_id_before_has_accounted_for_is_accounted_for() -> None:
-    """A file that grew after its closure has a new id; bytes below its begin were accounted for
-    under the old id, which may have left the ledger."""
+    """A file that grew after its closure has a new id. Bytes below the beginning of the new id were
+    accounted for under the old id, which may have left the ledger."""
     grown = FILE | {"begin": 100, "acknowledged": 40, "rejected": 0}
     assert outcome(sizes={Path("/w/a.log"): 140}, ledger=[grown]).is_complete
     assert outcome(sizes={Path("/w/a.log"): 140}, ledger=[FILE, grown]).is_complete

@@ -81,7 +81,7 @@ def test_every_covered_bit_is_guarded(position: int) -> None:
 
 
 def test_headers_leaves_out_a_cut_batch() -> None:
-    """Whole batches are returned with their positions; a last one that is cut is left out."""
+    """Whole batches are returned with their positions; a last batch that is cut is left out."""
     one, two = batch.seal(encoded(b"1")), batch.seal(encoded(b"22"))
     whole = one + two
     for cut in range(len(whole) + 1):

@@ -28,7 +28,7 @@ def test_compressed_comes_back(codec: Codec, data: bytes, times: int) -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_the_limit_is_exact(codec: Codec) -> None:
-    """Data that unpacks to the limit is accepted, one byte more is corrupt."""
+    """Data that unpacks to the limit is accepted; one byte more is corrupt."""
     packed = compress(codec, TEXT)
     assert bytes(decompress(codec, packed, len(TEXT))) == TEXT
     with pytest.raises(CorruptBatch):

@@ -57,14 +57,15 @@ def test_a_topic_is_its_own_source_or_its_mirrors() -> None:
 def test_a_cluster_has_the_name_that_its_brokers_tell(
     own: str | None, configured: str | None, name: str
 ) -> None:
-    """The brokers' cluster.name counts; a setting names only a cluster without one, as Apache
-    Kafka's."""
+    """The brokers' cluster.name counts. A setting only names a cluster without a name of its own,
+    such as Apache Kafka's."""
     configs = {"retention.ms": "-1"} if own is None else {"cluster.name": own}
     assert cluster_name_of(configs, configured) == name
 
 
 def test_a_cluster_under_two_names_is_refused() -> None:
-    """A name other than the brokers' is refused: announcements and counts would never meet."""
+    """A name other than the brokers' name is refused, because announcements and counts would never
+    meet."""
     with pytest.raises(ConfigurationRefused, match=r"'offline' here, but the brokers .* 'main'"):
         cluster_name_of({"cluster.name": "main"}, "offline")
 

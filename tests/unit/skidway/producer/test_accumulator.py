@@ -1,3 +1,5 @@
+"""Messages are gathered into batches. A set is the messages of one send; it has one future."""
+
 from __future__ import annotations
 
 from concurrent.futures import Future
@@ -57,8 +59,8 @@ def test_batches_of_a_partition_come_in_their_order() -> None:
 
 
 def test_futures_tell_each_offset() -> None:
-    """A set's future ends with its last batch and has each message's offset; if a batch fails, its
-    error."""
+    """A set's future ends with its last batch. It has each message's offset or, if a batch fails,
+    that batch's error."""
     sending = Sending(0, 4, single=False)
     messages = Messages([b"k"] * 4, [b"0", b"1", b"2", b"3"], 7)
     first, second = PendingBatch(P0, 0.0), PendingBatch(P1, 0.0)

@@ -112,7 +112,8 @@ sources:
 
 
 def test_flag_beats_file_beats_default(tmp_path: Path) -> None:
-    """Key by key, a flag overrides the file and the file the default; the last equal flag wins."""
+    """Key by key, a flag overrides the file, and the file overrides the default. Of several flags
+    for one key the last one wins."""
     path = given_file(tmp_path, "batch.size: 10\ncluster.name: dc1\nstate.dir: /s")
     loaded = load(Agent, path, ["batch.size=20", "batch.size=30"])
     assert (loaded.batch_bytes, loaded.cluster, loaded.ratio) == (30, "dc1", 0.5)
@@ -271,7 +272,7 @@ def test_one_key_is_read_whatever_the_others_are_worth(
 
 
 def test_one_key_of_a_file_that_is_not_there(tmp_path: Path) -> None:
-    """One key of a missing file is None; if no file is named, the program's own is read."""
+    """One key of a missing file is None. If no file is named, the program's own file is read."""
     assert settings.peek("a", tmp_path / "nowhere.yml") is None
     assert settings.peek("a", None, program="x", directory=tmp_path) is None
     (tmp_path / "x.yml").write_text("a: 1\n")
@@ -376,8 +377,8 @@ class Bare:
 
 @pytest.mark.parametrize("cls", [Twice, Unsupported, Bare])
 def test_a_class_that_no_file_can_fill_is_a_programmers_error(cls: type[Any]) -> None:
-    """A key twice, an unsupported type or a field that is no setting raises TypeError at first
-    use."""
+    """A class with a key twice, an unsupported type or a field that is no setting raises TypeError
+    at its first use."""
     with pytest.raises(TypeError):
         load(cls, None)
 

@@ -38,7 +38,7 @@ from support.promises import promise
 
 SIZE = 60_000
 OLD, NEW, LATER = (SIZE * n for n in (10, 20, 30))
-"""Buckets: while the old agent ran; when the new one began; long after."""
+"""The buckets of three moments: while the old agent ran, when the new one began, and long after."""
 
 NOW = LATER + 2 * SIZE
 POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0, silence_ms=10**9, ahead_ms=SIZE)
@@ -72,8 +72,8 @@ AFTERWARDS = [*counted(SECOND, 3, LATER), seal(SECOND, 4, LATER + SIZE)]
 
 
 def part(said: list[Message], sender: Sender, bucket: int) -> AgentVerdict:
-    """One agent's part of a bucket, judged by way of the fold and of the ledger; the broker tier
-    has all that the agents counted."""
+    """One agent's part of a bucket, on which the fold and the ledger must agree. The broker tier
+    has everything that the agents counted."""
     of_agents = [x for x in said if isinstance(x, Delta) and x.counts and x.sender != BROKER]
     said = said + [
         Delta(BROKER, number, NOW, (Range(LOGS, 0, number, number + 1),), x.counts)
@@ -102,8 +102,8 @@ def test_what_a_new_agent_counted_while_it_read_again_is_in_doubt() -> None:
 
 @promise("1 two agents")
 def test_a_predecessor_hides_no_file() -> None:
-    """A file with a predecessor is still compared with other agents' files: the predecessor is an
-    older file id of the same agent."""
+    """A file with a predecessor is still compared with other agents' files, because the predecessor
+    is an older file id of the same agent."""
     said = [replace(x, predecessor=1) if isinstance(x, Announcement) else x for x in OF_FIRST]
     assert part([*said, *OF_SECOND], SECOND, NEW).status is Status.UNKNOWN
     continued = replace(announced(SECOND, NEW), predecessor=1)
@@ -113,13 +113,14 @@ def test_a_predecessor_hides_no_file() -> None:
 @promise("6 doublings")
 def test_what_it_counts_behind_its_first_seal_is_not_in_doubt() -> None:
     """What the new agent counts behind its first seal is not in doubt: by that seal it has
-    delivered all that the old agent can have read."""
+    delivered all lines that the old agent can have read."""
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     assert part(said, SECOND, LATER).status is Status.COMPLETE
 
 
 def test_what_the_old_agent_had_sealed_is_not_in_doubt() -> None:
-    """What the old agent had sealed is not in doubt: it was the first to read those lines."""
+    """What the old agent had sealed is not in doubt, because the old agent was the first to read
+    those lines."""
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     assert part(said, FIRST, OLD).status is Status.COMPLETE
 
@@ -179,16 +180,16 @@ def test_a_state_that_is_brought_back_reads_again_what_the_new_agent_had() -> No
 
 
 def test_when_an_agent_began_whose_first_message_is_gone_nobody_knows() -> None:
-    """When the first message of one agent is gone, all that the other one counted is in doubt,
-    however long ago it was sealed: nobody knows when the first agent began."""
+    """If the first message of one agent is gone, nobody knows when that agent began. So all that
+    the other agent counted is in doubt, however long ago it was sealed."""
     expired = [x for x in OF_SECOND if not (isinstance(x, Delta) and x.sender == SECOND)]
     found = part([*OF_FIRST, *expired], FIRST, OLD)
     assert (found.status, "may count twice" in found.reasons[0]) == (Status.UNKNOWN, True)
 
 
 def test_of_many_agents_each_is_bounded_by_those_beside_it() -> None:
-    """When a state is lost at each start, each agent is in doubt at its beginning, and no longer
-    behind its first seal."""
+    """If the state is lost at each start, each agent's counts are in doubt from its beginning up to
+    its first seal, and no longer."""
     third = replace(SECOND, producer="9")
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     said += [announced(third, LATER + SIZE + 1), *counted(third, 1, LATER + SIZE)]
@@ -202,7 +203,8 @@ def test_of_many_agents_each_is_bounded_by_those_beside_it() -> None:
 def test_a_ledger_that_was_not_told_when_agents_began_asks_their_announcements(
     tmp_path: Path,
 ) -> None:
-    """In a ledger that an older program filled, an agent began with its first announcement."""
+    """In a ledger that an older program filled, an agent counts as begun with its first
+    announcement."""
     said = [*OF_FIRST, announced(SECOND, NEW - 10), *OF_SECOND[1:]]
     broker = Delta(BROKER, 1, NOW, (Range(LOGS, 0, 1, 2),), said[1].counts)  # type: ignore[union-attr]
     path = tmp_path / "audit.db"
@@ -215,7 +217,7 @@ def test_a_ledger_that_was_not_told_when_agents_began_asks_their_announcements(
 
 
 class _Counted(dict[int, dict[SenderKey, Tally]]):
-    """Counts how often somebody iterates over one of its agents."""
+    """Counts how many of its agents were iterated over."""
 
     walked = 0
 
@@ -226,8 +228,8 @@ class _Counted(dict[int, dict[SenderKey, Tally]]):
 
 
 def test_a_fleet_that_lost_its_states_is_not_compared_each_with_each() -> None:
-    """When a whole fleet lost its states, agents are compared only with those of the same host, as
-    only these can have read the same file."""
+    """If a whole fleet lost its states, agents are compared only with those of the same host,
+    because only these can have read the same file."""
     hosts = 500
     said: list[Message] = []
     by_agent = _Counted()
@@ -243,8 +245,8 @@ def test_a_fleet_that_lost_its_states_is_not_compared_each_with_each() -> None:
 
 
 def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
-    """Bytes that were set apart and are found again are in doubt: the other agent read them in
-    between. A new id of the file shows that there is more to read."""
+    """Bytes that were set apart and are found again are in doubt, because the other agent read them
+    in between. A new id of the file shows that there is more to read."""
     loss = Loss(LOGS, 7, 7, 50, 99, Certainty.LOST, "no source means it", 0, 0)
     first = [*OF_FIRST[:2], Delta(FIRST, 2, OLD + 2, losses=(loss,)), seal(FIRST, 3, NEW - 1)]
     back: list[Message] = [seal(FIRST, 4, NEW + 2 * SIZE)]
@@ -257,15 +259,16 @@ def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
 
 
 def test_what_a_new_id_of_an_equal_file_throws_into_doubt_ends_with_the_next_seal() -> None:
-    """The doubt that a new id of an equal file causes ends with the next seal, for example where
-    each rotation writes the same header into one inode."""
+    """A new id of an equal file, for example when each rotation writes the same header into one
+    inode, causes a doubt that ends with the next seal."""
     more = [*OF_FIRST, *OF_SECOND, announced(SECOND, NEW + 2 * SIZE, file=9, predecessor=8)]
     more += [seal(SECOND, 3, NEW + 3 * SIZE), *counted(SECOND, 4, LATER)]
     assert part([*more, seal(SECOND, 5, LATER + SIZE)], SECOND, LATER).status is Status.COMPLETE
 
 
 def born(said: list[Message], born_ns: int | None, **others: int | str | bytes) -> list[Message]:
-    """The messages, with this birth of the inode and other changes in each announcement."""
+    """The messages; each announcement among them gets this birth of the inode and the other
+    changes."""
     return [
         replace(x, born_ns=born_ns, **others) if isinstance(x, Announcement) else x  # type: ignore[arg-type]
         for x in said
@@ -363,8 +366,8 @@ TRUNCATED: dict[str, int | str | bytes] = {"file": 9, "predecessor": 8, "predece
 def test_content_behind_what_was_seen_later_is_newer(
     others: dict[str, int | str | bytes], status: Status, born_ns: int | None
 ) -> None:
-    """Content that took a file's place after the other agent was last heard is new: no earlier
-    bucket comes into doubt again, though it begins with the same header."""
+    """Content that took a file's place after the other agent was last heard is new. No earlier
+    bucket comes into doubt again, although the content begins with the same header."""
     rotated = announced(SECOND, LATER + SIZE + 2, **others)
     first = [*OF_FIRST[:-1], seal(FIRST, 2, NEW - 2)]
     said = [*first, *OF_SECOND, *AFTERWARDS, rotated]
@@ -373,9 +376,9 @@ def test_content_behind_what_was_seen_later_is_newer(
 
 @promise("6 doublings")
 def test_content_of_while_the_other_one_was_there_is_in_doubt() -> None:
-    """Content from the time when the other agent was back is in doubt: the old state is restored,
-    the file is truncated, the old agent reads it and is moved away; then the new agent seals and
-    finds the file again."""
+    """Content from the time when the old agent was back is in doubt. First the old state is
+    restored, the file is truncated, and the old agent reads it and is moved away. Then the new
+    agent seals, and finds the file again."""
     middle = NEW + 2 * SIZE
     back = [
         announced(FIRST, middle, file=10, predecessor=7, predecessor_position=50, **GROWN),

@@ -32,8 +32,8 @@ from support.promises import promise
 def test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_taken(
     late: int, expected: Status
 ) -> None:
-    """A seal by a clock that is ahead of ours proves an epoch only up to the moment at which we
-    took it: the next epoch may have read again what was unread then."""
+    """A seal by a clock that is ahead of ours proves an epoch only up to the moment when we took
+    the seal. The next epoch may have read again what was unread at that moment."""
     messages = [*good()[:4], seal(replace(AGENT, epoch=2), 1, END + 9 * SIZE, 0)]
     assert verdict_taken(messages, seal(AGENT, 2, END + 8 * SIZE, 1), DUE + late).status is expected
 
@@ -45,8 +45,8 @@ def test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_ta
 def test_what_lay_between_two_epochs_goes_up_to_the_first_seal_by_its_own_clock(
     until: int, expected: Status
 ) -> None:
-    """The doubt between two epochs ends at the new one's first seal by the agent's clock, even
-    where our clock was behind it: event times are by the agent's clock."""
+    """The doubt between two epochs ends at the new epoch's first seal by the agent's clock, even
+    where our clock was behind it, because event times are by the agent's clock."""
     new = replace(AGENT, epoch=2)
     messages = [delta(new, 2, count()), *good()[1:4], seal(new, 3, DUE, 2)]
     assert verdict_taken(messages, seal(new, 1, until, 0), START - SIZE).status is expected
@@ -86,8 +86,8 @@ def test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doub
 
 @promise("6 epochs")
 def test_a_later_epochs_seal_bounds_one_that_sealed_nothing() -> None:
-    """An epoch in which the agent died before its first seal is not waited for: a later epoch's
-    seal ends its doubt."""
+    """The audit does not wait for an epoch in which the agent died before its first seal: a later
+    epoch's seal ends the doubt."""
     second, third = replace(AGENT, epoch=2), replace(AGENT, epoch=3)
     early = [seal(AGENT, 1, START - SIZE, 0), delta(second, 1)]
     counted = [delta(third, 2, count()), *(delta(sender, 1, count()) for sender in COUNTERS)]
@@ -101,7 +101,7 @@ def test_a_later_epochs_seal_bounds_one_that_sealed_nothing() -> None:
 def test_an_epoch_before_the_first_that_is_there_has_left_no_trace(
     until: int, expected: Status
 ) -> None:
-    """An agent begins with epoch 1: when only epoch 2 is known, what epoch 1 did lies before the
+    """An agent begins with epoch 1. If only epoch 2 is known, whatever epoch 1 did lies before the
     first seal of epoch 2."""
     new = replace(AGENT, epoch=2)
     messages = [seal(new, 1, until, 0), delta(new, 2, count()), *good()[1:4], seal(new, 3, DUE, 2)]
@@ -109,8 +109,8 @@ def test_an_epoch_before_the_first_that_is_there_has_left_no_trace(
 
 
 def test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it() -> None:
-    """What an epoch touched behind its newest seal is not proven by it: the next epoch may have
-    read it again."""
+    """An epoch's newest seal does not prove what the epoch touched behind it, because the next
+    epoch may have read that again."""
     new = replace(AGENT, epoch=2)
     late = [delta(sender, 3, count(previous=1)) for sender in (AGENT, *COUNTERS)]
     late += [delta(sender, 2) for sender in COUNTERS]

@@ -60,8 +60,8 @@ def test_an_exempt_topic_is_still_compared_where_it_is_expected() -> None:
 @promise("6 missing tier")
 @pytest.mark.parametrize("topics", ["dc2.logs", "dc1.log", "logs", "dc1.logs.+", "dc2\\..+"])
 def test_other_topics_are_not_exempt(topics: str) -> None:
-    """Exemptions match whole names with the cluster: any other topic must be in every tier, or one
-    that should be mirrored and is not would be called complete."""
+    """Exemptions match whole names with the cluster. Any other topic must be in every tier;
+    otherwise a topic that should be mirrored, and is not, would be called complete."""
     exempt = tuple(Exemption(tier, (topics,)) for tier in (Tier.MIRROR, Tier.HDFS))
     found = verdict(UNMIRRORED, replace(POLICY, exemptions=exempt))
     assert found.status is Status.INCOMPLETE
@@ -146,8 +146,8 @@ def test_a_gap_is_no_reason_where_another_tier_is_short() -> None:
 def test_without_a_seal_what_a_retired_place_has_alone_is_missing(
     tiers: tuple[Tier, ...], has: int, checksum: int
 ) -> None:
-    """Without a seal nobody says how many records there were: records that only a retired counter
-    has are missing elsewhere, even if another retired place lacks them too."""
+    """Without a seal nobody says how many records there were. Records that only a retired counter
+    has are then missing elsewhere, even if another retired place lacks them too."""
     agent = 0 if Tier.AGENT in tiers else 7
     policy = replace(POLICY, tiers=tiers, retired_places=("broker dc1", "mirror offline"))
     counted = [delta(sender, 1, count(agent=agent)) for sender in COUNTERS]
@@ -165,8 +165,8 @@ def test_without_a_seal_what_a_retired_place_has_alone_is_missing(
 
 @promise("6 retired place")
 def test_what_a_retired_place_has_alone_of_an_agent_that_sealed_is_a_remark() -> None:
-    """A seal says how many records there were: where other tiers confirm that number, what a
-    retired place has beyond it is only a remark."""
+    """A seal says how many records there were. If other tiers confirm that number, additional
+    records in a retired place are only a remark."""
     policy = replace(POLICY, retired_places=("mirror offline",))
     messages = good()
     messages[2] = delta(MIRROR, 1, count(7))

@@ -54,8 +54,8 @@ def test_a_loss_of_other_buckets_leaves_this_one_complete() -> None:
 
 @pytest.mark.parametrize("begin", [None, START + 60 * SIZE], ids=["not known", "the last seal's"])
 def test_a_loss_behind_a_seal_of_a_clock_that_was_ahead(begin: int | None) -> None:
-    """A loss declared after a clock that was ahead has been set right counts against the current
-    buckets, though the last seal has a later time."""
+    """If a clock was ahead and has been set right, a loss declared after that counts against the
+    current buckets, although the last seal has a later time."""
     loss = replace(LOSS, end=None, from_bucket=begin, to_bucket=begin)
     ahead = Seal(AGENT, 3, START + 60 * SIZE, (SealedTopic(LOGS, START + 60 * SIZE, 1),))
     messages = [*good(), ahead, Delta(AGENT, 4, END, losses=(loss,)), seal(AGENT, 5, DUE, 4)]
@@ -77,8 +77,8 @@ def test_a_loss_behind_a_seal_of_a_clock_that_was_ahead(begin: int | None) -> No
 def test_a_loss_reaches_back_by_the_larger_of_the_agents_lateness_and_ours(
     begin: int | None, agents: int, ours: int, expected: Status
 ) -> None:
-    """A loss reaches back from the last seal by the agent's lateness or ours, whichever is larger;
-    the largest that the agent ever sent counts."""
+    """A loss reaches back from the last seal by the agent's lateness or ours, whichever is larger.
+    Of all values that the agent sent, the largest counts."""
     loss = replace(LOSS, end=None, from_bucket=begin, to_bucket=None)
     said = replace(AGENT, bounds=Bounds(lateness_ms=agents))
     messages = [
@@ -119,8 +119,8 @@ def test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said(
 
 @promise("6 losses")
 def test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete() -> None:
-    """An open-ended loss leaves complete what the last seal had proven: no lost line is older than
-    that."""
+    """An open-ended loss leaves the buckets complete that the last seal had proven, because no lost
+    line is older."""
     lost = Delta(AGENT, 4, DUE + 1, losses=(OPEN_ENDED,))
     sealed = [seal(AGENT, 1, START - SIZE, 0), delta(AGENT, 2, count()), seal(AGENT, 3, DUE, 2)]
     messages = [*sealed, *good()[1:4], lost, seal(AGENT, 5, DUE + 2, 4)]

@@ -61,8 +61,8 @@ def test_who_is_waited_for_is_silent_when_the_silence_is_over() -> None:
 def test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it(
     at: int, expected: Status
 ) -> None:
-    """A seal does not prove what came between the agent's look at its files and the seal: a delta
-    in between may hold lines from behind the look, and more may follow."""
+    """A seal does not prove what came between the agent's look at its files and the seal. A delta
+    in between may hold lines written after the look, and more of them may follow."""
     parts = [delta(sender, 2, count(1, previous=1)) for sender in (AGENT, *COUNTERS)]
     messages = [*good()[:4], *parts, seal(AGENT, 3, DUE, at)]
     found = verdict(messages)
@@ -73,8 +73,8 @@ def test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it(
 
 
 def test_the_last_word_of_a_retired_host_needs_no_seal_behind_it() -> None:
-    """A retired host's last word completes a bucket without a later seal. An ordinary seal as old
-    leaves the bucket unknown, and so does a line behind the last word."""
+    """A retired host's last word completes a bucket without a later seal. An ordinary seal of the
+    same time leaves the bucket unknown, and so does a line that comes after the last word."""
     retired = replace(POLICY, roster=Roster(retired=["web1"]))
     messages, late = good()[:4], NOW + POLICY.silence_ms
     ordinary = verdict([*messages, seal(AGENT, 2, START + 1, 1)], retired, late)
@@ -96,8 +96,8 @@ def test_a_last_word_that_was_taken_back_is_none() -> None:
 
 @promise("6 last word")
 def test_the_last_word_of_an_expected_host_is_a_seal_like_any_other() -> None:
-    """The last word of an expected host is an ordinary seal, as its files may have grown since. It
-    is final only when the host is retired or has a newer agent."""
+    """The last word of an expected host counts as an ordinary seal, because its files may have
+    grown since. It is final only when the host is retired or has a newer agent."""
     messages = [*good()[:4], last_word(AGENT, 2, 1)]
     expected = replace(POLICY, roster=roster("web1"))
     for policy in (POLICY, expected):
@@ -134,7 +134,7 @@ def test_a_topic_of_rejects_is_sealed_by_its_topic() -> None:
 @promise("6 seal of a topic made again")
 def test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before() -> None:
     """A seal of a topic made again also seals the old topic id: its young buckets become complete
-    or incomplete, and lines behind the newest seal leave them open."""
+    or incomplete. Lines behind the newest seal leave them open."""
     early = [*good()[:4], seal(AGENT, 2, END - 1, 1)]
     assert verdict(early).status is Status.OPEN
     again = Delta(AGENT, 3, START, counts=(count(source=AGAIN),))
@@ -149,8 +149,8 @@ def test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before() -> None:
 
 @promise("6 seal of a topic made again")
 def test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again() -> None:
-    """A last word on a topic is none for the topic made again, once the agent has counted in the
-    new one without sealing it."""
+    """A last word on a topic does not hold for the topic made again under its name, once the agent
+    has counted in the new topic without sealing it."""
     gone = replace(POLICY, roster=Roster([RosterEntry("web1"), RosterEntry("web2", retired=True)]))
     word = Seal(SECOND, 1, START, (SealedTopic(LOGS, START, 0, final=True),))
     part = Delta(SECOND, 2, START, counts=(count(agent=8, source=AGAIN),))
@@ -168,8 +168,8 @@ def test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again() -> None
 
 @promise("6 seal of a topic made again")
 def test_who_spoke_of_rejects_alone_has_spoken_of_the_topic_that_was_made_again() -> None:
-    """An agent that counted only rejects in a topic of a new cluster has spoken of that topic: its
-    last word on the old one does not hold for it."""
+    """An agent that counted only rejects of a topic in a new cluster has sent something for the new
+    topic. So its last word on the old topic does not hold for the new one."""
     gone = replace(POLICY, roster=Roster([RosterEntry("web1"), RosterEntry("web2", retired=True)]))
     logs, rejected = (replace(x, cluster_id="new", topic_id="new") for x in (LOGS, REJECTED))
     part = count(agent=8, source=rejected)

@@ -37,8 +37,8 @@ from support.promises import promise
 
 @pytest.mark.parametrize("missing", ["the agent's", "a counter's that is called like the agent"])
 def test_only_an_agents_later_epoch_makes_up_for_a_missing_number(missing: str) -> None:
-    """Only an agent's later epoch makes up for a missing number, and only for buckets that begin
-    behind its first seal by at least as much as event times may be ahead."""
+    """Only a later epoch of an agent makes up for a missing number, and only for buckets that begin
+    late enough: behind that epoch's first seal by at least as much as event times may be ahead."""
     new = replace(AGENT, epoch=2)
     first = START - POLICY.ahead_ms
     counters = [delta(sender, 1, count()) for sender in COUNTERS]
@@ -67,8 +67,8 @@ def test_a_counter_that_is_called_like_an_agent_is_a_counter() -> None:
 
 
 def test_a_seal_of_the_same_epoch_makes_up_for_no_missing_number() -> None:
-    """A seal of the same epoch makes up for no missing number, however old it is: the missing
-    message may have come behind it and touch any bucket."""
+    """A seal of the same epoch makes up for no missing number, however old the seal is: the missing
+    message may have come after it, and may touch any bucket."""
     messages = [
         seal(AGENT, 1, START - 9 * SIZE, 0),
         delta(AGENT, 3, count()),
@@ -91,8 +91,8 @@ def test_a_seal_of_the_same_epoch_makes_up_for_no_missing_number() -> None:
 def test_a_copy_that_runs_leaves_complete_what_was_sealed_before(
     sealed: int, bucket: int, expected: Status
 ) -> None:
-    """Two running copies of an agent leave complete the buckets that were sealed before the number
-    with two contents, unless a copy touched them."""
+    """If two copies of an agent run, the buckets that were sealed before the number with two
+    contents stay complete, unless a copy touched them."""
     copies = [delta(AGENT, 4, count(n, bucket=bucket, previous=1)) for n in (1, 2)]
     seals = [seal(AGENT, 2, START, 1), seal(AGENT, 3, sealed, 1)]
     messages = [*good()[:4], *seals, *copies]
@@ -104,8 +104,8 @@ def test_a_copy_that_runs_leaves_complete_what_was_sealed_before(
 def test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken(
     late: int, expected: Status
 ) -> None:
-    """Where copies run, a seal by a clock ahead of ours proves only up to the moment at which we
-    took it, even if a retired host's last word makes a later seal unnecessary."""
+    """If copies of an agent run, a seal by a clock ahead of ours proves only up to the moment when
+    we took it. That holds even if a retired host's last word makes a later seal unnecessary."""
     copies = [delta(AGENT, 4, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
     messages = [*good()[:4], last_word(AGENT, 3, 1), *copies]
     gone = replace(POLICY, roster=Roster(retired=["web1"]))
@@ -113,8 +113,8 @@ def test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken(
 
 
 def test_a_later_epoch_makes_up_for_a_missing_number_by_the_agents_own_clock() -> None:
-    """A later epoch makes up for a missing number by the agent's own clock, though we took its seal
-    long before: event times are bounded by that clock."""
+    """A later epoch makes up for a missing number by the agent's own clock, even if we took its
+    seal long before, because that clock bounds event times."""
     new = replace(AGENT, epoch=2)
     messages = [seal(AGENT, 1, START - 9 * SIZE, 0), Heartbeat(AGENT, 2, START)]
     messages += [*good()[1:4], delta(new, 2, count()), seal(new, 3, DUE, 2)]
@@ -126,11 +126,11 @@ def test_a_later_epoch_makes_up_for_a_missing_number_by_the_agents_own_clock() -
 
 
 def test_a_counters_copy_leaves_complete_what_it_did_not_touch() -> None:
-    """Two running copies of a counter leave complete the buckets that neither of them touched."""
+    """If two copies of a counter run, the buckets that neither of them touched stay complete."""
     copies = [delta(BROKER, 2, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
     assert verdict([*good(), *copies]).status is Status.COMPLETE
     copies = [delta(BROKER, 2, count(n, previous=1)) for n in (1, 2)]
-    elsewhere = delta(MIRROR, 2, count(bucket=START + 9 * SIZE))  # and nothing of the copy there
+    elsewhere = delta(MIRROR, 2, count(bucket=START + 9 * SIZE))  # the copy's numbers are not here
     assert verdict([*good(), *copies, elsewhere]).status is Status.UNKNOWN
 
 
@@ -147,8 +147,8 @@ def test_a_counters_copy_leaves_complete_what_it_did_not_touch() -> None:
 def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
     agents: int, ours: int, expected: Status
 ) -> None:
-    """Event times may be ahead by the agent's bound or ours, whichever is larger: so far ahead may
-    lie the buckets of messages that are gone."""
+    """Event times may be ahead by the agent's bound or ours, whichever is larger, so the buckets of
+    missing messages may lie that far ahead."""
     said = replace(AGENT, bounds=Bounds(ahead_ms=agents))
     policy = replace(POLICY, ahead_ms=ours)
     whole: list[Message] = [
@@ -167,7 +167,8 @@ def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
 
 
 def test_old_buckets_stay_complete_when_a_topic_expired_long_before_them() -> None:
-    """A bucket stays complete when only messages expired that were sent too early to touch it."""
+    """A bucket stays complete if only those messages expired that were sent too early to touch
+    it."""
     early = START - 10 * SIZE
     messages = [
         Heartbeat(AGENT, 4, early),

@@ -42,16 +42,16 @@ def test_without_a_counter_nothing_without_origin_is_complete() -> None:
 
 @promise("6 without origin")
 def test_records_without_origin_are_audited_from_the_broker_on() -> None:
-    """Records without origin are audited from the broker on, as no agent counts them; the verdict
-    says so."""
+    """Records without origin are audited from the broker on, because no agent counts them; the
+    verdict says so."""
     found = verdict(from_the_broker_on())
     assert (found.status, found.reasons) == (Status.COMPLETE, ("audited from the broker on",))
     assert verdict(from_the_broker_on(), now=DUE - 1).status is Status.OPEN
 
 
 def test_without_origin_a_bucket_waits_for_its_counter() -> None:
-    """A bucket of records without origin waits for its counter: no seal says that all is counted,
-    and a counter that stands still may have counted only a part."""
+    """A bucket of records without origin waits for its counter, because no seal says that all
+    records are counted, and a counter that stands still may have counted only a part."""
     stopped = [*from_the_broker_on()[:-1], Heartbeat(BROKER, 1, DUE - 1)]
     found = verdict(stopped)
     assert found.status is Status.OPEN
@@ -74,8 +74,8 @@ def test_records_without_origin_are_compared_too() -> None:
 
 
 def test_without_origin_and_a_broker_tier_the_mirrors_counter_is_waited_for() -> None:
-    """Without a broker tier the mirror's counter is waited for; where only agents are asked, nobody
-    counts these records."""
+    """Without a broker tier the audit waits for the mirror's counter. If only agents are asked,
+    nobody counts these records."""
     policy = replace(POLICY, tiers=(Tier.AGENT, Tier.MIRROR, Tier.HDFS))
     counted = from_the_broker_on()[1:3]
     assert verdict(counted, policy).status is Status.OPEN
@@ -89,8 +89,8 @@ def test_without_origin_and_a_broker_tier_the_mirrors_counter_is_waited_for() ->
 
 @promise("6 without origin")
 def test_without_origin_no_counter_stands_for_another_one() -> None:
-    """A mirror that is heard does not stand for the broker's counter, which may have counted only a
-    part; each of two mirrors is waited for."""
+    """A mirror's counter that is heard does not stand for the broker's counter, which may have
+    counted only a part. The audit waits for each of two mirrors."""
     counted = from_the_broker_on()[:3]
     behind = [Heartbeat(BROKER, 1, DUE - 1), Heartbeat(MIRROR, 1, DUE)]
     assert verdict([*counted, *behind]).status is Status.OPEN
@@ -102,7 +102,7 @@ def test_without_origin_no_counter_stands_for_another_one() -> None:
 
 
 def test_without_origin_a_retired_counter_that_is_short_holds_nothing_back() -> None:
-    """A retired counter that is short keeps no bucket from being complete; the active ones are
+    """A retired counter that is short keeps no bucket from being complete; the active counters are
     compared."""
     policy = replace(POLICY, retired_places=("broker dc1",))
     short = [*from_the_broker_on()[1:3], delta(BROKER, 1, count(3, agent=0))]
@@ -113,8 +113,8 @@ def test_without_origin_a_retired_counter_that_is_short_holds_nothing_back() -> 
 def test_without_origin_the_counter_behind_a_retired_one_is_waited_for(
     place: str, begin: int
 ) -> None:
-    """When the first counter is retired, the next one is waited for, whether or not the retired one
-    ever counted."""
+    """If the first counter is retired, the audit waits for the next one, whether or not the retired
+    one ever counted."""
     policy = replace(POLICY, retired_places=(place,))
     messages = from_the_broker_on()[begin:3]
     assert verdict(messages, policy).status is Status.OPEN
@@ -128,8 +128,8 @@ def test_without_origin_the_counter_behind_a_retired_one_is_waited_for(
 def test_without_origin_retired_counters_prove_nothing_by_being_silent(
     places: tuple[str, ...],
 ) -> None:
-    """Where all counters are retired, one must have been heard when the bucket was due: otherwise
-    they may have counted only a part, and a loader that has as much proves nothing."""
+    """If all counters are retired, one of them must have been heard when the bucket was due.
+    Otherwise they may have counted only a part, and a loader that has as much proves nothing."""
     policy = replace(POLICY, retired_places=places)
     late = DUE + POLICY.silence_ms
     counted = from_the_broker_on()[:3]
@@ -155,8 +155,8 @@ def test_without_origin_retired_counters_prove_nothing_by_being_silent(
 def test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket(
     said: int, expected: Status, tier: int, place: str
 ) -> None:
-    """A late beginning or a gap touches buckets only as far ahead as event times can be; if a
-    higher epoch replaces it or its place is retired, it touches none."""
+    """A counter's late beginning or gap touches buckets only as far ahead as event times can be. It
+    touches none if a higher epoch replaces the counter or if its place is retired."""
     sender = COUNTERS[tier]
     gap = Gap(LOGS, 0, 3, 5, "expired")
     late = delta(sender, 1, count(agent=0), ranges=(Range(LOGS, 0, 1, 9),))

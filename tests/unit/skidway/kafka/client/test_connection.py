@@ -133,7 +133,7 @@ def test_a_response_nobody_asked_for_ends_it(connection: Connection, peer: Peer)
 def test_a_response_that_cannot_be_read_keeps_its_ticket(
     connection: Connection, peer: Peer
 ) -> None:
-    """After an unreadable response its call is abandoned like the calls behind it."""
+    """After an unreadable response its call is abandoned, and so are the calls behind it."""
     connection.submit(1, metadata_call(None), 40.0)
     connection.submit(2, metadata_call(None), 40.0)
     peer.agree()

@@ -1,4 +1,4 @@
-"""A reader that must look at its topic again before going on is told so by interruptions."""
+"""Interruptions tell a reader that it must look at its topic again before it goes on."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_a_partition_without_leader_is_asked_for_again_with_waits(
 
 
 def test_unreachable_brokers_are_passed_over(metadata: Metadata, session: ScriptedSession) -> None:
-    """Any reachable broker is asked; if there is none, later again."""
+    """Any reachable broker is asked. If none can be reached, the question is repeated later."""
     session.down = set(BOOTSTRAP)
     metadata.leader(LOGS)
     metadata.advance(session, 1.0)

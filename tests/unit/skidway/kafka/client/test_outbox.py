@@ -178,8 +178,8 @@ def test_an_hour_idle_is_like_the_beginning() -> None:
 
 @promise("3 order")
 def test_an_hour_that_a_host_slept_is_an_hour_idle() -> None:
-    """An hour asleep, when the monotonic clock stood still, counts as idle, even after event times
-    from the future."""
+    """An hour in which the host slept, and its monotonic clock stood still, counts as idle, even
+    after event times from the future."""
     driver = Driver()
     driver.add(0, event_ms=WALL + EVENT_AGE_MAX_MS // 2)
     [first] = driver.send()
@@ -239,7 +239,8 @@ def test_old_event_times_go_one_by_one() -> None:
 
 @pytest.mark.parametrize("code", [45, 47, 49, 59, 90])
 def test_a_lost_identity_drains_and_begins_again(code: int) -> None:
-    """After a lost producer id what is in flight is resolved, then the rest goes under a new id."""
+    """After a lost producer id the batches in flight are resolved first. Then the other batches go
+    under a new id."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
     driver.answer(one, code)
@@ -276,8 +277,8 @@ def test_an_acknowledgement_during_the_drain_counts() -> None:
 
 @pytest.mark.parametrize("code", [10, 18, 32, 43, 76, 87])
 def test_refused_for_good_goes_back_with_all_behind(code: int) -> None:
-    """A batch refused for good is returned with its error, those behind it as drained, after those
-    before it are resolved."""
+    """A batch refused for good is returned with its error, once the batches before it are resolved.
+    The batches behind it are returned as drained."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
     driver.add(4)
@@ -302,8 +303,8 @@ def test_refused_for_good_goes_back_with_all_behind(code: int) -> None:
 
 
 def test_the_owner_is_told_which_batches_may_have_arrived() -> None:
-    """A returned batch has its number of attempts, over connections and producer ids: 0 if
-    unsent."""
+    """A returned batch has the number of its attempts, over all connections and producer ids: 0 if
+    it was never sent."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
     driver.add(4)
@@ -339,7 +340,8 @@ def test_batches_taken_back_are_not_forgotten_by_another_drain() -> None:
 
 
 def test_damage_on_the_way_is_repaired_by_a_retry() -> None:
-    """CORRUPT_MESSAGE is retried; after several times the batch fails, as its bytes are bad."""
+    """CORRUPT_MESSAGE is retried. After several attempts the batch fails, because its bytes are
+    bad."""
     driver = Driver()
     [one] = driver.begin(1)
     for _ in range(CORRUPT_TIMES_MAX - 1):

@@ -57,7 +57,8 @@ def producing(topic_id: uuid.UUID | None, bound: str) -> tuple[Producer, Metadat
 
 
 def test_batches_go_to_the_topic_that_they_are_for() -> None:
-    """A bound producer sends while the topic has its id, and by name where there are no ids."""
+    """A bound producer sends while the topic has the bound id. Where there are no ids, it sends by
+    name."""
     for topic_id, bound in ((FIRST, FIRST.hex), (None, FIRST.hex), (SECOND, "")):
         producer, _, session = producing(topic_id, bound)
         assert (session.produced, producer.made_again) == (1, frozenset())
@@ -65,7 +66,7 @@ def test_batches_go_to_the_topic_that_they_are_for() -> None:
 
 @promise("2 topic made again")
 def test_a_topic_made_again_takes_nothing_that_was_for_the_one_before() -> None:
-    """If a topic was made again, the producer names it and keeps the old topic's batches
+    """If a topic was made again, the producer reports the topic and keeps the old topic's batches
     pending."""
     producer, _, session = producing(SECOND, FIRST.hex)
     assert (session.produced, producer.made_again) == (0, {"logs"})

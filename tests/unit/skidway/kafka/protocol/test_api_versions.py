@@ -46,7 +46,8 @@ def test_unsupported_version(version: int) -> None:
     ],
 )
 def test_software_names(name: str, software_version: str, valid: bool) -> None:
-    """Software names that KIP-511 forbids are recognised; before version 3 there are none."""
+    """Software names that KIP-511 forbids are recognised; requests before version 3 have no
+    software names."""
     request = ApiVersionsRequest(
         client_software_name=name, client_software_version=software_version
     )

@@ -161,7 +161,8 @@ def test_parse_response_equals_decode(version: int, data: st.DataObject) -> None
 @settings(max_examples=share_of(40), deadline=None)
 @given(data=st.data())
 def test_write_request(version: int, data: st.DataObject) -> None:
-    """A request written by hand is read back the same, by hand and by the table."""
+    """A request written by hand is read back the same, by the hand-written parser and by the
+    table."""
     meant = flat(data.draw(messages(FetchRequest, version)))
     frame = fetch_request.write_request(7, "me", version, meant)
     assert int.from_bytes(frame[:4]) == len(frame) - 4
@@ -325,7 +326,8 @@ PARTITION = "00000003 0000 000000000000000c 000000000000000c 0000000000000005"
     ],
 )
 def test_hostile_requests(version: int, body: str) -> None:
-    """A request with one wrong place is refused by hand and by the table for the same reason."""
+    """A request with one wrong place is refused by the hand-written parser and by the table for the
+    same reason."""
     with pytest.raises(ProtocolError) as by_hand:
         fetch_request.parse_request(memoryview(wire(body)), version)
     with pytest.raises(ProtocolError) as by_table:
@@ -351,7 +353,8 @@ def test_hostile_requests(version: int, body: str) -> None:
     ],
 )
 def test_hostile_responses(version: int, body: str) -> None:
-    """A response with one wrong place is refused by hand and by the table for the same reason."""
+    """A response with one wrong place is refused by the hand-written parser and by the table for
+    the same reason."""
     with pytest.raises(ProtocolError) as by_hand:
         fetch_response.parse_response(memoryview(wire(body)), version)
     with pytest.raises(ProtocolError) as by_table:

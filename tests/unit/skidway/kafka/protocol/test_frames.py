@@ -110,7 +110,7 @@ def test_refused_lengths(start: bytes, said: str, most: int) -> None:
 
 
 def test_the_limit_itself_is_allowed() -> None:
-    """A frame as long as the limit is taken, the four bytes of its length not counted."""
+    """A frame as long as the limit is accepted; the four bytes of its length do not count."""
     assert feed(FrameReader(1000), framed(bytes(1000)), 5000) == [bytes(1000)]
 
 
@@ -142,7 +142,7 @@ REQUEST_HEADER_2 = wire("""
 
 @pytest.mark.parametrize(("version", "head"), [(8, REQUEST_HEADER_1), (9, REQUEST_HEADER_2)])
 def test_request_header(version: int, head: bytes) -> None:
-    """The client id is a legacy string in both request headers; the flexible one has tags."""
+    """The client id is a legacy string in both request headers; the flexible header has tags."""
     frame = request_frame(ApiKey.METADATA, version, 7, "me", b"body")
     assert frame == struct.pack(">i", len(head) + 4) + head + b"body"
     header, body = read_request_header(memoryview(frame)[4:])

@@ -109,7 +109,8 @@ def test_write_response_equals_encode(version: int, data: st.DataObject) -> None
     ),
 )
 def test_write_request(version: int, name: str | None, data: list[TopicBuffers]) -> None:
-    """A request written in buffers is read back the same, by hand and by the table."""
+    """A request written in buffers is read back the same, by the hand-written parser and by the
+    table."""
     transactional_id = name if version >= 3 else None
     frame = b"".join(produce.write_request(7, "me", version, -1, 500, data, transactional_id))
     assert int.from_bytes(frame[:4]) == len(frame) - 4
@@ -210,7 +211,8 @@ def test_partitions_are_bounded(version: int, empty: bytes, topics: int) -> None
     ],
 )
 def test_hostile_requests(version: int, body: str) -> None:
-    """A request with one wrong place is refused by hand and by the table for the same reason."""
+    """A request with one wrong place is refused by the hand-written parser and by the table for the
+    same reason."""
     with pytest.raises(ProtocolError) as by_hand:
         produce.parse_request(memoryview(wire(body)), version)
     with pytest.raises(ProtocolError) as by_table:
