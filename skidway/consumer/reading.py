@@ -5,8 +5,8 @@
                 the next one
     committed   the offset in ZooKeeper, as far as this member knows
 
-    committed <= finished <= handed, until somebody seeks. If a member is killed, the next owner of
-    the partition begins at `committed`: records that were not finished are delivered again.
+committed <= finished <= handed, until somebody seeks. If a member is killed, the next owner of the
+partition begins at `committed`: records that were not finished are delivered again.
 """
 
 from __future__ import annotations
