@@ -2,12 +2,12 @@
 
 Each program runs in a session of its own. So a Ctrl-C at the terminal reaches only the demo, which
 then stops the programs in order. If the demo is killed, each program dies with it
-(PR_SET_PDEATHSIG). Processes that a program started are killed too: when the program ends, the demo
-kills all that is left in its session.
+(PR_SET_PDEATHSIG). When a program ends, the demo kills every process that is left in the program's
+session.
 
-The handler of SIGINT, SIGTERM and SIGHUP only notes the signal. Every wait checks for a noted signal
-and raises Stopped, so that no program is left half started or half stopped. After a second signal,
-programs that have not stopped yet are killed at once.
+The handler of SIGINT, SIGTERM and SIGHUP only notes the signal. Every wait checks for a noted
+signal and raises Stopped, so that no program is left half started or half stopped. After a second
+signal, programs that have not stopped yet are killed at once.
 """
 
 from __future__ import annotations

@@ -17,9 +17,10 @@ imported; `skidway.kafka.columns` makes and reads records.
 The producer in this package takes finished batches, for Skidway's own programs. Applications use
 `skidway.producer`, which takes messages.
 
-These are limited: bytes buffered by a producer, open requests per leader, bytes of a response, calls
+Limits exist for bytes buffered by a producer, open requests per leader, bytes of a response, calls
 per connection, known topics, waits between attempts. Retriable errors are retried, after waits of
-50 ms to 1 s. A producer never gives up a batch; every other call gives up after the request timeout.
+50 ms to 1 s. A producer never gives up a batch. Every other call gives up after the request
+timeout.
 """
 
 from skidway.kafka.client.client import Client
