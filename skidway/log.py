@@ -5,9 +5,9 @@
 
 Level info is a change of state; warning is a handled problem that somebody should watch; error is
 data at risk. Nothing is logged per request. Payloads are never logged. The same error (same logger,
-event and fields) is written at most once in `REPEAT_AFTER_S`; the next line that is written says how
-many were suppressed. Lines of libraries, from level warning on, are written as the event "library";
-their repeats are suppressed, too.
+event and fields) is written at most once in `REPEAT_AFTER_S`; the next line that is written says
+how many were suppressed. Lines of libraries, from level warning on, are written as the event
+"library"; their repeats are suppressed, too.
 
 If the log cannot be written (a full disk behind standard output, a closed pipe), the program goes
 on. Such lines are dropped, and the next line that succeeds has their number.

@@ -12,7 +12,7 @@ from skidway.loader.settings import LoaderSettings
 
 BRIEF = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """JVM options of the driver. The driver only hands out slices; no row passes through it. Most of
-its CPU time is its start, which costs far less without the optimizing compiler."""
+its run time is its start, which costs far less CPU without the optimizing compiler."""
 
 
 def properties(settings: LoaderSettings, folder: Path) -> dict[str, str]:

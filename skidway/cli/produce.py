@@ -94,7 +94,7 @@ class Input:
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self.ended = False
-        # select cannot wait for files and devices such as /dev/null, and need not.
+        # epoll cannot wait for files and devices such as /dev/null; they can always be read.
         kind = os.fstat(descriptor).st_mode
         is_awaited = stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) or os.isatty(descriptor)
         self.wake = (descriptor,) if is_awaited else ()

@@ -308,8 +308,8 @@ class Outbox:
         return seal_header(encoded, self._identity.producer_id, self._identity.epoch, sequence)
 
     def _is_refused_for_good(self, entry: OutboxEntry, code: ErrorCode) -> bool:
-        """Whether a retry is useless. A damaged batch is sent again: only the copy may be
-        damaged."""
+        """Whether a retry is useless. A batch that arrives damaged is sent again, but only
+        `CORRUPT_TIMES_MAX` times in all: then its bytes themselves must be damaged."""
         if code is ErrorCode.CORRUPT_MESSAGE:
             entry.corrupt_times += 1
             return entry.corrupt_times >= CORRUPT_TIMES_MAX
