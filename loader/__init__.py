@@ -20,7 +20,7 @@ In reading order; each package comes after the packages that it imports:
     store          a file tree with the few operations that a commit needs
     state          what that file tree holds: manifests, tables, and the commit (the heart)
     planning       which offsets a load takes
-    reading        from the log to columns
+    reading        reads the log, and turns values into columns
     settings       what an operator sets
     slices         the work of tasks
     audit_topic    the audit messages that the loader publishes, and those that it reads

@@ -5,7 +5,6 @@ top of the source tree. In the tree, `skidway/agent` and the others are links to
 wheel contains the folders themselves. Because the programs are imported as `skidway.agent`, Python
 never confuses them with a user's `agent.py`. Imports go one way: kernel, schemas, audit, then
 agent, broker and loader.
-agent, broker and loader.
 
 Reading order of the kernel: errors, clock, log, settings (a program's configuration), files (state
 that survives a crash), systemd (messages to the service manager), service (signals and exit

@@ -3,8 +3,8 @@ one.
 
 `Reservation` reserves ports by sockets that are bound and do not listen. For the error "Address
 already in use", Linux's /proc has the process: its table of sockets gives the inode that listens on
-the port, and the process that has this inode open is the one. The open files of other users'
-processes cannot be read; then only the user is known.
+the port, and the process that has this inode open is the one that listens. The open files of other
+users' processes cannot be read; then only the user is known.
 """
 
 from __future__ import annotations

@@ -120,8 +120,8 @@ def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> 
     high watermarks now. An audit topic that was deleted and created again has another id, or is
     shorter than the position: it is read from its start."""
     names = sorted(topics)
-    # The ids are asked before the bounds. If a topic is made again in between, its position is kept
-    # under the old id, and the next reader begins at the log start.
+    # The ids are asked for before the bounds. If a topic is made again in between, its position is
+    # kept under the old id, so the next run reads the new topic from its start.
     ids = client.metadata(names).topics if names else {}
     found = topic.bounds(client, names)
     keys = {tp: _key(tp, ids[tp.topic].topic_id) for tp in found}

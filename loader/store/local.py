@@ -20,7 +20,7 @@ from skidway.files import fsync_directory
 from skidway.loader.store import PARTIAL_SUFFIX, StoreWriter
 
 REMOVALS_MAX: Final = 10
-"""Attempts to remove a directory; one fails if another process makes a file in it meanwhile."""
+"""Attempts to remove a directory; an attempt fails if another process makes a file in it."""
 
 
 class LocalStore(LocalOutput):

@@ -47,8 +47,8 @@ PIPE_CLOSED = 141
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse without abbreviated options: a script that uses one breaks when an option is
-    added."""
+    """argparse without abbreviated options. A new option can make an abbreviation ambiguous, and
+    then breaks every script that uses it."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         kwargs.setdefault("allow_abbrev", False)
@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run_to_end(arguments)
     except SkidwayError as error:
         noun = next((a for a in arguments if not a.startswith("-")), "")
-        _flush_output()  # so that in a common file the error comes after the output
+        _flush_output()  # if both go to one file, the error comes after the output
         sys.stderr.write(f"{f'skidway {noun}'.strip()}: {error}\n")
         return error.exit_code
     except KeyboardInterrupt:

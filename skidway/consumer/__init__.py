@@ -13,7 +13,7 @@ Reading order:
     reading         how far a partition was handed out, finished and committed
     registry        the nodes in ZooKeeper: claims, commits, releases, each one transaction
     registration    the session, shared by all streams of a consumer; its watches
-    settings        Kafka's names
+    settings        the consumer's settings, with Kafka's names
     chunk           a record batch as records and as Arrow columns
     positions       where to begin in a partition
     share           what a reader owns: its steps in the group, its positions and commits

@@ -50,7 +50,8 @@ ORDER_SCHEMA = {
     ],
 }
 AT_REST_S = 10.0
-"""If a file was not written to for this long, its last line may stay without a line end."""
+"""A file that was not written to for this long counts as finished, even if its last line has no
+line end."""
 
 FileKey = tuple[int, int] | str
 

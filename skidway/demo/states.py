@@ -3,7 +3,6 @@
 Reading works while the program is dead, too. So the demo knows what a kill -9 interrupted: the
 program will go on from what its files hold after the kill. This module writes nothing. A state that
 does not exist yet reads as empty.
-afterwards. Nothing is written. A state that does not exist yet reads as empty.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ _XERIAL_BLOCK_BYTES = 32 * 1024  # snappy-java's default
 _SNAPPY_RATIO_MAX = 32  # a copy element makes at most 64 bytes from 3
 _LZ4_RATIO_MAX = 256  # one more length byte stands for at most 255 bytes
 _GZIP_RATIO_MAX = 1040  # deflate's limit is 1032
-_BELIEVED_RATIO_MAX = 64  # above this, only address space is reserved
+_BELIEVED_RATIO_MAX = 64  # if a frame claims more, only address space is reserved
 _INT32 = struct.Struct(">i")
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 

@@ -3,7 +3,7 @@
 
 Reading order:
 
-    settings        Kafka's names
+    settings        the producer's settings, with Kafka's names
     sending         the result of a send: its future, completed batch by batch
     accumulator     gathers messages into batches, by size and by time: pure
     partitioner     chooses the partition: by key, by the caller's function, or sticky at random

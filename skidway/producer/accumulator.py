@@ -18,7 +18,7 @@ from skidway.kafka.types import TopicPartition
 from skidway.producer.sending import Sending
 
 AHEAD = 1_000
-"""How many messages are checked together for whether all of them fit."""
+"""So many messages are checked at once: either all of them fit, or each is checked alone."""
 
 
 class Messages(NamedTuple):
@@ -172,8 +172,8 @@ class Accumulator:
 
 
 def as_many(sizes: list[int], start: int, end: int, room: int) -> tuple[int, int]:
-    """How many messages fit: the end of the range, which has at least one message, and its bytes.
-    Looks at hardly more messages than fit."""
+    """Finds the messages that fit, at least one. Returns their end index and their bytes. Looks at
+    hardly more messages than these."""
     stop, used = start, 0
     while stop < end:
         ahead = min(stop + AHEAD, end)

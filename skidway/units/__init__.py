@@ -10,8 +10,8 @@ What the units have in common:
 - `Type=notify` (skidway.systemd): "started" means that the program can do its work.
 - `Restart=on-failure`, but not after 65 or 78: a refused state or configuration needs a person. The
   unit then stays failed, which a person sees, instead of failing again and again. For the same
-  reason there is no ExecStartPre: systemd restarts a unit after any exit status of it. `run` itself
-  begins with the checks of `validate`.
+  reason there is no ExecStartPre: no exit status of ExecStartPre keeps systemd from a restart.
+  `run` itself begins with the checks of `validate`.
 - Units that a timer starts (the load, the recount) are `Type=oneshot` without a restart: after any
   status but 0 the unit stays failed until a later run succeeds.
 - `KillMode=mixed`: only the program gets SIGTERM; it stops its children (JVM, Spark's workers).

@@ -53,7 +53,7 @@ class FetchTarget(NamedTuple):
 
 
 class Fetch(NamedTuple):
-    """A Fetch request; its fields are in this program's order."""
+    """A Fetch request. `wanted` has the order of the partitions in the request."""
 
     wanted: list[FetchTarget]
     max_wait_ms: int

@@ -142,7 +142,7 @@ class TopicRecords(NamedTuple):
 
 
 class Produce(NamedTuple):
-    """A parsed Produce request, in the request's order. With acks 0 there is no answer."""
+    """A parsed Produce request. `data` has the request's order. With acks 0 there is no answer."""
 
     transactional_id: str | None
     acks: int
