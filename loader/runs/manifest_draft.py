@@ -72,7 +72,7 @@ class ManifestDraft:
         """The sender of this output's deltas, and the number of its last delta."""
         parts, newest = self._parts, self._newest
         if newest is None:
-            parts.read_on()  # so that the new epoch is above all epochs published so far
+            parts.read_on()  # its epoch is above all that were published up to now
         now = parts.clock.time_ms()
         # an output that is now reached by another URL keeps its producer's name
         producer = newest.producer if newest else f"{parts.store.url}/{self._topic.name}"

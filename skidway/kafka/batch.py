@@ -62,7 +62,7 @@ LOG_APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
 
-SEQUENCE_END = 1 << 31  # after 2^31 - 1 the next sequence is 0
+SEQUENCE_END = 1 << 31  # sequences wrap to 0 after 2^31 - 1
 COUNT_MAX = (1 << 31) - 1
 
 assert HEADER.size == HEADER_BYTES
