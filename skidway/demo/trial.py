@@ -241,8 +241,8 @@ class Trial(Demo):
         return [row for row in json.loads(done.stdout) if row["topic"].partition(".")[2] in TOPICS]
 
     def _note_rows(self, loaded: Sequence[Mapping[str, Any]]) -> None:
-        """Notes the rows in the manifests now. Loads of this demo that end later are added to that
-        number."""
+        """Notes how much the manifests have loaded, as offsets. Rows of loads of this demo that end
+        later are added to that number."""
         self._rows_before = sum(row["loaded"] for row in loaded)
         self._loads_before = len(self.outcome.loads)
 
