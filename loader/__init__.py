@@ -1,30 +1,31 @@
-"""The loader: topics into hourly Parquet files on Spark, every record exactly once.
+"""The loader copies topics into hourly Parquet files with Spark, every record exactly once.
 
-    plan          offsets [where the last load ended, the watermark now), cut into slices
-      |           checked first: is it still the same topic, is the batch below still the same
+    plan          offsets [end of the last load, high watermark now), cut into slices; first the
+      |           loader checks that topic and log are still the ones it loaded from
     slices        Spark runs one task per slice: fetch, decode, dedupe, Parquet into staging
       |
-    join          slices in offset order; those that overlap what came before run again
+    join          slices in offset order; a slice that may repeat earlier records runs again
       |
     commit        manifest n only if absent; files moved into place; staging deleted
       |
-    audit         the delta that the manifest holds is published
+    audit         publishes the audit delta that the manifest holds
 
-State is the chain of manifests under `<output>/_skidway/<topic>/` and nothing else: a load that
-dies anywhere begins again from the newest manifest, and if two run at once, the one that creates
-the next manifest wins. docs/delivery.md, section 5, has the loader's promises and their reasons.
+The chain of manifests under `<output>/_skidway/<topic>/` is the loader's only state. If a load is
+killed at any point, the next one begins again after the newest manifest. If two loads run at once,
+the one that creates the next manifest wins. docs/delivery.md, section 5, has the loader's promises
+and their reasons.
 
-In reading order, each package after what it imports:
+In reading order; each package comes after the packages that it imports:
 
     store          a file tree with the few operations that a commit needs
-    state          what lies there: manifests, tables, and the commit (the heart)
-    planning       what a load takes
-    reading        from the log to columns
+    state          what that file tree holds: manifests, tables, and the commit (the heart)
+    planning       which offsets a load takes
+    reading        reads the log, and turns values into columns
     settings       what an operator sets
     slices         the work of tasks
-    audit_topic    what the loader tells the audit, and what it reads from it
+    audit_topic    the audit messages that the loader publishes, and those that it reads
     spark          one session per run, one task per slice
     runs           one run: session, topics, loads
     cli            `skidway load`
-    datasource     apart: ad-hoc queries by `spark.read.format("skidway")`, with the same reader
+    datasource     separate: ad-hoc queries by `spark.read.format("skidway")`, with the same reader
 """

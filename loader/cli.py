@@ -116,7 +116,8 @@ def _validate(args: argparse.Namespace) -> int:
 
 
 class _Interrupt:
-    """The first SIGTERM or SIGINT ends the run after the current step, the second one at once."""
+    """The first SIGTERM or SIGINT ends the run after the current step, the second one ends it at
+    once."""
 
     def __init__(self) -> None:
         self.requested = False
@@ -142,7 +143,8 @@ def _progress(topic: str, *, quiet: bool) -> Any:
 
 
 def _telemetry(settings: LoaderSettings) -> TelemetryServer | None:
-    """Metrics while the run lasts; if another run has the port, this one goes on without."""
+    """Serves metrics while the run lasts. If another run uses the port, this run goes on without
+    metrics."""
     if settings.metrics_listener is None:
         return None
     server = TelemetryServer(settings.metrics_listener, lambda: Health(True, {"loading": True}))

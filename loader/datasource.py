@@ -7,16 +7,15 @@
 | option | meaning |
 |---|---|
 | bootstrap.servers, topic | required |
-| schema.registry.url | columns of the subject's latest schema; without it `key` and `value` |
-| schema.registry.basic.auth.user.info | user:password, for a registry that asks |
+| schema.registry.url | columns of the subject's latest schema; if not set, `key` and `value` |
 | schema.registry.ssl.{ca,certificate,key}.location | PEM files, on every host that runs tasks |
 | starting.timestamp.ms, ending.timestamp.ms | event times: from the first record at or after each |
 | slice.records | offsets that one task reads (400000) |
-| undecodable | `fail` (default) or `skip`: what becomes of a value that has no columns |
+| undecodable | `fail` (default) or `skip` a record whose value cannot be decoded |
 
-A query reads what lies in the log when it is planned: [log start, high watermark). Every row also
-has `_agent`, `_file_id`, `_offset`, `_length`, `_timestamp`, `_partition` and `_kafka_offset`. A
-query does not deduplicate: only a load does.
+A query reads the offsets [log start, high watermark) as they are when Spark plans the query. Every
+row also has `_agent`, `_file_id`, `_offset`, `_length`, `_timestamp`, `_partition` and
+`_kafka_offset`. A query does not drop repeats: only a load does.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ from skidway.loader.reading.decoder import Decoder, check_reader
 from skidway.schemas.client import RegistryClient, Security
 
 PLACES: Final = ("_host", "_file")
-"""Columns of a load that come from announcements, which a query does not read."""
+"""Columns of a load that come from announcements. A query does not read announcements."""
 
 SLICE_RECORDS: Final = 400_000
 OPTIONS: Final = {
@@ -116,15 +115,15 @@ class OffsetRange(InputPartition):
 
 
 class SkidwaySource(DataSource):
-    """The source itself; pickled to the processes that plan and read."""
+    """The data source. Spark pickles it to the processes that plan and read."""
 
     @classmethod
     def name(cls) -> str:
-        """What `format(...)` names."""
+        """The name for `format(...)`."""
         return "skidway"
 
     def schema(self) -> StructType:
-        """The columns, from the registry if there is one."""
+        """The columns, taken from the registry if the query names one."""
         return from_arrow_schema(arrow_schema(Options.of(self.options)), prefer_timestamp_ntz=True)
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -156,7 +155,7 @@ class SkidwayReader(DataSourceReader):
         return [OffsetRange(each.partition, each.first, each.end) for each in slices]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one range, a record batch for each batch of the log."""
+        """The rows of one offset range, one Arrow record batch for each Kafka record batch."""
         assert isinstance(partition, OffsetRange)
         options = self._options
         decoder = _decoder(options)
@@ -239,7 +238,7 @@ def _own(batch: DecodedBatch, partition: int, rows: np.ndarray[Any, Any]) -> lis
 
 
 def _offset(found: int, end: int) -> int:
-    """An offset found by time; -1 means that no record is that late."""
+    """Limits an offset that was found by time. -1 means that no record is that late."""
     return end if found < 0 else min(found, end)
 
 

@@ -14,7 +14,7 @@ from skidway.settings import setting
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoaderSettings(RegistrySecuritySettings):
-    """What is loaded, from where, to where, and how."""
+    """Which topics are loaded, from where, to where, and how."""
 
     bootstrap_servers: str = setting(
         "bootstrap.servers",
@@ -99,7 +99,7 @@ class LoaderSettings(RegistrySecuritySettings):
 
     @property
     def cluster(self) -> str:
-        """The name of the cluster, once its brokers have told it."""
+        """The name of the cluster, as the brokers or the settings name it."""
         return self.cluster_name or DEFAULT_CLUSTER
 
     def check(self) -> None:

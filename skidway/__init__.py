@@ -1,22 +1,23 @@
 """The installed package: the kernel, which every program uses, and the programs.
 
 The programs agent, broker, loader, audit and schemas (the registry) have their own folders at the
-top of the tree; `skidway/agent` and the others are links to them, and a wheel has the folders here.
-So Python never takes a user's `agent.py` for ours. Imports go one way: kernel, schemas, audit, then
+top of the source tree. In the tree, `skidway/agent` and the others are links to these folders; a
+wheel contains the folders themselves. Because the programs are imported as `skidway.agent`, Python
+never confuses them with a user's `agent.py`. Imports go one way: kernel, schemas, audit, then
 agent, broker and loader.
 
 Reading order of the kernel: errors, clock, log, settings (a program's configuration), files (state
 that survives a crash), systemd (messages to the service manager), service (signals and exit
-status), telemetry (/metrics and /health), ports (reserving one, and who listens on one),
+status), telemetry (/metrics and /health), ports (reserves a port, and finds who listens on one),
 coordination (ZooKeeper through kazoo), java and zookeeper (a real ZooKeeper from the jars of
-pyspark), extras (what each program needs beside the kernel), machine (what this machine lacks),
-units (of systemd), cli (the command line and its output), kafka (protocol, record batch, client),
-producer and consumer (what applications import, built on kafka), demo (all programs together).
+pyspark), extras (what each program needs beside the kernel), machine (what is missing on this
+machine), units (of systemd), cli (the command line and its output), kafka (protocol, record batch,
+client), producer and consumer (for applications; built on kafka), demo (all programs together).
 
 The kernel imports no program. Numpy and pyarrow are imported only where records are made or read:
 in `skidway.kafka` (its docstring says where), by producer and consumer, and by `skidway produce`.
-Imports stay light on purpose, because an idle broker's memory is mostly what it imports; so
-`__version__` is looked up only on request.
+Imports are few on purpose, because most of an idle broker's memory holds imported modules. For the
+same reason `__version__` is looked up only when somebody reads it.
 """
 
 from __future__ import annotations

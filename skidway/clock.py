@@ -1,4 +1,4 @@
-"""Time as a dependency, so that decisions about time can be tested without waiting for it."""
+"""Clocks as a dependency, so that tests of decisions about time need not wait."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Wall time for what is written down, monotonic time for deadlines; never mixed."""
+    """Wall time for timestamps in data, monotonic time for deadlines; the two are never mixed."""
 
     def time_ms(self) -> int:
         """Milliseconds since 1970-01-01T00:00:00Z; may jump, also backwards."""

@@ -1,14 +1,14 @@
-"""ZooKeeper, as far as our programs need it: a session, its state, and versioned nodes.
+"""ZooKeeper, as far as the programs need it: a session, its state, and versioned nodes.
 
-States: after SUSPENDED stop acting as a leader or owner, because the session may already be lost;
-after LOST you are neither, and your ephemeral nodes are gone; CONNECTED after SUSPENDED means that
-nothing was lost. Callbacks run on kazoo's threads and must only hand the value over to the loop
-that owns the state.
+States: after SUSPENDED a program must stop acting as a leader or owner, because its session may
+already be lost. After LOST it is neither, and its ephemeral nodes are gone. CONNECTED after
+SUSPENDED means that nothing was lost. Callbacks run on kazoo's threads; they must only hand the
+value over to the loop that owns the state.
 
-Every wait is bounded: a request that ZooKeeper does not answer in `session_timeout_s` raises
-Unreachable. Its outcome is then unknown: it may still be carried out once the connection is back.
-The same holds for kazoo's own calls on `client` (they raise what `UNANSWERED` names), and `close`
-takes `CLOSE_WITHIN_S` at most, whatever ZooKeeper does.
+Every wait is bounded: if ZooKeeper does not answer a request within `session_timeout_s`, the method
+raises Unreachable. Then it is unknown whether the request is carried out: ZooKeeper may still
+receive it once the connection is back. The same holds for kazoo's own calls on `client`, which
+raise the exceptions in `UNANSWERED`. `close` takes at most `CLOSE_WITHIN_S`.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ UNANSWERED = (
 _log = log.get(__name__)
 
 Watch = Callable[[Any], None]
-"""Called once with kazoo's event, on a thread of kazoo's, when the watched node has changed or the
-connection was lost. It must only hand the event over."""
+"""Called once, with kazoo's event, when the watched node has changed or the connection was lost. It
+runs on a thread of kazoo's, and must only hand the event over."""
 
 
 class SessionState(Enum):
-    """The state of our session."""
+    """The state of the session with ZooKeeper."""
 
     CONNECTED = "connected"
     SUSPENDED = "suspended"
@@ -68,7 +68,7 @@ class SessionState(Enum):
 
 
 class Versioned(NamedTuple):
-    """A node's content with the version that a conditional write needs."""
+    """A node's content, and its version, which a conditional write needs."""
 
     data: bytes
     version: int
@@ -78,7 +78,7 @@ class Coordinator:
     """A session with ZooKeeper. The chroot of the connect string ("host:2181/dc1") is created.
 
     `client` is kazoo's, for recipes and watches. Raises ConfigurationRefused for a malformed
-    connect string, Unreachable if nobody answers within `connect_timeout_s`.
+    connect string, Unreachable if ZooKeeper does not answer within `connect_timeout_s`.
     """
 
     def __init__(
@@ -114,17 +114,17 @@ class Coordinator:
 
     @property
     def state(self) -> SessionState:
-        """The state as kazoo last knew it."""
+        """The state that kazoo last reported."""
         return SessionState(str(self.client.state).lower())
 
     @property
     def session_id(self) -> int:
-        """The present session; 0 while there is none."""
+        """Id of the present session; 0 while there is none."""
         identity = self.client.client_id
         return 0 if identity is None else int(identity[0])
 
     def restart(self) -> None:
-        """Ends the session and its ephemeral nodes, and begins another without waiting for it.
+        """Ends the session with its ephemeral nodes, and begins a new one without waiting for it.
 
         Callbacks get LOST, and CONNECTED once the new session is there. Raises Unreachable if the
         old session does not end; then call it again.
@@ -136,7 +136,7 @@ class Coordinator:
             raise Unreachable(f"ZooKeeper at {self.connect} does not end our session") from error
 
     def on_state(self, callback: Callable[[SessionState], None]) -> None:
-        """Calls `callback` with each change from now on, on a thread of kazoo's."""
+        """Calls `callback` with each later change of state, on a thread of kazoo's."""
 
         def listener(state: str) -> None:
             callback(SessionState(state.lower()))
@@ -150,10 +150,10 @@ class Coordinator:
         write("zookeeper_state", state=state.value, connect=self.connect)
 
     def create_if_absent(self, path: str, data: bytes = b"", *, ephemeral: bool = False) -> bool:
-        """Creates a node and its parents; False if it is there already.
+        """Creates a node and its parents. Returns False if the node already exists.
 
-        False may also mean that the answer to our own creation was lost: where that matters, look
-        at the content.
+        False may also mean that this call created the node and its first answer was lost. A caller
+        that must know compares the content.
         """
         create = self.client.create_async
         try:
@@ -163,7 +163,7 @@ class Coordinator:
         return True
 
     def get(self, path: str, *, watch: Watch | None = None) -> Versioned | None:
-        """Content and version of a node, or None if there is none; then nothing is watched."""
+        """Content and version of a node, or None if there is no node; then no watch is set."""
         try:
             data, stat = self._answer(path, lambda: self.client.get_async(path, watch))
         except NoNodeError:
@@ -171,9 +171,11 @@ class Coordinator:
         return Versioned(data, stat.version)
 
     def set_versioned(self, path: str, data: bytes, version: int) -> bool:
-        """Writes only over the version that was read; False if somebody else was faster.
+        """Writes only over the version that was read. Returns False if the node has another
+        version.
 
-        False may also mean that the answer to our own write was lost: read again and compare.
+        False may also mean that this write succeeded and its first answer was lost: read again and
+        compare.
         """
         try:
             self._answer(path, lambda: self.client.set_async(path, data, version))
@@ -182,7 +184,7 @@ class Coordinator:
         return True
 
     def children(self, path: str, *, watch: Watch | None = None) -> list[str]:
-        """Names of a node's children, sorted; none (and no watch) if the node is missing."""
+        """Names of a node's children, sorted. If the node is missing: none, and no watch."""
         try:
             return sorted(self._answer(path, lambda: self.client.get_children_async(path, watch)))
         except NoNodeError:
@@ -194,9 +196,10 @@ class Coordinator:
         return found is not None
 
     def ask(self, path: str, tell: Callable[[bool | None], None]) -> None:
-        """Asks without waiting whether a node exists; calls `tell` on a thread of kazoo's.
+        """Asks whether a node exists, without waiting. Calls `tell` with the answer on a thread of
+        kazoo's.
 
-        None means that no answer came.
+        `tell` gets None if no answer came.
         """
 
         def answered(result: Any) -> None:
@@ -205,10 +208,11 @@ class Coordinator:
         self.client.exists_async(path).rawlink(answered)
 
     def transact(self, path: str, build: Callable[[Any], None]) -> list[Any]:
-        """Does all that `build` adds to kazoo's transaction, or nothing; `path` names it in errors.
+        """Does all operations that `build` adds to kazoo's transaction, or none. path: its name in
+        errors.
 
-        Returns the result of each operation; if nothing was done, an exception for each. Sent only
-        once: after Unreachable it may have been done.
+        Returns the result of each operation; if nothing was done, an exception for each. The
+        request is sent only once: after Unreachable it may or may not have been done.
         """
         transaction = self.client.transaction()
         build(transaction)
@@ -218,7 +222,7 @@ class Coordinator:
             raise self._unanswered(path) from error
 
     def delete(self, path: str, *, version: int = -1) -> bool:
-        """Deletes a node; False if it is gone, has children or another version."""
+        """Deletes a node. Returns False if it is gone, has children or has another version."""
         try:
             self._answer(path, lambda: self.client.delete_async(path, version))
         except (NoNodeError, BadVersionError, NotEmptyError):
@@ -226,9 +230,9 @@ class Coordinator:
         return True
 
     def close(self) -> None:
-        """Ends the session, so that its ephemeral nodes go at once; harmless when closed already.
+        """Ends the session, so that its ephemeral nodes are removed at once. May be called again.
 
-        If ZooKeeper does not answer, they go when the session expires.
+        If ZooKeeper does not answer, the nodes are removed when the session expires.
         """
         self._closing = True
         if not _end(self.client):
@@ -247,10 +251,11 @@ class Coordinator:
             ) from error
 
     def _answer(self, path: str, request: Callable[[], Any]) -> Any:
-        """Asks until answered, at most for the session timeout; kazoo itself would go on waiting.
+        """Repeats a request until it is answered, at most for the session timeout. kazoo alone
+        would wait without a limit.
 
-        Without a connection kazoo queues the request, so this sleeps in get(); only a lost session
-        fails at once, until kazoo has made the next one.
+        Without a connection kazoo queues the request, so this call waits in get(). Only a lost
+        session fails at once, until kazoo has a new session.
         """
         deadline = time.monotonic() + self._session_timeout_s
         while True:
@@ -286,19 +291,19 @@ def check_connect(connect: str) -> tuple[str, str]:
 
 
 class _BoundedResult(AsyncResult):  # type: ignore[misc]
-    """A request's result, with a bound on every wait; kazoo's own calls would wait for ever."""
+    """A request's result with a limit on every wait. kazoo's own calls would wait without one."""
 
     def __init__(self, handler: Any, within_s: float) -> None:
         super().__init__(handler)
         self._within_s = within_s
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        """Raises KazooTimeoutError when the result is not there in time."""
+        """Returns the result. Raises KazooTimeoutError when it does not come in time."""
         return super().get(block, self._within_s if timeout is None else timeout)
 
 
 class _BoundedHandler(SequentialThreadingHandler):  # type: ignore[misc]
-    """kazoo's threads, with a bound on every wait for an answer."""
+    """kazoo's threads, with a limit on every wait for an answer."""
 
     def __init__(self, within_s: float) -> None:
         super().__init__()
@@ -310,7 +315,7 @@ class _BoundedHandler(SequentialThreadingHandler):  # type: ignore[misc]
 
 
 def _end(client: Any) -> bool:
-    """Ends a session; returns whether it ended in time. kazoo waits for ZooKeeper's answer."""
+    """Ends a session, which waits for ZooKeeper's answer. Returns whether it ended in time."""
     ending = threading.Thread(target=_stop, args=(client,), name="zookeeper-close", daemon=True)
     ending.start()
     ending.join(CLOSE_WITHIN_S)
@@ -321,7 +326,7 @@ def _stop(client: Any) -> None:
     try:
         client.stop()
         client.close()
-    except Exception as error:  # noqa: BLE001 (kazoo gives up, with a bare Exception among others)
+    except Exception as error:  # noqa: BLE001 (kazoo raises many kinds, even a bare Exception)
         _log.warning("zookeeper_close_failed", why=f"{type(error).__name__} {error}")
 
 

@@ -1,9 +1,9 @@
 """The errors that people see, and the exit status of each.
 
-`str(error)` is one clear sentence: what is wrong, with which thing, and what to do about it where
-that is known. A program's outermost loop prints that sentence and ends with `exit_code`; nothing
-else in the program maps errors to exit statuses. A programmer's error is none of these: it stays a
-plain exception, is logged with its traceback, and ends the program with `UNEXPECTED_EXIT_CODE`.
+`str(error)` is one clear sentence: what is wrong, with which thing, and, where known, what to do
+about it. A program's outermost loop prints that sentence and ends with `exit_code`; no other code
+maps errors to exit statuses. A bug raises none of these errors: it raises a plain exception, which
+is logged with its traceback and ends the program with `UNEXPECTED_EXIT_CODE`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 UNEXPECTED_EXIT_CODE = 70
-"""Exit status of a program that failed by its own mistake (sysexits.h: EX_SOFTWARE)."""
+"""Exit status of a program that fails because of a bug (sysexits.h: EX_SOFTWARE)."""
 
 
 class SkidwayError(Exception):
-    """Something a person has to know. Status 1: unhealthy, incomplete or incompatible."""
+    """A problem that a person must know of. Status 1: unhealthy, incomplete or incompatible."""
 
     exit_code: ClassVar[int] = 1
 
@@ -39,10 +39,10 @@ class ConfigurationRefused(SkidwayError):
 
 
 class StateRefused(SkidwayError):
-    """State on disk that must not be used: corrupt, another machine's, an older copy, in use.
+    """State on disk that must not be used: corrupt, another machine's, an older copy, or in use.
 
-    It has its own status (sysexits.h: EX_DATAERR): only a person can repair it, so units do not
-    restart such a program.
+    It has an exit status of its own (sysexits.h: EX_DATAERR), because only a person can repair it:
+    the systemd units do not restart a program after this status.
     """
 
     exit_code: ClassVar[int] = 65

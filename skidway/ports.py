@@ -1,9 +1,10 @@
-"""TCP ports: reserves them for programs that will listen, and tells who listens on one.
+"""TCP ports: reserves them for programs that will listen, and finds the process that listens on
+one.
 
-`Reservation` keeps ports by bound sockets that do not listen. For "Address already in use", Linux's
-/proc says by whom: its table of sockets gives the inode that listens on the port, and the process
-that has this inode open is the holder. Other users' processes cannot be looked into; then only the
-user is known.
+`Reservation` reserves ports by sockets that are bound and do not listen. For the error "Address
+already in use", Linux's /proc has the process: its table of sockets gives the inode that listens on
+the port, and the process that has this inode open is the one that listens. The open files of other
+users' processes cannot be read; then only the user is known.
 """
 
 from __future__ import annotations
@@ -25,16 +26,18 @@ LOOPBACK = "127.0.0.1"
 
 
 class Reservation:
-    """Loopback ports that this process keeps for programs that it starts. For one thread.
+    """Loopback ports that this process reserves for programs that it will start. Not for several
+    threads at once.
 
-    A port is kept by a socket that is bound without SO_REUSEADDR, so that no two reservations get
-    the same one. SO_REUSEADDR is set after the bind, and the socket never listens: a program that
-    sets the option before its own bind, as servers do, listens beside it, and again after it was
-    killed. The kernel gives a kept port neither to an outgoing connection nor to a bind to port 0.
-    A program that binds to a kept port by number, with the option, still gets it.
+    A port is reserved by a socket that is bound without SO_REUSEADDR, so that two reservations
+    never get the same port. The socket then gets SO_REUSEADDR, and never listens. So a program that
+    sets the same option before its own bind, as servers do, can listen on the port, and can do so
+    again after it was killed. The kernel gives a reserved port neither to an outgoing connection
+    nor to a bind to port 0. Nothing stops another program that binds to the reserved port by
+    number, with the option.
 
-    The sockets are closed on exec: a port is free once this process has ended and the programs that
-    it started have stopped listening.
+    The sockets are closed on exec. So a port is free once this process has ended and the programs
+    that it started have stopped listening.
     """
 
     def __init__(self) -> None:
@@ -52,7 +55,8 @@ class Reservation:
         self.close()
 
     def take(self, first: int = 0, count: int = 1) -> int:
-        """Keeps the lowest free port of `count` from `first` on; for 0 one that the kernel chooses.
+        """Reserves the lowest free port of `count` ports from `first` on. With 0 the kernel chooses
+        one.
 
         Raises SkidwayError when none of them is free.
         """
@@ -82,7 +86,7 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A listening socket of the machine."""
+    """A listening socket on this machine."""
 
     port: int
     uid: int
@@ -90,7 +94,7 @@ class Listener:
 
 
 def refuse_used(host: str, port: int, key: str) -> None:
-    """Raises SkidwayError, naming the holder, if nobody could listen on the address now."""
+    """Raises SkidwayError if no program could listen on the address now. Names the process."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -101,7 +105,7 @@ def refuse_used(host: str, port: int, key: str) -> None:
 
 
 def cannot_listen(host: str, port: int, key: str, error: OSError) -> SkidwayError:
-    """The sentence for a failed bind: the address, by whom it is used, and what to do."""
+    """The error for a failed bind: the address, the process that uses it, and what to do."""
     reason = (error.strerror or str(error)).partition(" (while")[0].lower()  # by create_server
     if error.errno != errno.EADDRINUSE:
         return SkidwayError(f"cannot listen on {host}:{port}: {reason}; set {key} to another")
@@ -113,7 +117,7 @@ def cannot_listen(host: str, port: int, key: str, error: OSError) -> SkidwayErro
 
 
 def holder(port: int) -> str | None:
-    """Who listens on a port, in words; None if nobody does."""
+    """The process that listens on a port, in words; None if none does."""
     mine = [listener for listener in listeners(_tables()) if listener.port == port]
     if not mine:
         return None
@@ -145,7 +149,7 @@ def _processes() -> Iterator[tuple[int, str]]:
             try:
                 yield int(entry.name), (entry / "comm").read_text().strip()
             except OSError:
-                continue  # it ended meanwhile
+                continue  # the process has ended meanwhile
 
 
 def _has_open(pid: int, inodes: set[int]) -> bool:
@@ -153,7 +157,7 @@ def _has_open(pid: int, inodes: set[int]) -> bool:
     try:
         return any(os.readlink(entry) in names for entry in (PROC / str(pid) / "fd").iterdir())
     except OSError:
-        return False  # ended, or another user's
+        return False  # the process has ended, or belongs to another user
 
 
 def _user(uid: int) -> str:

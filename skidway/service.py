@@ -1,11 +1,11 @@
 """The frame of every long-running program: logging, signals, exit status.
 
-SIGTERM and the first SIGINT ask for an orderly end; the second SIGINT ends the process at once. A
-`Shutdown`, which an event loop can watch as a descriptor, tells the body; the service manager is
-told too. The body itself says when it is ready (skidway.systemd). What it raises becomes an exit
-status here and nowhere else: a SkidwayError is printed as one sentence on standard error, anything
-else is logged as one error with its traceback and means status 70, also when it happens on another
-thread.
+SIGTERM and the first SIGINT ask for an orderly end; the second SIGINT ends the process at once. The
+body of the program learns of the request from a `Shutdown`, which an event loop can watch as a
+descriptor. The service manager is told, too; the body itself tells it when the program is ready
+(skidway.systemd). Exceptions of the body become exit statuses here and in no other module. A
+SkidwayError is printed as one sentence on standard error. Any other exception is logged as one
+error with its traceback, and means status 70, also when it happens on another thread.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _log = log.get(__name__)
 
 
 class Shutdown:
-    """A request to end, never withdrawn. Threads can wait for it, event loops can watch it."""
+    """A request to end the program. It is never withdrawn; threads and event loops can wait."""
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -38,7 +38,7 @@ class Shutdown:
         return self._requested
 
     def request(self) -> None:
-        """Asks for the end; from any thread and from signal handlers, as often as you like."""
+        """Requests the end. Threads and signal handlers may call it, any number of times."""
         if not self._requested:
             self._requested = True
             os.write(self._writer, b"\0")
@@ -51,7 +51,7 @@ class Shutdown:
         return self._requested
 
     def fileno(self) -> int:
-        """A descriptor that is readable from the request on; never read from it."""
+        """A descriptor that becomes readable with the request. Never read from it."""
         return self._reader
 
     def __del__(self) -> None:
@@ -60,7 +60,7 @@ class Shutdown:
 
 
 def run(program: str, body: Callable[[Shutdown], int], *, level: str = "info") -> int:
-    """Runs the body of a program in the foreground and returns its exit status."""
+    """Runs the body of a program in the foreground. Returns its exit status."""
     log.configure(program, level)
     shutdown = Shutdown()
     failed_threads: list[str] = []
@@ -98,7 +98,7 @@ def _signals(shutdown: Shutdown) -> Iterator[None]:
         _end(shutdown)
 
     if threading.current_thread() is not threading.main_thread():
-        yield  # Python delivers signals to the main thread alone
+        yield  # Python runs signal handlers only on the main thread
         return
     before = {
         signal.SIGTERM: signal.signal(signal.SIGTERM, terminate),
@@ -113,7 +113,7 @@ def _signals(shutdown: Shutdown) -> Iterator[None]:
 
 @contextmanager
 def _thread_failures(shutdown: Shutdown, failed: list[str]) -> Iterator[None]:
-    """A program that lost one of its threads is broken: it says so and ends."""
+    """Ends the program with an error when one of its threads fails: it cannot work any more."""
 
     def failure(args: threading.ExceptHookArgs) -> None:
         name = args.thread.name if args.thread is not None else "unknown"

@@ -1,8 +1,8 @@
 """Tells the service manager a program's state: sd_notify(3), without its library.
 
-systemd names a datagram socket in NOTIFY_SOCKET for units of `Type=notify`. Nobody listens when a
-program is started by hand: then nothing is sent. Nothing here raises or waits for long: a program
-must not fail because of its service manager.
+For units of `Type=notify`, systemd names a datagram socket in NOTIFY_SOCKET. If a program is
+started by hand, the variable is not set, and nothing is sent. No function here raises an error or
+waits for long, because a program must not fail because of its service manager.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from skidway import log
 
 ENVIRONMENT = "NOTIFY_SOCKET"
 PATIENCE_S = 1.0
-"""How long a full queue of the manager may hold a program up."""
+"""How long a program waits at most if the manager's queue is full."""
 
 _log = log.get(__name__)
 
 
 def ready(status: str) -> None:
-    """The program can do its work; units ordered behind it start now. Harmless when repeated."""
+    """Tells that the program can do its work: units ordered after it start now. May be repeated."""
     _notify("READY=1", _line(status))
 
 
 def stopping() -> None:
-    """The program was asked to end, and is ending."""
+    """Tells that the program was asked to end, and is ending."""
     _notify("STOPPING=1", _line("stopping"))
 
 
@@ -37,7 +37,7 @@ def _notify(*assignments: str) -> None:
     address = os.environ.get(ENVIRONMENT)
     if not address:
         return
-    # Linux: a leading @ stands for the zero byte that begins the name of an abstract socket.
+    # Linux: a leading @ stands for the zero byte at the start of an abstract socket's name.
     name = f"\0{address[1:]}" if address.startswith("@") else address
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as manager:

@@ -1,9 +1,9 @@
 """/metrics for Prometheus and /health for people and load balancers, in every program.
 
-Metrics are plain prometheus_client objects on its default registry, declared in the module that
-counts, named `skidway_<package>_<name>_<unit>[_total]`. One daemon thread answers; requests are few
-and small, and a client that dawdles is cut off after `CLIENT_TIMEOUT_S`. Without a host the server
-binds to loopback.
+Metrics are plain prometheus_client objects in its default registry. The module that counts declares
+them; their names are `skidway_<package>_<name>_<unit>[_total]`. One daemon thread answers, because
+requests are few and small. A client that is too slow is cut off after `CLIENT_TIMEOUT_S`. Without a
+host in the setting, the server binds to loopback.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _log = log.get(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Whether a program can do its work now, and details of that (JSON-able)."""
+    """Whether a program can do its work now, with details (JSON-able)."""
 
     ok: bool
     detail: dict[str, Any] = field(default_factory=dict)
@@ -49,7 +49,7 @@ def host_and_port(listen: str, *, key: str = "metrics.listener") -> tuple[str, i
 class TelemetryServer:
     """Answers /metrics and /health from one daemon thread.
 
-    `health` is called on that thread for each request, so it must only read.
+    The thread calls `health` for each request, so `health` must only read.
     """
 
     def __init__(self, listen: str, health: Callable[[], Health]) -> None:
@@ -61,11 +61,11 @@ class TelemetryServer:
 
     @property
     def port(self) -> int:
-        """The port in use; after start() on port 0, the one that the kernel chose."""
+        """The port in use. After start() with port 0 it is the port that the kernel chose."""
         return self._port
 
     def start(self) -> None:
-        """Binds, and answers from then on. Raises SkidwayError if it cannot bind to the address."""
+        """Binds, and begins to answer. Raises SkidwayError if it cannot bind to the address."""
         health = self._health
         handler = type("Handler", (_Handler,), {"health": staticmethod(health)})
         kind = _Server6 if ":" in self._host else _Server
@@ -83,7 +83,7 @@ class TelemetryServer:
         _log.info("telemetry_started", host=self._host, port=self._port)
 
     def stop(self) -> None:
-        """Stops answering and frees the port; harmless when not started."""
+        """Stops answering and frees the port. Does nothing if it was not started."""
         if self._server is not None and self._thread is not None:
             self._end.request()
             self._thread.join(CLIENT_TIMEOUT_S)
@@ -92,7 +92,7 @@ class TelemetryServer:
 
 
 def _serve(server: HTTPServer, end: Shutdown) -> None:
-    """Answers clients until the end; http.server's own loop would wake up by time."""
+    """Answers clients until the end. http.server's own loop would wake up periodically."""
     poll = select.poll()
     poll.register(server, select.POLLIN)
     poll.register(end, select.POLLIN)
@@ -107,13 +107,13 @@ class _Server(HTTPServer):
     timeout = 0
 
     def server_bind(self) -> None:
-        # HTTPServer's own looks the host's name up, which can hang on a host without DNS.
+        # HTTPServer's method also looks up the host's name, which can hang on a host without DNS.
         super(HTTPServer, self).server_bind()
         self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         error = sys.exception()
-        if not isinstance(error, OSError):  # a client that went away is no news
+        if not isinstance(error, OSError):  # a client that disconnects is no error
             _log.error("telemetry_failed", exc=error)
 
 
@@ -146,7 +146,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Scrapes are not worth a line."""
+        """Writes nothing, because a line per scrape would be too much."""
 
 
 def _metrics() -> bytes:

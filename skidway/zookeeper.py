@@ -1,13 +1,14 @@
 """Runs a real ZooKeeper 3.9 server from the jars that PyPI's pyspark contains.
 
-The server is a JVM that runs as our child: our SIGTERM stops it cleanly; when it dies, we end with
-its status; when we die, the kernel kills it, also after a kill -9. It binds to loopback unless
-`clientPortAddress` says otherwise; its HTTP admin server is off; of the four-letter words it
-answers `ruok` and `srvr`, from which /health and /metrics are made. Its own log is text, in a file
-that is rolled by size or on our standard output.
+The server is a JVM and a child process of this program. When this program gets SIGTERM, it stops
+the JVM cleanly. When the JVM dies, this program ends with the JVM's status. When this program dies,
+also by a kill -9, the kernel kills the JVM. The server binds to loopback unless `clientPortAddress`
+says otherwise, and its HTTP admin server is off. Of the four-letter words it answers only `ruok`
+and `srvr`, which /health and /metrics use. Its own log is text, in a file that is rolled by size,
+or on this program's standard output.
 
-`dataDir` holds ZooKeeper's own `version-2/` and `myid`, and beside them what we write at each
-start: `zoo.cfg` and `log4j2.properties`.
+`dataDir` holds ZooKeeper's own `version-2/` and `myid`. Beside them this program writes `zoo.cfg`
+and `log4j2.properties` at each start.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ JARS = (
     "netty-transport-classes-epoll-*.jar",
     "netty-transport-native-unix-common-*.jar",
 )
-"""What the server loads, by name; Spark's other jars stay off the class path."""
+"""The jars that the server loads, by name; Spark's other jars are not on the class path."""
 
 STOP_WITHIN_S = 20.0
 ANSWER_WITHIN_S = 2.0
@@ -139,7 +140,7 @@ class ZookeeperSettings:
     )
 
     def check(self) -> None:
-        """Refuses servers of an ensemble without a `myid` among them."""
+        """Raises ConfigurationRefused if `servers` is set and `myid` is not one of them."""
         if not self.servers:
             return
         if self.my_id is None or str(self.my_id) not in self.servers:
@@ -149,7 +150,7 @@ class ZookeeperSettings:
 
 
 def run(settings: ZookeeperSettings, shutdown: Shutdown) -> int:
-    """Runs the server until shutdown (0) or until the JVM ends by itself (its status)."""
+    """Runs the server until shutdown (returns 0) or until the JVM ends (returns its status)."""
     java_found = java.find()
     ports.refuse_used(settings.client_port_address, settings.client_port, "clientPort")
     with files.DirectoryLock(settings.data_dir):
@@ -176,9 +177,9 @@ def run(settings: ZookeeperSettings, shutdown: Shutdown) -> int:
 
 
 def _tell_ready(settings: ZookeeperSettings) -> bool:
-    """Tells the service manager once the server serves; returns whether it did. A member of an
-    ensemble only has to answer: it cannot serve before others are started, and they may be started
-    one after the other."""
+    """Tells the service manager once the server serves. Returns whether it has. A member of an
+    ensemble need only answer: it cannot serve before other members run, and they may be started one
+    after the other."""
     if settings.servers:
         done = ask(settings.client_port_address, settings.client_port, b"ruok") == "imok"
     else:
@@ -189,7 +190,7 @@ def _tell_ready(settings: ZookeeperSettings) -> bool:
 
 
 def prepare(settings: ZookeeperSettings) -> None:
-    """Makes the directories and writes zoo.cfg, myid and log4j2.properties. Raises SkidwayError."""
+    """Makes the directories, writes zoo.cfg, myid, log4j2.properties. Raises SkidwayError."""
     directories = [settings.data_dir]
     if settings.data_log_dir is not None:
         directories.append(settings.data_log_dir)
@@ -230,7 +231,7 @@ def start_command(settings: ZookeeperSettings, found: java.Java) -> list[str]:
 
 
 def jars() -> list[Path]:
-    """The jars of the server, from the installed pyspark. Raises SkidwayError if missing."""
+    """The server's jars, from the installed pyspark. Raises SkidwayError if they are missing."""
     spec = util.find_spec("pyspark")
     folders = spec.submodule_search_locations if spec is not None else None
     how = f"install them with: {extras.how('zookeeper')}"
@@ -246,7 +247,7 @@ def jars() -> list[Path]:
 
 
 def config_text(settings: ZookeeperSettings) -> str:
-    """zoo.cfg."""
+    """The text of zoo.cfg."""
     values: dict[str, object] = {
         "dataDir": settings.data_dir.absolute(),
         "clientPort": settings.client_port,
@@ -265,7 +266,7 @@ def config_text(settings: ZookeeperSettings) -> str:
 
 
 def logging_text(settings: ZookeeperSettings) -> str:
-    """log4j2.properties: text lines, to the file (rolled by size) or to standard output."""
+    """The text of log4j2.properties: log lines as text, to a file or to standard output."""
     pattern = "%d{yyyy-MM-dd HH:mm:ss,SSS} [myid:%X{myid}] - %-5p [%t:%c{1}@%L] - %m%n"
     lines = ["status = error", "name = zookeeper", "appender.out.name = out"]
     if settings.log_file is None:
@@ -287,7 +288,7 @@ def logging_text(settings: ZookeeperSettings) -> str:
         "appender.out.layout.type = PatternLayout",
         f"appender.out.layout.pattern = {pattern}",
         "logger.words.name = org.apache.zookeeper.server.NIOServerCnxn",
-        "logger.words.level = warn",  # else a line for every request to /health
+        "logger.words.level = warn",  # at info each request to /health would write a line
         "logger.words_list.name = org.apache.zookeeper.server.command",
         "logger.words_list.level = warn",
         "rootLogger.level = info",
@@ -297,17 +298,17 @@ def logging_text(settings: ZookeeperSettings) -> str:
 
 
 class Server:
-    """The JVM as a child process in a group of its own, so that Ctrl-C reaches us and not it."""
+    """The JVM as a child process in a session of its own, so that Ctrl-C does not reach it."""
 
     def __init__(self, command: list[str]) -> None:
         ended, alive = os.pipe2(os.O_CLOEXEC)
-        self._ended = ended  # readable once the child, the only holder of `alive`, is gone
+        self._ended = ended  # readable once the child is gone, which alone holds `alive`
         libc = ctypes.CDLL(None)
         ours = os.getpid()
 
         def die_with_parent() -> None:
             libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != ours:  # it died before the prctl
+            if os.getppid() != ours:  # the parent died before the prctl
                 os._exit(1)
 
         try:
@@ -330,7 +331,7 @@ class Server:
         return self._process.pid
 
     def wait(self, shutdown: Shutdown, tell_ready: Callable[[], bool]) -> int:
-        """Sleeps until shutdown is requested (0) or the JVM has ended by itself (its status).
+        """Waits until shutdown is requested (returns 0) or the JVM has ended (returns its status).
 
         `tell_ready` is called every `ANSWERS_YET_EVERY_S` until it returns True.
         """
@@ -350,7 +351,7 @@ class Server:
         return status if status > 0 else 128 - status if status < 0 else 1
 
     def stop(self) -> None:
-        """Sends SIGTERM, on which ZooKeeper closes its log cleanly; SIGKILL if it does not end."""
+        """Sends SIGTERM, so that ZooKeeper closes its log. Sends SIGKILL if it does not end."""
         if self._process.poll() is None:
             self._process.terminate()
             try:
@@ -363,7 +364,7 @@ class Server:
 
 
 def health(settings: ZookeeperSettings) -> Health:
-    """Healthy when the server serves: alone, or as leader or follower of a quorum."""
+    """The server is healthy when it serves: alone, or as leader or follower of a quorum."""
     address = f"{settings.client_port_address}:{settings.client_port}"
     status = parse_srvr(ask(settings.client_port_address, settings.client_port, b"srvr"))
     mode = status.get("Mode")
@@ -371,7 +372,7 @@ def health(settings: ZookeeperSettings) -> Health:
 
 
 def ask(host: str, port: int, word: bytes) -> str:
-    """A four-letter word's answer; "" if there is none in time."""
+    """The answer to a four-letter word; "" if there is none in time."""
     target = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not bound here
     answer = bytearray()
     deadline = time.monotonic() + ANSWER_WITHIN_S
@@ -389,12 +390,12 @@ def ask(host: str, port: int, word: bytes) -> str:
 
 
 def parse_srvr(text: str) -> dict[str, str]:
-    """The `Name: value` lines of an answer to srvr."""
+    """The `Name: value` lines of the answer to srvr."""
     return dict(re.findall(r"^([A-Z][^:\n]*): (.*?)\s*$", text, re.MULTILINE))
 
 
 class _StatusCollector(Collector):
-    """Gauges from one srvr per scrape."""
+    """Gauges, from one srvr request per scrape."""
 
     _GAUGES: Mapping[str, tuple[str, str]] = {
         "Connections": ("skidway_zookeeper_connections_count", "Clients connected"),

@@ -1,8 +1,8 @@
-"""What the loader publishes on `_skidway_audit`, and what it reads there.
+"""The audit messages that the loader publishes on `_skidway_audit`, and those that it reads there.
 
-    feed           what it reads: announcements of files, and the loader's own messages
-    delta          what it publishes: the counts of a load, made with its manifest and kept in it
-    publication    sends what the topic lacks, after the commit
+    feed           reads announcements of files, and the loader's own messages
+    delta          makes the counts of a load, which are stored in its manifest
+    publication    after the commit, publishes the messages that the audit topic lacks
 
-The manifest is the outbox: whatever was not published is published by the next run.
+The manifest is the outbox: if a run did not publish a message, the next run publishes it.
 """

@@ -1,6 +1,6 @@
-"""The hdfs tier's audit deltas: made with the manifest, kept in it, published after it.
+"""Audit deltas of the tier HDFS: made with the manifest, stored in it, published after the commit.
 
-In the manifest they are rows of numbers, since source and sender are the manifest's own:
+The manifest stores them as rows of numbers, because source and sender are the manifest's own:
 
     "audit": {"host": "...", "time": ms, "bucket_ms": 60000, "last": 9, "deltas": [
         {"number": 9, "ranges": [[partition, first, end]],
@@ -9,7 +9,7 @@ In the manifest they are rows of numbers, since source and sender are the manife
                      "previous"}]}]}
 
 `last` is the number of the output's last delta so far; a load without counts adds none. Publishing
-the same manifest again gives the same messages, which the collector counts once.
+the same manifest twice gives the same messages, and the collector counts them once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ COUNTED = ("agent", "bucket", "count", "bytes", "checksum", "rejects", "repeats"
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Who sends a load's deltas, and when. last: the number of the output's last delta before."""
+    """The sender and the time of a load's deltas. last: the number of the output's last delta
+    before this load."""
 
     sender: Sender
     time_ms: int
@@ -38,12 +39,12 @@ class Head:
 
 
 def last_number(newest: Manifest | None) -> int:
-    """The number of the last delta that the chain of manifests holds; 0 for none."""
+    """The number of the last delta that the chain of manifests holds; 0 if it holds none."""
     return int(newest.audit["last"]) if newest else 0
 
 
 def last_key(newest: Manifest) -> tuple[int, int]:
-    """Epoch and number of the last delta."""
+    """Epoch and number of the last delta that the chain of manifests holds."""
     return newest.epoch, last_number(newest)
 
 
@@ -54,7 +55,7 @@ def make(
     source: Source,
     partitions: Sequence[PartitionRange],
 ) -> tuple[Numbered, dict[str, Any]]:
-    """The deltas of one load, and the manifest's `audit`."""
+    """The deltas of one load, and the manifest's field `audit`."""
     numbered = number_deltas(
         head.sender,
         head.time_ms,
@@ -78,7 +79,7 @@ def make(
 
 
 def messages(manifest: Manifest) -> list[Delta]:
-    """The messages that a manifest stands for, ready to be published."""
+    """The audit messages that a manifest holds, ready to be published."""
     audit = manifest.audit
     sender = Sender(Tier.HDFS, manifest.cluster, manifest.producer, audit["host"], manifest.epoch)
     return [_delta(manifest, sender, rows) for rows in audit["deltas"]]

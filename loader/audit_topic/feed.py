@@ -1,15 +1,16 @@
-"""What the loader reads from `_skidway_audit`: announcements, and its own messages.
+"""What the loader reads from `_skidway_audit`: announcements of files, and its own messages.
 
 The loader reads the audit topic of the cluster that it loads from, and the mirrored audit topics of
-the sources, each from where the newest manifest left off. Announcements are kept beside the marks.
-Gaps are not taken from here: the mirror may still have what a counter could not read, so only the
-mirror itself names gaps (`skidway.kafka.gaps`).
+the source clusters. It reads each from the position in the newest manifest. Announcements are
+stored beside the marks. The loader ignores gaps in audit messages, because the mirror may still
+have records that a counter could not read. Only the mirror itself names gaps
+(`skidway.kafka.gaps`).
 
-The collector takes no epoch below one that it knows. So a new output numbers its messages in an
-epoch one above the highest that was heard from its producer. If not all of the audit topic could be
-read (its beginning has expired, a message has an unknown schema), the topic's length is the bound
-for what was missed: each epoch has at least one message, and no epoch was ever chosen above the
-number of messages that were there.
+The collector refuses an epoch below one that it already knows. So a new output numbers its messages
+in the epoch above the highest one that its producer has published. The loader may be unable to read
+the whole audit topic: its beginning has expired, or a message has an unknown schema. Then the
+length of the audit topic is the bound for what the loader missed. Each epoch has at least one
+message, and no epoch was ever chosen above the number of messages in the topic at that time.
 """
 
 from __future__ import annotations
@@ -45,8 +46,9 @@ _log = log.get(__name__)
 
 @dataclass(slots=True)
 class Feed:
-    """What was read. positions: `topic/partition/topic id` -> next offset. begins: the same -> the
-    offset from which on everything was read. unread: whether a message could not be decoded."""
+    """What was read from the audit topics, by `topic/partition/topic id`. positions: the next
+    offset to read. begins: the offset from which on every message was read. unread: whether a
+    message could not be decoded."""
 
     locations: dict[tuple[str, str], dict[FileKey, Location]] = field(default_factory=dict)
     numbers: dict[str, dict[int, int]] = field(default_factory=dict)
@@ -55,36 +57,39 @@ class Feed:
     unread: bool = False
 
     def locations_of(self, source: Source) -> dict[FileKey, Location]:
-        """Announced files whose lines go to a topic, or whose rejected lines do."""
+        """Announced files whose lines, or whose rejected lines, go to a topic."""
         base = source.topic.removesuffix(REJECTED_SUFFIX)
         return self.locations.get((source.cluster, source.topic), {}) | self.locations.get(
             (source.cluster, base), {}
         )
 
     def number(self, producer: str, epoch: int) -> int:
-        """The highest number that an output published in an epoch, as far as it was read."""
+        """The highest number that an output published in an epoch, as far as the topic was read."""
         return self.numbers.get(producer, {}).get(epoch, 0)
 
     def newest(self, producer: str) -> tuple[int, int]:
-        """Epoch and number of the newest message that an output published, as far as it was read;
-        zeros for none."""
+        """Epoch and number of the newest message that an output published, as far as the topic was
+        read; zeros if the output published none."""
         epoch = max(self.numbers.get(producer, ()), default=0)
         return epoch, self.number(producer, epoch)
 
     def next_epoch(self, producer: str) -> int:
-        """The epoch of an output that starts over: above all that may ever have been published."""
+        """The epoch of an output that starts over: above every epoch that the producer may have
+        published."""
         return 1 + max(self.newest(producer)[0], self._epochs_unheard())
 
     def _epochs_unheard(self) -> int:
-        """An upper bound of the epochs in messages that were not read; 0 if all were."""
+        """An upper bound of the epochs in messages that were not read; 0 if all messages were
+        read."""
         own = {key: end for key, end in self.positions.items() if key.startswith(f"{TOPIC}/")}
         if not self.unread and all(self.begins.get(key) == 0 for key in own):
             return 0
         return sum(own.values())
 
     def heard(self, begins: Mapping[str, int], ends: Mapping[str, int]) -> None:
-        """Notes from where to where everything was read. If a range does not join what was read
-        before, something in between was missed: `begins` then starts over with this range."""
+        """Notes the offsets from which and up to which everything was read. If a range begins above
+        the end of the range before it, messages between them were missed: `begins` then starts over
+        with the new range."""
         for key in ends:
             begin = begins.get(key, ends[key])
             if key not in self.begins or begin > self.positions.get(key, 0):
@@ -92,7 +97,7 @@ class Feed:
         self.positions = dict(ends)
 
     def take(self, message: Message) -> None:
-        """Notes a message; the first announcement of a file holds."""
+        """Notes a message. If a file is announced twice, the first announcement counts."""
         if isinstance(message, Announcement):
             source = message.source
             known = self.locations.setdefault((source.cluster, source.topic), {})
@@ -104,18 +109,20 @@ class Feed:
 
 
 def audit_topics(sources: Iterable[Source], cluster: str, existing: Iterable[str]) -> list[str]:
-    """The audit topics that have to be read to load topics of these sources."""
+    """The existing audit topics that must be read to load topics of these sources."""
     clusters = {source.cluster for source in sources} - {cluster}
     wanted = {TOPIC, *(f"{each}.{TOPIC}" for each in clusters)}
     return sorted(wanted.intersection(existing))
 
 
 def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> None:
-    """Reads everything between the feed's positions (log start if there is none) and the watermarks
-    now. An audit topic that was made again has another id, or is shorter than the position: it is
-    read from its start."""
+    """Reads every message between the feed's positions (the log start if the feed has none) and the
+    high watermarks now. An audit topic that was deleted and created again has another id, or is
+    shorter than the position: it is read from its start."""
     names = sorted(topics)
-    ids = client.metadata(names).topics if names else {}  # first: an old id is the cautious one
+    # The ids are asked for before the bounds. If a topic is made again in between, its position is
+    # kept under the old id, so the next run reads the new topic from its start.
+    ids = client.metadata(names).topics if names else {}
     found = topic.bounds(client, names)
     keys = {tp: _key(tp, ids[tp.topic].topic_id) for tp in found}
     ranges = {}
@@ -124,7 +131,7 @@ def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> 
         ranges[tp] = (max(position, first) if position <= end else first, end)
     for tp, offset, value in topic.read(client, Fetcher(client), ranges, clock):
         _take(feed, tp, offset, value)
-    left = topic.bounds(client, names)  # what expired meanwhile may not have been read
+    left = topic.bounds(client, names)  # records that expired meanwhile may not have been read
     begins = {keys[tp]: max(begin, left[tp][0]) for tp, (begin, _) in ranges.items() if tp in left}
     feed.heard(begins, {keys[tp]: end for tp, (_, end) in ranges.items()})
 

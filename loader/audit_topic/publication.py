@@ -1,4 +1,4 @@
-"""Publishes audit messages of the loader to `_skidway_audit` of the cluster that is loaded from."""
+"""Publishes the loader's audit messages to `_skidway_audit` of the cluster that it loads from."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ TIMEOUT_S: Final = 60.0
 def publish(client: Client, messages: Sequence[Delta], clock: Clock) -> None:
     """Sends messages of one output and waits until they are acknowledged.
 
-    The manifest is the outbox: whatever fails here is published again by the next run. Raises
-    Unreachable when the acknowledgements are late, SkidwayError when the broker refuses.
+    The manifest is the outbox: if this fails, the next run publishes the same messages again.
+    Raises Unreachable when the acknowledgements are late, SkidwayError when the broker refuses.
     """
     if not messages:
         return

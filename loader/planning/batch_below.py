@@ -1,4 +1,7 @@
-"""Whether a partition is still the log that was loaded: the batch just below is compared."""
+"""Checks that a partition still has the log that was loaded.
+
+It compares "the batch below", the last batch of the load before, with what the broker has now.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,8 @@ from skidway.loader.reading.batches import header_at
 
 
 def compared(client: Client, topic: str, bounds: Bounds, planned: Planned) -> Planned:
-    """The range; empty, with the reason, if the log is another one or the batch below cannot be
-    read."""
+    """Returns the range unchanged if the batch below is the one that was loaded. If it is another
+    one, or cannot be read, the range that is returned is empty and holds the reason."""
     below = planned.below
     if planned.refused or below is None:
         return planned

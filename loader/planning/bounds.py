@@ -1,6 +1,7 @@
-"""Log start and high watermark of partitions, leader by leader.
+"""Log start and high watermark of partitions, asked leader by leader.
 
-A leader that does not answer, or a partition that has none, keeps back its own partitions only.
+If a leader does not answer, or a partition has no leader, only the partitions concerned are kept
+back.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from skidway.loader.planning.plan import Bounds
 
 @dataclass(slots=True)
 class Asked:
-    """What leaders answered. away: why a partition's bounds are not known."""
+    """What leaders answered. away: for a partition without bounds, the error that says why."""
 
     bounds: dict[TopicPartition, Bounds] = field(default_factory=dict)
     away: dict[TopicPartition, SkidwayError] = field(default_factory=dict)
 
 
 def ask(client: Client, cluster: Cluster, tps: Iterable[TopicPartition]) -> Asked:
-    """The bounds of partitions now. Raises Unreachable when not one leader answers."""
+    """The bounds of partitions now. Raises Unreachable when no leader at all answers."""
     leaders: dict[object, list[TopicPartition]] = {}
     for tp in tps:
         leaders.setdefault(cluster.leader(tp), []).append(tp)
@@ -41,7 +42,7 @@ def ask(client: Client, cluster: Cluster, tps: Iterable[TopicPartition]) -> Aske
 def _ask_group(
     client: Client, group: Sequence[TopicPartition], asked: Asked, *, each: bool
 ) -> None:
-    """each: whether to ask for each one by itself if the leader refuses some partition."""
+    """each: if the leader refuses a partition, ask again for each partition alone."""
     try:
         starts = client.list_offsets(dict.fromkeys(group, EARLIEST))
         ends = client.list_offsets(dict.fromkeys(group, LATEST))

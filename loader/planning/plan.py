@@ -1,9 +1,9 @@
-"""What a load takes: offset ranges of each partition, cut into slices. Pure; no I/O.
+"""The offset ranges that a load takes from each partition, cut into slices. Pure; no I/O.
 
-A partition goes on where the newest manifest ended, or begins at 0. A load skips offsets that are
-gone only if somebody has named them: the mirror (topic config `mirror.gaps`) or an operator
-(`gaps.accepted`). Any other offset that is gone ends the partition's range, with a sentence that
-names it; the other partitions go on, and the load is not good.
+A partition goes on where the newest manifest ended, or begins at 0. A load skips missing offsets
+only if the mirror (topic config `mirror.gaps`) or an operator (`gaps.accepted`) has named them as a
+gap. Other missing offsets end the partition's range, and a sentence in the report names them. The
+other partitions go on, but the run ends with an error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from skidway.loader.state.manifest import BatchMark, Gap, Manifest, PartitionRan
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What the broker has of a partition: offsets [log start, high watermark)."""
+    """The offsets of a partition that the broker has: [log start, high watermark)."""
 
     partition: int
     log_start: int
@@ -28,9 +28,9 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The part of a partition that a load takes: offsets [first, end), behind `gap` if any.
+    """The part of a partition that a load takes: offsets [first, end), after the gap `gap` if any.
 
-    position: where the load before ended. refused: why the partition does not go on, or "".
+    position: where the last load ended. refused: why nothing of the partition is loaded, or "".
     """
 
     partition: int
@@ -52,13 +52,13 @@ class Slice:
 
 
 def positions(newest: Manifest | None) -> dict[int, PartitionRange]:
-    """Where each partition stands after the newest manifest."""
+    """The range that the newest manifest has for each partition."""
     return {} if newest is None else {each.partition: each for each in newest.partitions}
 
 
 def check_identity(newest: Manifest | None, source: Source) -> None:
-    """Raises StateRefused if the topic is not the one that was loaded before: its offsets would
-    mean other records."""
+    """Raises StateRefused if cluster or topic has another id than in the newest manifest: then the
+    same offsets mean other records."""
     if newest is None:
         return
     was = newest.source
@@ -88,7 +88,7 @@ def check_bucket(newest: Manifest | None, bucket_ms: int) -> None:
 def plan_partition(
     topic: str, bounds: Bounds, previous: PartitionRange | None, gaps: Sequence[Gap]
 ) -> Planned:
-    """The range of one partition from where the last load ended to the watermark."""
+    """The range of one partition, from the end of the last load to the high watermark."""
     position = previous.end if previous else 0
     below = previous.below if previous else None
     where = f"{topic} partition {bounds.partition}"
@@ -119,11 +119,12 @@ def missing_partitions(
     bounds: Iterable[Bounds],
     away: Mapping[int, str],
 ) -> list[Planned]:
-    """Partitions that cannot be loaded now: they stay where they are, each with a reason.
+    """Partitions that cannot be loaded now: each stays where it is, with a reason.
 
-    away: why nothing is known about a partition of the topic. If a partition was loaded and is not
-    in the topic, that is a fault of the cluster, because topics never lose partitions. If the
-    manifest left these partitions out, they would begin at 0 again once they are back.
+    away: for a partition of the topic without bounds, the reason. If a partition was loaded and the
+    topic does not have it now, that is a fault of the cluster, because topics never lose
+    partitions. The manifest must still list these partitions; otherwise they would begin at 0 again
+    once they are back.
     """
     absent = {*before, *away} - {each.partition for each in bounds}
     return [_standing(topic, number, before.get(number), away) for number in sorted(absent)]
@@ -141,8 +142,8 @@ def _standing(
 
 
 def limit(planned: Sequence[Planned], offsets: int) -> list[Planned]:
-    """The ranges, cut to about `offsets` offsets in all: each partition gets a share by what it
-    has, and at least one offset, so that all of them move on."""
+    """The ranges, shortened to about `offsets` offsets in all. Each partition gets a share in
+    proportion to its own offsets, and at least one offset, so that every partition moves on."""
     total = sum(each.end - each.first for each in planned)
     if total <= offsets:
         return list(planned)
@@ -154,14 +155,16 @@ def limit(planned: Sequence[Planned], offsets: int) -> list[Planned]:
 
 
 def has_more(whole: Iterable[Planned], taken: Iterable[Planned], done: Manifest) -> bool:
-    """Whether a load that was limited reached its limit in a partition that has more."""
+    """Whether a load that was limited has read some partition up to its limit, and that partition
+    has more offsets."""
     limits = {each.partition: each.end for each in taken}
     ends = {each.partition: each.end for each in done.partitions}
     return any(ends.get(each.partition) == limits[each.partition] < each.end for each in whole)
 
 
 def cover(first: int, end: int, gaps: Sequence[Gap]) -> Gap | None:
-    """The named gaps that together cover [first, end), as one; None when they do not."""
+    """Merges named gaps that together cover [first, end) into one gap; None if they leave offsets
+    uncovered."""
     at, reasons = first, []
     for gap in sorted(gaps, key=lambda each: each.first):
         if gap.first <= at < gap.end:
@@ -173,7 +176,8 @@ def cover(first: int, end: int, gaps: Sequence[Gap]) -> Gap | None:
 
 
 def check_below(topic: str, planned: Planned, header: BatchHeader) -> str:
-    """Why the log is not the one that was loaded, judged by the batch below; "" if it is."""
+    """Compares the batch below with the one that was loaded. Returns why they differ; "" if they
+    are the same batch."""
     below = planned.below
     if below is None or (header.base_offset, header.crc, header.leader_epoch) == (
         below.base_offset,
@@ -189,7 +193,7 @@ def check_below(topic: str, planned: Planned, header: BatchHeader) -> str:
 
 
 def unverified(planned: Planned) -> Planned:
-    """Names the doubt, as an empty gap, that the batch below is gone and cannot be compared."""
+    """Notes, as an empty gap, that the batch below is gone from the log and cannot be compared."""
     if planned.gap is not None or planned.first == planned.end:
         return planned
     at = planned.position
@@ -197,7 +201,8 @@ def unverified(planned: Planned) -> Planned:
 
 
 def cut(planned: Iterable[Planned], records: int) -> list[Slice]:
-    """Slices of at most `records` offsets, partitions in turn so that all move on together."""
+    """Slices of at most `records` offsets. Partitions take turns in the list, so that all of them
+    move on together."""
     ranges = [each for each in planned if each.first < each.end]
     slices = [
         Slice(each.partition, at, min(at + records, each.end))
@@ -209,7 +214,7 @@ def cut(planned: Iterable[Planned], records: int) -> list[Slice]:
 
 
 def parse_accepted(texts: Iterable[str]) -> dict[tuple[str, int], list[Gap]]:
-    """Parses `topic/partition/first-end` of `gaps.accepted`. Raises ValueError with a bad text."""
+    """Parses `topic/partition/first-end` of `gaps.accepted`. Raises ValueError for a bad text."""
     accepted: dict[tuple[str, int], list[Gap]] = {}
     for text in texts:
         try:
@@ -231,7 +236,7 @@ def named_gaps(
     mirror: Mapping[int, Sequence[Gap]],
     accepted: Mapping[tuple[str, int], Sequence[Gap]],
 ) -> tuple[Gap, ...]:
-    """Every gap that somebody named for a partition: earlier loads, the mirror, the operator."""
+    """Every gap of a partition that an earlier manifest, the mirror or the operator named."""
     known = [
         *(previous.ahead if previous else ()),
         *mirror.get(partition, ()),

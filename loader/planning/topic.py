@@ -12,8 +12,10 @@ from skidway.loader.state.manifest import Gap
 
 @dataclass(frozen=True, slots=True)
 class SourceTopic:
-    """What brokers said about it. gaps: offsets that its mirror named as missing, by partition.
-    away: why a partition has no bounds.
+    """What brokers said about a topic.
+
+    gaps: the offsets that its mirror named as missing, by partition. away: for a partition without
+    bounds, the reason.
     """
 
     name: str
@@ -25,5 +27,5 @@ class SourceTopic:
 
     @property
     def subject(self) -> str:
-        """Subject of the values: the source topic's, whatever the mirror is called."""
+        """Subject of the values. It has the source topic's name, also for a mirrored topic."""
         return f"{self.source.topic}-value"

@@ -1,4 +1,4 @@
-"""What a load takes of one topic, partition by partition, after the newest manifest. Pure."""
+"""The offset ranges that a load takes of one topic, after the newest manifest. Pure; no I/O."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from skidway.loader.state.manifest import Manifest
 
 
 class TopicPlan:
-    """The ranges of one topic. gaps: everything that somebody named as missing, by partition.
+    """The ranges of one topic. gaps: every gap that somebody named, by partition.
 
-    accepted: the gaps that the operator accepts, as `gaps.accepted` has them.
+    accepted: the texts of `gaps.accepted`, gaps that the operator accepts.
     """
 
     def __init__(
@@ -31,18 +31,18 @@ class TopicPlan:
         }
 
     def check(self, bucket_ms: int) -> None:
-        """Raises StateRefused if the output is of another topic, ConfigurationRefused if it was
-        counted in buckets of another size."""
+        """Raises StateRefused if the output holds another topic, ConfigurationRefused if its rows
+        were counted in buckets of another size."""
         plan.check_identity(self._newest, self._topic.source)
         plan.check_bucket(self._newest, bucket_ms)
 
     def partition(self, bounds: Bounds) -> Planned:
-        """The range of a partition; the batch below must still be compared."""
+        """The range of a partition. The caller must still compare the batch below."""
         previous = self._before.get(bounds.partition)
         gaps = self.gaps[bounds.partition]
         return plan.plan_partition(self._topic.name, bounds, previous, gaps)
 
     def missing(self) -> list[Planned]:
-        """Partitions that cannot be loaded now: they stay where they are, each with a reason."""
+        """Partitions that cannot be loaded now: each stays where it is, with a reason."""
         topic = self._topic
         return plan.missing_partitions(topic.name, self._before, topic.bounds, topic.away)

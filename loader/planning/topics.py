@@ -1,6 +1,7 @@
-"""Which topics a configuration means (audit.counts.topic_patterns), and which of them are missing.
+"""Finds the topics that a configuration names (audit.counts.topic_patterns), and those that are
+missing.
 
-Topics of our own (`_skidway_audit`, also behind a mirror's cluster prefix) are never data.
+Skidway's own topics are never loaded: `_skidway_audit`, with or without a mirror's cluster prefix.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def check(texts: Iterable[str]) -> None:
-    """Raises ConfigurationRefused for topics that can never be loaded."""
+    """Raises ConfigurationRefused if a text names one of Skidway's own topics."""
     texts = list(texts)
     topic_patterns.check(texts)
     for text in texts:
@@ -24,7 +25,7 @@ def check(texts: Iterable[str]) -> None:
 
 
 def choose(texts: Sequence[str], existing: Iterable[str]) -> tuple[list[str], list[str]]:
-    """(topics to load in order of name, configured names that do not exist)."""
+    """(topics to load, sorted by name; configured names that do not exist)."""
     known = list(existing)
     chosen = topic_patterns.choose(texts, known)
     data = [topic for topic in chosen if not topic_patterns.is_own(topic)]

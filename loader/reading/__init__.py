@@ -1,10 +1,10 @@
-"""From the log to columns: what loads and queries (`skidway.loader.datasource`) read with.
+"""From the log to columns; used by loads and by queries (`skidway.loader.datasource`).
 
-    batches       whole record batches of a partition, in order
-    decoder       values to columns: schema id, writer's schema, Avro
-    projection    from the writer's columns to those of the subject's latest schema
+    batches       reads whole record batches of a partition, in order
+    decoder       turns values into columns: schema id, writer's schema, Avro
+    projection    turns the writer's columns into those of the subject's latest schema
     columns       the columns that the loader adds, and those of its rejects
 
-A value that has no columns is set apart, with a reason. Nothing is dropped here, and nothing is
-deduplicated.
+A value that cannot be turned into columns is set apart, with a reason. This package drops no record
+and removes no repeats.
 """

@@ -1,4 +1,4 @@
-"""Whole record batches of one partition, in order, through our own client."""
+"""Reads whole record batches of one partition, in order, with Skidway's own client."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from skidway.kafka.types import TopicPartition
 FETCH_BYTES: Final = 8 << 20
 POLL_MS: Final = 500
 SILENCE_MAX_S: Final = 60.0
-"""Below the watermark there is always something to fetch: longer silence is a broken broker."""
+"""Below the high watermark there is always a batch to fetch: a longer silence is a broker's
+fault."""
 
 
 def batches(
     client: Client, tp: TopicPartition, first: int, *, max_bytes: int = FETCH_BYTES
 ) -> Iterator[memoryview]:
-    """Yields batches from the one that holds `first`, or follows it. Only the consumer ends it.
+    """Yields batches without end, from the batch that holds offset `first` or, if none holds it,
+    from the next one.
 
-    Raises Unreachable after `SILENCE_MAX_S` without a batch, and what the client raises.
+    Raises Unreachable after `SILENCE_MAX_S` without a batch, and the errors of the client.
     """
     fetcher = Fetcher(client, max_bytes=max_bytes, max_wait_ms=POLL_MS)
     fetcher.seek(tp, first)
@@ -32,7 +34,7 @@ def batches(
             for fetched in fetcher.poll(POLL_MS):
                 for batch in fetched.batches:
                     yield batch
-                    heard = time.monotonic()  # the consumer's own time is no silence
+                    heard = time.monotonic()  # time that the consumer took is not silence
             if time.monotonic() - heard > SILENCE_MAX_S:
                 raise Unreachable(
                     f"{tp}: no batch at offset {fetcher.positions.get(tp, first)} for "
@@ -43,5 +45,5 @@ def batches(
 
 
 def header_at(client: Client, tp: TopicPartition, offset: int) -> BatchHeader:
-    """Header of the batch that holds an offset below the watermark, or follows it."""
+    """Header of the batch that holds an offset below the high watermark, or of the next batch."""
     return read_header(next(batches(client, tp, offset, max_bytes=1)))

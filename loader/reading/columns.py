@@ -1,11 +1,11 @@
 """The columns that the loader adds to those of the schema, and the columns of its rejects.
 
-_agent, _file_id, _offset, _length    the record's origin; for a record without one 0, its
-                                      partition, its offset, 0 (as it is counted)
-_host, _file                          where that file lies, from its announcement; null only
+_agent, _file_id, _offset, _length    the record's origin; a record without origin gets agent 0, its
+                                      partition, its offset and length 0, as in the audit's counts
+_host, _file                          host and path of that file, from its announcement; null only
                                       for records without origin
 _timestamp                            event time, ms, UTC; it decides the hour
-_partition, _kafka_offset             where the record stood in the topic
+_partition, _kafka_offset             partition and offset of the record in the topic
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Int64s = npt.NDArray[np.int64]
 
 TIMESTAMP: Final = pa.timestamp("ms", "UTC")
 PLACE: Final = pa.dictionary(pa.int32(), pa.string())
-"""Few distinct values in many rows; in the file they are plain strings."""
+"""A dictionary type: few distinct values in many rows. Parquet files have them as plain strings."""
 OWN: Final = pa.schema(
     [
         pa.field("_agent", pa.int64(), nullable=False),
@@ -39,7 +39,8 @@ OWN: Final = pa.schema(
 )
 OWN_NAMES: Final = frozenset(OWN.names)
 RESERVED: Final = OWN_NAMES | {"dt", "hour"}
-"""Names that no schema's field may have: ours, and those of the directories."""
+"""Names that no field of a schema may have: the loader's own columns, and dt and hour, which name
+directories."""
 
 REJECTED: Final = pa.schema(
     [
@@ -51,18 +52,18 @@ REJECTED: Final = pa.schema(
         *(field if field.name != "_timestamp" else field.with_nullable(True) for field in OWN),
     ]
 )
-"""`timestamp_ms` is the event time as it was sent; `_timestamp` is null if no calendar has it. The
-other columns are the same as in rows."""
+"""`timestamp_ms` is the event time as it was sent; `_timestamp` is null if that time is outside of
+the years 1970 to 9999. The other columns are the same as in rows."""
 
 
 def file_schema(reader: pa.Schema) -> pa.Schema:
-    """The columns of a file of rows: the schema's, then ours."""
+    """The columns of a file of rows: those of the schema, then the loader's own."""
     return pa.schema([*reader, *OWN])
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Where a run of records of one partition came from, as columns. Times in ms."""
+    """Offset, time (ms) and origin of consecutive records of one partition, as columns."""
 
     partition: int
     offsets: Int64s
@@ -70,13 +71,13 @@ class Records:
     origins: Origins
 
     def take(self, rows: npt.NDArray[np.intp]) -> Records:
-        """Some of them, in the order given."""
+        """The records with these indices, in the order given."""
         return Records(
             self.partition, self.offsets[rows], self.timestamps[rows], select(self.origins, rows)
         )
 
     def slice(self, end: int) -> Records:
-        """The first `end` of them."""
+        """The first `end` records."""
         return Records(
             self.partition,
             self.offsets[:end],
@@ -89,7 +90,7 @@ class Records:
 
 
 def select(origins: Origins, rows: npt.NDArray[np.intp] | slice) -> Origins:
-    """Origins of some records, in the order given."""
+    """The origins with these indices, in the order given."""
     return Origins(
         origins.agent[rows], origins.file[rows], origins.first[rows], origins.length[rows]
     )

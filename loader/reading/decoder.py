@@ -1,12 +1,12 @@
-"""Values to columns: schema id, writer's schema, Avro, the file's schema. Nothing is dropped.
+"""Turns values into columns: schema id, writer's schema, Avro, the file's schema. Drops nothing.
 
-A value that has no columns gets a reason from a closed set and goes to the loader's rejects, which
-keep its bytes and origin:
+A value that cannot be turned into columns gets one of the reasons below. Its record goes to the
+loader's rejects, which keep the value's bytes and the origin:
 
     null-value        the record has no value
     no-schema-id      the value does not begin with byte 0 and a schema id
-    unknown-schema    the registry has no schema of that id, or one that has no columns
-    undecodable       the datum does not match its schema
+    unknown-schema    the registry has no schema of that id, or the schema cannot become columns
+    undecodable       the value's Avro data does not match its schema
     not-projectable   the row does not fit the subject's latest schema
 """
 
@@ -41,7 +41,7 @@ NOT_FOUND: Final = 404
 
 
 class Registry(Protocol):
-    """What decoding asks of a schema registry."""
+    """The one call that decoding makes to a schema registry."""
 
     def schema(self, schema_id: int, /) -> str:
         """The text of a registered schema. Raises RegistryRefused when there is none."""
@@ -49,9 +49,10 @@ class Registry(Protocol):
 
 @dataclass(slots=True)
 class Decoded:
-    """Columns of the good values, and what is wrong with the others.
+    """Columns of the good values, and the faults of the others.
 
-    good: per value. refused: index -> (reason, detail). schema_ids: good values of each schema id.
+    good: for each value, whether it could be decoded. refused: index -> (reason, detail).
+    schema_ids: number of good values by schema id.
     """
 
     columns: list[pa.Array]
@@ -62,7 +63,7 @@ class Decoded:
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """How values of one schema id are read; `fault` says why they cannot be."""
+    """Decodes the values of one schema id; `fault` says why that is impossible."""
 
     codec: Codec | None
     projection: Projection | None
@@ -79,7 +80,7 @@ class Decoder:
         self.schema: pa.Schema = Codec(reader).arrow_schema
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
-        """Decodes values. Raises RegistryUnreachable if the registry cannot be asked."""
+        """Decodes values. Raises RegistryUnreachable if the registry does not answer."""
         if len(values) == 0:
             return Decoded([pa.nulls(0, each.type) for each in self.schema], np.zeros(0, np.bool_))
         ids, datums = wire.split(values)
@@ -109,7 +110,7 @@ class Decoder:
         return Decoded(projected.columns, good, refused, Counter({schema_id: int(good.sum())}))
 
     def _many(self, values: pa.BinaryArray, ids: Ids, datums: pa.BinaryArray) -> Decoded:
-        """Each schema id by itself, then everything back in order."""
+        """Decodes the values of each schema id together, then restores the original order."""
         good = np.zeros(len(ids), np.bool_)
         refused: dict[int, tuple[str, str]] = {}
         counted: Counter[int] = Counter()
@@ -139,7 +140,7 @@ class Decoder:
             codec = Codec(self._registry.schema(schema_id))
             return _Writer(codec, Projection(codec.arrow_schema, self._reader))
         except RegistryRefused as error:
-            if error.error_code != SCHEMA_UNKNOWN:  # a 404 alone may be a proxy's, or a wrong URL's
+            if error.error_code != SCHEMA_UNKNOWN:  # a proxy or a wrong URL also answers 404
                 raise
             return _Writer(None, None, (UNKNOWN_SCHEMA, f"schema {schema_id}: {error}"))
         except (SchemaInvalid, SchemaUnsupported) as error:
@@ -149,7 +150,8 @@ class Decoder:
 
 
 def check_reader(schema: str, reserved: frozenset[str]) -> pa.Schema:
-    """The columns of a subject's schema. Raises SkidwayError if one has a name of our columns."""
+    """The columns of a subject's schema. Raises SkidwayError if a column has a name that the loader
+    reserves."""
     columns = Codec(schema).arrow_schema
     taken = sorted(reserved.intersection(columns.names))
     if taken:

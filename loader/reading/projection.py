@@ -1,9 +1,10 @@
-"""From the writer's columns to the columns of the file: the subject's latest schema.
+"""Turns the writer's columns into those of the file, which has the subject's latest schema.
 
-Fields match by name, or by one of the reader field's aliases. A field that the writer did not have
-takes its default, or null; types are cast if nothing is lost. A row that does not fit is set apart.
-If a writer's schema as a whole does not fit the reader's (a field without default, a type that has
-no cast), all its rows are set apart.
+A writer's field matches the reader's field of the same name, or a reader's field that has this name
+as an alias. If the writer has no such field, the rows get the reader field's default, or null.
+Types are cast if no value changes. A row that does not fit is set apart. If the writer's schema as
+a whole does not fit the reader's (a field without default, a type that has no cast), all its rows
+are set apart.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ Bools = npt.NDArray[np.bool_]
 
 
 class NotProjectable(SkidwayError):
-    """No row written with one schema has a place in the other; the sentence says which field."""
+    """No row of the writer's schema can fit the reader's schema; the sentence names the field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Projected:
-    """Rows that fit, in the reader's columns; `fits` says which rows of the batch they are."""
+    """The rows that fit, in the reader's columns. fits: per row of the batch, whether it fits."""
 
     columns: list[pa.Array]
     fits: Bools
@@ -53,7 +54,7 @@ class Projection:
             self._steps = [_step(writer, avro, field) for avro, field in pairs]
 
     def apply(self, batch: pa.RecordBatch) -> Projected:
-        """The rows of a batch that fit the reader's columns."""
+        """The rows of a batch that fit, in the reader's columns."""
         fits = np.ones(batch.num_rows, np.bool_)
         if self._steps is None:
             return Projected(batch.columns, fits)
@@ -84,7 +85,7 @@ def _step(writer: pa.Schema, avro: Field, field: pa.Field) -> Step:
 
 
 def _default(avro: Field, field: pa.Field) -> pa.Array:
-    """The default as one row. Registries of other makers have schemas with invalid defaults."""
+    """The default as one row. Schemas in other vendors' registries may have invalid defaults."""
     fault = default_fault(avro.type, avro.default)
     if fault is None:
         try:
@@ -124,13 +125,14 @@ def _cast(column: pa.Array, field: pa.Field) -> tuple[pa.Array, Bools | None]:
 
 
 def _changed(written: pa.Array, cast: pa.Array) -> Bools | None:
-    """Rows whose value does not come back from the cast: Arrow rounds, and takes 5 for true."""
+    """Rows whose value is another one after a cast and back. Arrow's casts round, and turn 5 into
+    true."""
     if written.type == cast.type or not (_is_plain(written.type) and _is_plain(cast.type)):
         return None
     same = pc.equal(cast.cast(written.type), written)
     if types.is_floating(written.type):
         same = pc.or_(same, pc.is_nan(written))
-    changed = ~np.asarray(pc.coalesce(same, pa.scalar(True)))  # a null is a null either way
+    changed = ~np.asarray(pc.coalesce(same, pa.scalar(True)))  # a null stays a null in any cast
     return changed if changed.any() else None
 
 
@@ -140,7 +142,8 @@ def _is_plain(kind: pa.DataType) -> bool:
 
 
 def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: Bools) -> None:
-    """Marks the rows whose cast fails, by halving: it finds few among many with few casts."""
+    """Marks the rows whose cast fails. It halves the column until it finds them, so that a few bad
+    rows among many cost few casts."""
     try:
         column.cast(target)
     except pa.ArrowInvalid:

@@ -1,15 +1,16 @@
 """One run of `skidway load run`, on Spark's driver.
 
     run               every chosen topic up to the watermarks at the start of the run
-    session           what there is before anything is loaded: topics, sources, watermarks
+    session           finds topics, sources and watermarks before anything is loaded
     topic_run         one topic in one run: load after load
     topic_load        one attempt at one load: plan, run, join, commit
     manifest_draft    the manifest of an attempt, made when all slices have run
-    parts             what every topic of a run shares
-    outcome           what became of a topic, and of the run
+    parts             what all topics of a run share
+    outcome           the result of a topic, and of the run
     group_offsets     commits the offsets up to which topics are loaded
     status            what is loaded, and what a run would load
-    textfile          what became of the last run, for Prometheus
+    textfile          the result of the last run, for Prometheus
 
-`TopicRun` owns how far its topic is; an attempt that loses the race for its number is thrown away.
+`TopicRun` holds the progress of its topic. If another loader commits the same load number first,
+the attempt is thrown away.
 """

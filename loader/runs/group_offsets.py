@@ -1,4 +1,5 @@
-"""Commits the offsets up to which topics are loaded: for `retention.hold`, and for people."""
+"""Commits the offsets up to which topics are loaded: brokers read them for `retention.hold`, and
+people read them."""
 
 from __future__ import annotations
 
@@ -13,15 +14,16 @@ _log = log.get(__name__)
 
 
 class GroupOffsets:
-    """Offsets of one consumer group. No load depends on them: after a failed commit the run makes
-    no other one, and the next run commits them."""
+    """Offsets of one consumer group. No load depends on them. After a failed commit the run commits
+    no further offsets; the next run does."""
 
     def __init__(self, client: Client, group_id: str) -> None:
         self._client, self._group_id = client, group_id
         self._has_failed = False
 
     def tell(self, topic: SourceTopic, newest: Manifest | None) -> None:
-        """Commits the ends of the newest load, if it is of this topic, not of an earlier one."""
+        """Commits the ends of the newest load, if that load is of this topic and not of an earlier
+        topic of the same name."""
         if newest is None or newest.topic_id != topic.topic_id or self._has_failed:
             return
         offsets = {

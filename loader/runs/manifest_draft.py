@@ -1,4 +1,4 @@
-"""The manifest of one attempt: made when all slices have run, with the tables' files staged."""
+"""Makes the manifest of one attempt, after all slices have run and the tables' files are staged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from skidway.schemas.client import Registered
 
 
 class ManifestDraft:
-    """Makes the manifest from what the attempt began with and what its slices did. Used once."""
+    """Makes the manifest from what the attempt began with and from what its slices report. Used
+    once."""
 
     def __init__(
         self, parts: Parts, topic: SourceTopic, newest: Manifest | None, load: LoadId
@@ -37,7 +38,7 @@ class ManifestDraft:
         tables: Tables,
         schema: Registered,
     ) -> Manifest:
-        """Returns the manifest. Brings the tables to where they are after the load, and stages
+        """Returns the manifest. Also brings the tables to their state after the load, and stages
         files with the changes."""
         parts, topic, newest = self._parts, self._topic, self._newest
         used = [each for result in results for each in result.results]
@@ -68,12 +69,12 @@ class ManifestDraft:
         )
 
     def _head(self) -> delta.Head:
-        """Who counts this output, and the number of its last delta."""
+        """The sender of this output's deltas, and the number of its last delta."""
         parts, newest = self._parts, self._newest
         if newest is None:
             parts.read_on()  # its epoch is above all that were published up to now
         now = parts.clock.time_ms()
-        # an output that is reached by another name keeps its producer's name
+        # an output that is now reached by another URL keeps its producer's name
         producer = newest.producer if newest else f"{parts.store.url}/{self._topic.name}"
         epoch = newest.epoch if newest else parts.feed.next_epoch(producer)
         sender = Sender(Tier.HDFS, parts.settings.cluster, producer, socket.gethostname(), epoch)
@@ -86,7 +87,7 @@ class ManifestDraft:
         used: Iterable[SliceResult],
         tables: Tables,
     ) -> tuple[dict[BucketKey, int], dict[str, Any]]:
-        """(number of the delta that touched each bucket, the manifest's `audit`)."""
+        """(number of the delta that counts each bucket; the manifest's field `audit`)."""
         source = self._topic.source
         previous = {(source, *key): number for key, number in tables.buckets.items()}
         counts = _counts(used, self._parts.settings.bucket_ms)
@@ -113,7 +114,7 @@ def ranges_of(
     results: Iterable[PartitionResult],
     named: Mapping[int, Sequence[Gap]],
 ) -> list[PartitionRange]:
-    """What the manifest says about each partition. named: gaps that were named, by partition."""
+    """What the manifest says about each partition. named: the named gaps, by partition."""
     by_partition = {each.partition: each for each in results}
     return [
         _range(each, by_partition.get(each.partition), named[each.partition]) for each in planned
@@ -124,7 +125,7 @@ def _range(
     planned: Planned, result: PartitionResult | None, named: Sequence[Gap]
 ) -> PartitionRange:
     gaps: tuple[Gap, ...] = (planned.gap,) if planned.gap else ()
-    end, below = planned.first, planned.below  # nothing but perhaps a named gap was passed
+    end, below = planned.first, planned.below  # no record was read; at most a named gap was passed
     if result is not None:
         end, gaps = result.end, gaps + result.gaps
         below = result.below or below

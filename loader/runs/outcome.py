@@ -1,4 +1,4 @@
-"""What became of a topic in one run, and of the run as a whole."""
+"""The result of a topic in one run, and of the run as a whole."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ GRAVEST_FIRST: Final = (
     Unreachable.exit_code,
     SkidwayError.exit_code,
 )
-"""Status of a run with several problems: what needs a person, what may come back, the rest."""
+"""Exit statuses, the gravest first: what a person must repair, then what may pass by itself, then
+the rest. A run with several problems ends with the gravest."""
 
 
 @dataclass(slots=True)
 class TopicOutcome:
-    """What became of a topic in this run. problems: sentences, each with its exit status. notes:
-    what else there is to say."""
+    """The result of a topic in this run. problems: sentences, each with its exit status. notes:
+    other sentences for the operator."""
 
     topic: str
     loads: list[int] = field(default_factory=list)
@@ -39,7 +40,7 @@ class TopicOutcome:
     ranges: list[PartitionRange] = field(default_factory=list)
 
     def document(self) -> dict[str, Any]:
-        """For `--json`."""
+        """The fields of one topic for `--json`."""
         return {
             "topic": self.topic,
             "loads": self.loads,
@@ -60,19 +61,19 @@ class TopicOutcome:
 
 @dataclass(slots=True)
 class Report:
-    """What a run did. seconds: of loading, without Spark's start."""
+    """What a run did. seconds: time spent on loading, without Spark's start."""
 
     outcomes: list[TopicOutcome] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
     def exit_code(self) -> int:
-        """0 if every topic is loaded; else the exit status of the gravest problem."""
+        """0 if no topic has a problem; else the exit status of the gravest problem."""
         codes = {problem.exit_code for each in self.outcomes for problem in each.problems}
         return next((code for code in GRAVEST_FIRST if code in codes), max(codes, default=0))
 
     def document(self) -> dict[str, Any]:
-        """For `--json`."""
+        """The document for `--json`."""
         rows = sum(each.rows for each in self.outcomes)
         return {
             "ok": self.exit_code == 0,
@@ -88,7 +89,7 @@ class Report:
 def note(
     outcome: TopicOutcome, manifest: Manifest | None, results: Iterable[PartitionResult]
 ) -> None:
-    """Adds one attempt to a topic's outcome."""
+    """Adds the result of one attempt to a topic's outcome."""
     outcome.waiting = []
     for result in results:
         stop = result.stop

@@ -1,4 +1,4 @@
-"""What every topic of a run shares."""
+"""What all topics of a run share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skidway.schemas.client import RegistryClient
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """One of each for the whole run. audit_topics: what the feed is read from."""
+    """Objects that exist once in a run. audit_topics: the topics that the feed reads."""
 
     settings: LoaderSettings
     client: Client

@@ -1,6 +1,6 @@
-"""`load run`: every chosen topic up to the watermarks at the start of the run.
+"""`load run`: loads every chosen topic up to the high watermarks at the start of the run.
 
-One topic that cannot go on does not stop the others; the run is good when all of them are.
+If one topic cannot go on, the others still do. The run succeeds only if all topics do.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def load(
     pause: Callable[[float], object] = time.sleep,
     clock: Clock | None = None,
 ) -> Report:
-    """Loads. Raises what stops the whole run: an unreachable broker, an output that is refused."""
+    """Loads. Raises errors that stop the whole run: an unreachable broker, a refused output."""
     store = open_store(settings.output)
     with (
         Client(settings.bootstrap_servers, client_id="skidway-loader") as client,
@@ -64,7 +64,7 @@ def load_all(
     progress: Callable[[str], Progress],
     pause: Callable[[float], object],
 ) -> list[TopicOutcome]:
-    """Every topic, one after the other; what goes wrong with one is in its outcome."""
+    """Loads the topics one after the other. The error of a topic goes into its outcome."""
     offsets = GroupOffsets(parts.client, parts.settings.group_id)
     runs = [TopicRun(parts, each, offsets, progress, pause) for each in topics]
     begun = [run for run in runs if _do(run.begin, run.outcome)]
@@ -76,8 +76,8 @@ def load_all(
 
 
 def _do(step: Callable[[], None], outcome: TopicOutcome) -> bool:
-    """Does a step of one topic. False if it raised: the error is then in the outcome. Interrupted
-    goes through, because it ends the run as a whole."""
+    """Does a step of one topic. Returns False if it raised; the error is then in the outcome. Lets
+    Interrupted through, because it ends the whole run."""
     try:
         step()
     except Interrupted:
@@ -100,7 +100,7 @@ def _not_loaded(session: RunSession) -> list[TopicOutcome]:
 
 
 def _lowest(manifests: Iterable[Manifest | None]) -> dict[str, int]:
-    """Where the audit topics have to be read from, so that no topic misses anything."""
+    """The positions from which the audit topics must be read, so that no topic misses a message."""
     known = list(manifests)
     if any(manifest is None for manifest in known):
         return {}

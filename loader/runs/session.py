@@ -1,4 +1,4 @@
-"""What the brokers have before anything is loaded: topics, sources and watermarks."""
+"""Asks the brokers, before anything is loaded, for topics, sources and high watermarks."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from skidway.loader.state.manifest import Gap
 
 @dataclass(frozen=True, slots=True)
 class RunSession:
-    """What was found. settings: with the cluster's name. missing: topics that are named and do not
-    exist. troubles: why a topic cannot be loaded now."""
+    """What the brokers said. settings: with the cluster's name. missing: topics that the settings
+    name and that do not exist. troubles: why a topic cannot be loaded now."""
 
     settings: LoaderSettings
     cluster_id: str
@@ -38,8 +38,9 @@ def look(settings: LoaderSettings, client: Client) -> RunSession:
     settings = replace(settings, cluster_name=name)
     cluster = client.metadata()
     chosen, missing = topics.choose(settings.topics, cluster.topics)
-    # The watermarks of data first: an announcement is acknowledged before its file's records, and a
-    # gap is written down before anything after it is mirrored.
+    # The order matters. The watermarks of the data topics are read first: a file's announcement is
+    # acknowledged before its records, and the mirror writes a gap down before it copies anything
+    # after the gap.
     asked = bounds.ask(client, cluster, _partitions(cluster, chosen))
     found, troubles = _look_at_all(settings, client, cluster, chosen, asked)
     audits = audit_topics((topic.source for topic in found), settings.cluster, cluster.topics)
@@ -49,13 +50,13 @@ def look(settings: LoaderSettings, client: Client) -> RunSession:
 def _look_at_all(
     settings: LoaderSettings, client: Client, cluster: Cluster, names: Sequence[str], asked: Asked
 ) -> tuple[list[SourceTopic], dict[str, SkidwayError]]:
-    """Topics that can be loaded, and why others cannot. Raises Unreachable."""
+    """Topics that can be loaded, and for each other topic the error. Raises Unreachable."""
     try:
         return _look_at(settings, client, cluster, names, asked), {}
     except Unreachable:
         raise
     except SkidwayError:
-        pass  # one of them is at fault: the others go on
+        pass  # one of the topics has a fault: ask for each alone, so that the others go on
     found: list[SourceTopic] = []
     troubles: dict[str, SkidwayError] = {}
     for name in names:
@@ -71,7 +72,8 @@ def _look_at_all(
 def _look_at(
     settings: LoaderSettings, client: Client, cluster: Cluster, names: Sequence[str], asked: Asked
 ) -> list[SourceTopic]:
-    """These topics as they are now. Raises SkidwayError if nothing of one of them can be loaded."""
+    """The topics as they are now. Raises SkidwayError if no partition of one of them can be
+    loaded."""
     sources = sources_of(client, names, settings.cluster)
     for name in names:
         partitions = _partitions(cluster, [name])

@@ -1,4 +1,4 @@
-"""What is loaded and what a run would load, without changing anything."""
+"""Shows what is loaded and what a run would load. Changes nothing."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ Row = dict[str, Any]
 
 
 def status(settings: LoaderSettings) -> list[Row]:
-    """One row per topic and partition that manifests know, from the output alone."""
+    """One row per topic and partition in the newest manifests. Reads the output, not the
+    brokers."""
     store = open_store(settings.output)
     chosen, _ = choose(settings.topics, store.names(layout.STATE))
     return [row for topic in chosen for row in _status(store, topic)]
 
 
 def planned(settings: LoaderSettings) -> tuple[list[Row], int]:
-    """(one row per partition of every chosen topic, exit status)."""
+    """(one row per partition of every chosen topic; exit status)."""
     store = open_store(settings.output)
     rows: list[Row] = []
     code = 0

@@ -1,14 +1,14 @@
-"""What became of the last run, for Prometheus: a file for node_exporter's textfile collector.
+"""The result of the last run, as a file for the textfile collector of Prometheus' node_exporter.
 
-A run is over before anybody scrapes it, so it leaves its metrics behind (`metrics.textfile`). The
-file is replaced as a whole when a run begins, and when it ends, good or not. If the start is later
-than the end, the run goes on or was killed. The last success stays in the file through runs that
-fail. A run that was stopped by an error as a whole has no counts of loads and rows. A configuration
-that is refused is a run with status 78, if this file's name can be read from it. Alert on the age
-of the last success: that also notices a timer that never started, and a configuration that is no
-YAML or may not be read.
+A run is over before Prometheus scrapes it, so it leaves its metrics in a file (`metrics.textfile`).
+The file is replaced as a whole when a run begins, and again when it ends, with or without success.
+If the start is later than the end, the run is still going or was killed. The time of the last
+success stays in the file through failed runs. If an error stops the whole run, the file has no
+counts of loads and rows. A refused configuration counts as a run with exit status 78, if the name
+of this file can be read from it. Alert on the age of the last success: that also notices a timer
+that never started, and a configuration file that is not YAML or not readable.
 
-If the file cannot be written, that is a warning: no load depends on it.
+If the file cannot be written, the run only logs a warning, because no load depends on the file.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _metric(name: str, help: str) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastRun:
-    """Times in seconds since 1970; None is not known, and not written."""
+    """Times are in seconds since 1970. A field that is None is not known and not written."""
 
     start: float | None = _metric("run_start_timestamp_seconds", "When the last run began.")
     end: float | None = _metric("run_end_timestamp_seconds", "When the last run ended.")
@@ -56,7 +56,7 @@ class LastRun:
 
     @classmethod
     def read(cls, path: Path) -> LastRun:
-        """What the file says; nothing if there is none, or if it cannot be read."""
+        """What the file says. All fields are None if the file is missing or unreadable."""
         try:
             families = list(text_string_to_metric_families(path.read_text()))
         except (OSError, ValueError):
@@ -92,7 +92,7 @@ class Recorded:
         return self
 
     def ended(self, report: Report) -> None:
-        """The run came to its end, good or not."""
+        """Notes that the run came to its end, with or without problems."""
         self._report = report
 
     def __exit__(

@@ -1,7 +1,8 @@
-"""One topic, from its newest manifest to the watermarks: plan, run, join, commit.
+"""Loads one topic, from its newest manifest to the high watermarks: plan, run, join, commit.
 
-The driver's side of a load. `TopicLoad` is made for each attempt; an attempt that loses the race
-for its number is thrown away, and the next one begins after the winner's manifest.
+This is the driver's side of a load. Each attempt makes its own `TopicLoad`. If another loader
+commits the same number first, the attempt is thrown away, and the next attempt begins after the
+other loader's manifest.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class TopicLoad:
         self._plan = TopicPlan(topic, newest, parts.settings.gaps_accepted)
 
     def plan(self) -> list[Planned]:
-        """The range of every partition, checked by its batch below."""
+        """The range of every partition, after its batch below was compared."""
         self._plan.check(self._parts.settings.bucket_ms)
         topic, client = self._topic, self._parts.client
         found = [(bounds, self._plan.partition(bounds)) for bounds in topic.bounds]
@@ -53,9 +54,10 @@ class TopicLoad:
     def run(
         self, planned: Sequence[Planned], progress: Progress
     ) -> tuple[Manifest | None, list[PartitionResult]]:
-        """Runs and commits. Returns (manifest, results); no manifest if nothing was to commit.
+        """Runs and commits. Returns (manifest, results); the manifest is None if there was nothing
+        to commit.
 
-        Raises LostRace when another loader took the number, and everything that tasks raise.
+        Raises LostRace when another loader took the number, and the errors that tasks raise.
         """
         try:
             self._claim()
@@ -67,7 +69,7 @@ class TopicLoad:
             self._discard()
             path = layout.manifest(self._topic.name, self._load.number)
             if self._parts.store.length(path) is not None:
-                raise self._lost() from error  # the winner may have deleted our staging directory
+                raise self._lost() from error  # the winner may have deleted this staging directory
             raise
         if manifest is None:
             self._discard()
@@ -78,7 +80,7 @@ class TopicLoad:
     def _run(
         self, planned: Sequence[Planned], progress: Progress
     ) -> tuple[Manifest | None, list[PartitionResult]]:
-        """Runs, and makes the manifest; none when no partition moved."""
+        """Runs the slices and makes the manifest. It is None when no partition moved on."""
         schema = self._schema()
         tables = read_tables(self._parts.store, self._newest)
         job = self._job(schema, tables)
@@ -93,8 +95,8 @@ class TopicLoad:
         return draft.finished(ranges, results, tables, schema), results
 
     def commit(self, manifest: Manifest) -> None:
-        """Commits staged files. Raises LostRace, and StoreFailed if the store fails on the way:
-        then nothing is deleted, because the manifest may be there."""
+        """Commits staged files. Raises LostRace; raises StoreFailed if the store fails during the
+        commit. After StoreFailed nothing is deleted, because the manifest may already exist."""
         store = self._parts.store
         try:
             mine = operations.run(commit.commit(manifest), store)
@@ -107,8 +109,8 @@ class TopicLoad:
             raise self._lost()
 
     def _claim(self) -> None:
-        """Writes into the staging directory whose it is. An output that cannot be written fails
-        here, before Spark is started for it."""
+        """Writes a file that names the owner into the staging directory. If the output cannot be
+        written, the load fails here, before Spark starts."""
         now = datetime.fromtimestamp(self._parts.clock.time_ms() / 1000, UTC)
         text = f"process {os.getpid()} on {socket.gethostname()} since {now:%Y-%m-%dT%H:%M:%SZ}\n"
         writer = self._parts.store.create(f"{self._load.staging}/owner")
@@ -116,8 +118,8 @@ class TopicLoad:
         writer.close()
 
     def _discard(self) -> None:
-        """Deletes the staging directory of a load that was not committed and never will be."""
-        with contextlib.suppress(SkidwayError):  # the error that brought us here is reported
+        """Deletes the staging directory of a load that is not committed and never will be."""
+        with contextlib.suppress(SkidwayError):  # the caller raises the error that led to this
             self._parts.store.delete(self._load.staging)
 
     def _lost(self) -> LostRace:

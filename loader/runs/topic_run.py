@@ -1,8 +1,8 @@
-"""One topic in one run: loads, until it is loaded up to the watermarks of the run's start.
+"""Loads one topic in one run, load after load, up to the high watermarks of the run's start.
 
-Each attempt begins after the newest manifest, whichever loader committed it. It ends in one of
-three ways (`_After`): the next load goes on after it, the topic is done, or the run waits a little
-for announcements and then tries again. Attempts that load nothing are limited in number.
+Each attempt begins after the newest manifest, whichever loader committed it. After an attempt, one
+of three things follows (`_After`): the next load, the end of the topic, or a short wait for
+announcements and then another attempt. The number of attempts that load nothing is limited.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.waiting import WaitingNotes
 
 RACES_MAX: Final = 5
-"""Loads of one topic that a run may lose to another loader; then it gives up what is left."""
+"""How many loads of one topic a run may lose to other loaders before it gives up the rest of the
+topic."""
 
 WAITS_MAX: Final = 20
 """How often a run tries again because announcements came while it waited."""
@@ -49,7 +50,7 @@ class _After(Enum):
 
 
 class TopicRun:
-    """Owns how far a topic is in this run. `begin` before `load`; each once."""
+    """Holds the progress of one topic in this run. Call `begin`, then `load`, once each."""
 
     def __init__(
         self,
@@ -66,11 +67,11 @@ class TopicRun:
         self.outcome = TopicOutcome(topic.name)
 
     def begin(self) -> None:
-        """Finishes what earlier loads left."""
+        """Finishes the moves that earlier loads left unfinished."""
         self.newest = operations.run(commit.begin(self._topic.name), self._parts.store)
 
     def load(self) -> None:
-        """Loads. Raises what keeps the topic from going on."""
+        """Loads the topic. Raises the error that keeps it from going on."""
         self._offsets.tell(self._topic, self.newest)
         for _ in range(WAITS_MAX):
             while (after := self._attempt()) is _After.ON:
@@ -101,7 +102,7 @@ class TopicRun:
         if manifest is None:
             return _After.WAIT
         self._committed(manifest)
-        # to the watermarks of the start; each load moves a partition on
+        # the goal is the high watermarks of the run's start; each load moves some partition on
         return _After.ON if plan.has_more(whole, planned, manifest) else _After.WAIT
 
     def _committed(self, manifest: Manifest) -> None:
@@ -117,9 +118,9 @@ class TopicRun:
         self._offsets.tell(self._topic, manifest)
 
     def _publish(self) -> None:
-        """Publishes the messages of the newest load that the audit topic lacks.
+        """Publishes those messages of the newest load that are missing in the audit topic.
 
-        Raises StateRefused if the audit topic knows more loads of this output than there are.
+        Raises StateRefused if the audit topic knows a later load of this output than the manifests.
         """
         if self.newest is None:
             return
@@ -147,7 +148,8 @@ class TopicRun:
         )
 
     def _awaited(self) -> bool:
-        """Waits a little; whether announcements for which ranges ended early have come."""
+        """Waits a little. Returns whether an announcement came for which some range had ended
+        early."""
         topic, waiting = self._topic, self.outcome.waiting
         notes = WaitingNotes(self._parts.store, topic.name)
         for key in {key for stop in waiting for key in stop.awaited}:

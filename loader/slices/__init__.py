@@ -1,12 +1,12 @@
-"""The work of tasks: one offset range of one partition each, and how ranges become one again.
+"""The work of tasks: each reads one offset range of one partition; then the ranges are joined.
 
-    job            what a task gets, and what it reports
+    job            what a task receives, and what it reports
     chunk          records of several batches as columns
-    slice_load     one attempt at one slice: batches in, files and what is in them out
+    slice_load     one attempt at one slice: reads batches, writes files, counts
     locations      host and path of records, from announcements
-    hour_writer    rows to Parquet files, one per hour of event time
-    join           slices of a partition in offset order; those that overlap run again
+    hour_writer    writes rows to Parquet files, one per hour of event time
+    join           joins the slices of a partition in offset order; some of them run again first
 
-What a slice decides depends only on its range and what the task gets: a second attempt gives the
-same result.
+The result of a slice depends only on its range and on what the task receives: a second attempt
+gives the same result.
 """

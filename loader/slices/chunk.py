@@ -1,4 +1,4 @@
-"""Records of several batches as columns: what a task looks at together."""
+"""Records of several batches as columns, which a task processes together."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from skidway.loader.reading.columns import Records, select
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Records of several batches, only those in the slice, before any decision."""
+    """Records of several batches that lie in the slice, before they are checked for repeats."""
 
     records: Records
     keys: pa.BinaryArray
     values: pa.BinaryArray
 
     def first(self, count: int) -> Chunk:
-        """The first `count` records of it."""
+        """The first `count` records of the chunk."""
         return Chunk(self.records.slice(count), self.keys[:count], self.values[:count])
 
 
 def gather(batches: Sequence[DecodedBatch], piece: Slice) -> Chunk:
-    """All records of the batches that lie in the slice, as one run."""
+    """All records of the batches that lie in the slice, one after the other."""
     offsets = np.concatenate([each.offsets for each in batches])
     timestamps = np.concatenate([each.timestamps for each in batches])
     has_origin = np.concatenate([each.has_origin for each in batches])
@@ -45,7 +45,7 @@ def gather(batches: Sequence[DecodedBatch], piece: Slice) -> Chunk:
 
 
 def unpacked_bytes(batch: DecodedBatch) -> int:
-    """Bytes of keys and values; what a batch has on the wire may be a hundredth of them."""
+    """Bytes of keys and values in memory; on the wire a batch may have a hundredth of them."""
     return int(batch.keys.nbytes + batch.values.nbytes)
 
 

@@ -1,10 +1,10 @@
-"""Rows to Parquet files, one per hour of event time, in a staging directory.
+"""Writes rows to Parquet files, one per hour of event time, in a staging directory.
 
     staging/<load>-<uuid>/<kind>-<partition>-<first offset>-<hour>-<task attempt>.parquet
 
-Rows are kept until `FLUSH_BYTES` are there or the slice ends; then every hour gets its file, whole
-and synced. So memory is bounded, no file stays open, and a task that is tried again never writes
-into a file of the attempt before.
+Rows are kept in memory until they have `FLUSH_BYTES` or the slice ends. Then one whole file per
+hour is written and synced. So memory is bounded, no file stays open, and a second attempt at a task
+never writes into a file of the first attempt.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from skidway.loader.store import Store
 FLUSH_BYTES: Final = 128 << 20
 
 YEAR_10000_MS: Final = 253_402_300_800_000
-"""Event times outside of [1970, 10000) have no directory `dt=YYYY-MM-DD`."""
+"""Event times outside of the years 1970 to 9999 have no directory `dt=YYYY-MM-DD`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Target:
 
 
 class HourWriter:
-    """Files of rows, or of rejects, of one slice."""
+    """Writes the files of rows, or of rejects, of one slice."""
 
     def __init__(self, store: Store, target: Target, kind: str, schema: pa.Schema) -> None:
         self._store, self._target, self._kind = store, target, kind
@@ -51,7 +51,7 @@ class HourWriter:
         self._files: list[DataFile] = []
 
     def add(self, columns: list[pa.Array], records: Records) -> None:
-        """Adds rows in the writer's columns; `records` are the same rows' own columns."""
+        """Adds rows in the writer's columns; `records` has offset, time and origin of each row."""
         if not len(records):
             return
         batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
@@ -86,12 +86,12 @@ class HourWriter:
 
 
 def has_hour(timestamps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Which event times can name a directory."""
+    """For each event time, whether a directory can be named after it."""
     return (timestamps >= 0) & (timestamps < YEAR_10000_MS)
 
 
 def _hours(timestamps: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Hours since 1970; 0 for times without one (only rejects have those)."""
+    """Hours since 1970; 0 for times without a directory, which only rejects have."""
     return np.where(has_hour(timestamps), timestamps // layout.HOUR_MS, 0)
 
 

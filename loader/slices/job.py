@@ -1,4 +1,4 @@
-"""What a task gets, and what it reports. Values only: they travel between processes."""
+"""What a task receives, and what it reports. Plain values, because processes exchange them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from skidway.schemas.client import Security
 class Job:
     """What all slices of one load of one topic have in common.
 
-    reader: the subject's schema. locations: of the files that are announced. unannounced: files
-    whose announcement has been waited for long enough; patient: whether any is waited for. gaps:
-    named gaps by partition.
+    reader: the subject's schema. locations: host and path of the announced files. unannounced:
+    files whose announcement is still missing after the waiting time. patient: whether tasks wait
+    for announcements at all. gaps: named gaps by partition.
     """
 
     topic: str
@@ -43,9 +43,9 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Why a range ended before its end. waiting_for: the file whose announcement is missing.
+    """Why a range ended early. waiting_for: the file whose announcement is missing.
 
-    awaited: that one, and further ones that later records need, as far as these were seen.
+    awaited: that file, and further unannounced files of later records, as far as those were read.
     """
 
     offset: int
@@ -56,7 +56,7 @@ class Stop:
 
 @dataclass(slots=True)
 class SliceResult:
-    """What a task did. end: offsets below it are covered. below: the last batch before `end`."""
+    """What a task did. end: all offsets below it are done. below: the last batch before `end`."""
 
     piece: Slice
     end: int

@@ -1,9 +1,11 @@
-"""Slices of a partition become one range: in offset order, with the marks of all before them.
+"""Joins the slices of a partition into one range: in offset order, with the marks of all slices
+before each.
 
-Slices run in parallel and without marks; audit.counts.marks.join says which of them have to run
-again with which marks. A slice that ended early ends its partition: what was written after it is
-not used. A second run may end later than the first (what looked like a record of an unknown file
-was a repeat), so this goes on until nothing is left to run again.
+Slices run in parallel and without marks. Then audit.counts.marks.join says which slices must run
+again, and with which marks. A slice that ended early ends its partition: the slices after it are
+not used. A slice that ran again may end later than the first time: the record of an unannounced
+file, before which it had ended, turned out to be a repeat. So this goes on until no slice has to
+run again.
 """
 
 from __future__ import annotations
@@ -18,17 +20,17 @@ from skidway.loader.slices.job import SliceResult, Stop
 from skidway.loader.state.manifest import BatchMark, Gap
 
 Work = tuple[Slice, Mapping[FileKey, int]]
-"""A slice, and the marks with which it is walked."""
+"""A slice, and the marks with which its records are checked for repeats."""
 
 RunSlices = Callable[[Sequence[Work]], Iterable[SliceResult]]
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionResult:
-    """What a load has of one partition. results: in offset order, contiguous.
+    """What a load has of one partition. results: in offset order, without holes between them.
 
-    end: one past the last offset covered. moved: the marks that the load advances. below: None if
-    nothing was read.
+    end: one past the last offset that is done. moved: the marks that the load advances. below: None
+    if no batch was read.
     """
 
     partition: int
@@ -67,7 +69,7 @@ def _partitions(slices: Sequence[Slice]) -> list[int]:
 
 
 def _usable(results: Mapping[Slice, SliceResult], partition: int) -> list[SliceResult]:
-    """The partition's results in offset order, up to the first that ended early."""
+    """The partition's results in offset order, up to the first slice that ended early."""
     usable = []
     for piece in sorted((p for p in results if p.partition == partition), key=lambda p: p.first):
         usable.append(results[piece])

@@ -1,4 +1,4 @@
-"""Host and path of records, looked up by (agent, file) once per run of records of one file."""
+"""Finds host and path of records, by (agent, file), once per run of records of one file."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from skidway.loader.state.tables import Location
 Bools = npt.NDArray[np.bool_]
 
 NO_LOCATION: Final = -1
-"""Code of records that have no origin, or whose announcement was given up."""
+"""Code of records without origin, and of records whose file was not announced in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """Per record a code into hosts and paths.
+    """For each record a code, which is an index into hosts and paths.
 
-    missing: no announcement yet. given_up: none came while it was waited for.
+    missing: the file is not announced yet. given_up: the file was not announced within the waiting
+    time.
     """
 
     codes: npt.NDArray[np.int32]
@@ -58,7 +59,7 @@ def locate(
     *,
     patient: bool = True,
 ) -> Located:
-    """Looks up every record. A file that was given up, but is announced by now, is found; if not
+    """Looks up every record. A file that was given up and is announced now is found. If not
     patient, every file that is not announced is given up."""
     agent, file = origins.agent, origins.file
     count = len(agent)

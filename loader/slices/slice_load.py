@@ -1,13 +1,13 @@
-"""The work of one task: batches of one offset range in, files and what is in them out.
+"""The work of one task: reads the batches of one offset range, writes files, counts records.
 
-For each chunk of records, in offset order: identify by origin, apply the marks rule
-(audit/counts/marks), look up host and path, decode values, write rows, write rejects, count. What a
-task decides depends only on the range, the marks and the names that it gets, so a second attempt
-gives the same result.
+For each chunk of records, in offset order: identify records by origin, apply the marks rule
+(audit/counts/marks), look up host and path, decode values, write rows, write rejects, count. The
+result depends only on the range, the marks and the locations that the task receives, so a second
+attempt gives the same result.
 
-A range ends early, with a sentence (`Stop`), before a record whose file was not announced yet,
-before a hole that nobody named, and before a batch that is damaged, gone or whose leader does not
-answer any more: what comes before is loaded, what comes after waits.
+A range ends early, with a sentence (`Stop`), before a record whose file is not announced yet,
+before a hole that nobody named as a gap, and before a batch that is damaged, gone, or on a leader
+that does not answer. The records before that point are loaded; the others wait for a later load.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Bools = npt.NDArray[np.bool_]
 CHUNK_ROWS: Final = 65_536
 CHUNK_BYTES: Final = 32 << 20
 CHUNK_BATCHES: Final = 4_096
-"""A batch of two records takes kilobytes as columns, whatever its bytes are."""
+"""A limit of its own, because as columns a batch takes kilobytes, even with only two records."""
 
 STRADDLE: Final = "straddle"
 NOT_ANNOUNCED: Final = "not-announced"
@@ -66,12 +66,12 @@ class SliceLoad:
         self._counts = Counts(job.bucket_ms)
         self._headers: list[BatchHeader] = []
         self._gaps: list[Gap] = []
-        self._position = piece.first  # after the last whole batch that was read
+        self._position = piece.first  # the next offset after the last whole batch that was read
         self._result = SliceResult(piece, piece.end)
 
     def run(self, batches: Iterable[memoryview]) -> SliceResult:
-        """Consumes whole batches in offset order, the first one holding or following the first
-        offset, until the range is covered or has to end."""
+        """Consumes whole batches in offset order, until the range is done or has to end. The first
+        batch is the one that holds the first offset, or the next one after it."""
         pending: list[DecodedBatch] = []
         rows = size = 0
         for raw, header in self._read(batches):
@@ -90,7 +90,7 @@ class SliceLoad:
                 self._process(pending)
                 pending, rows, size = [], 0, 0
                 if self._result.stop is None:
-                    del self._headers[:-1]  # the range will not end before these any more
+                    del self._headers[:-1]  # the range can no longer end before these batches
             if self._position >= self._piece.end or self._result.stop:
                 break
         if self._position < self._piece.end and self._result.stop is None:
@@ -101,7 +101,7 @@ class SliceLoad:
         return self._finish()
 
     def _read(self, batches: Iterable[memoryview]) -> Iterator[tuple[memoryview, BatchHeader]]:
-        """Batches with their headers; what cannot be read ends the range, but not the load."""
+        """Yields batches with their headers. A read error ends the range, but not the load."""
         try:
             for raw in batches:
                 yield raw, read_header(raw)
@@ -112,7 +112,8 @@ class SliceLoad:
     def _take(
         self, raw: memoryview, header: BatchHeader, pending: list[DecodedBatch]
     ) -> Stop | None:
-        """Decodes a batch; returns why it cannot be taken, if it cannot."""
+        """Decodes a batch and appends it to `pending`. Returns why it refuses the batch, or
+        None."""
         at = max(header.base_offset, self._piece.first)
         if not header.is_control and header.count != header.last_offset_delta + 1:
             return Stop(
@@ -130,7 +131,8 @@ class SliceLoad:
         return None
 
     def _hole(self, position: int, base: int) -> Stop | None:
-        """Looks for a hole in front of a batch: a named one is noted, any other ends the range."""
+        """Looks for missing offsets before a batch. A named gap is noted; any other hole ends the
+        range."""
         end = min(base, self._piece.end)
         if end <= position:
             return None
@@ -180,7 +182,7 @@ class SliceLoad:
         key = int(origins.agent[at]), int(origins.file[at])
         offset, first = int(records.offsets[at]), int(origins.first[at])
         awaited = zip(origins.agent[wanted].tolist(), origins.file[wanted].tolist(), strict=True)
-        # the joiner has to know of it: with the marks of slices before it may be a repeat
+        # the join needs this record's mark: with the marks of earlier slices it may be a repeat
         self._result.lowest[key] = min(first, self._result.lowest.get(key, first))
         self._end(
             Stop(
@@ -200,7 +202,7 @@ class SliceLoad:
             result.lowest[key] = min(first, result.lowest.get(key, first))
 
     def _write(self, chunk: Chunk, walked: Walked, located: Located) -> Bools:
-        """Rows and rejects of a chunk; returns which records were rejected."""
+        """Writes rows and rejects of a chunk. Returns for each record whether it was rejected."""
         faults: dict[int, tuple[str, str]] = {}
         _note(faults, walked.straddle, STRADDLE)
         _note(faults, walked.keep & located.given_up, NOT_ANNOUNCED)

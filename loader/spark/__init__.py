@@ -1,10 +1,10 @@
 """Spark: one session per run, one task per slice.
 
-    runner        the driver's side: starts Spark at the first slice, runs slices
+    runner        the driver's side: starts Spark with the first slice, runs slices
     task          the worker's side: one slice
-    failures      what Spark and its tasks raise, as one sentence
-    properties    Spark's properties, ours and the operator's
-    scratch       Spark's directory for one run, deleted with it
+    failures      turns an error of Spark or its tasks into one sentence
+    properties    Spark's properties: the loader's defaults and the operator's
+    scratch       Spark's directory for one run, deleted after the run
 
-An idle load starts no JVM. What Spark prints goes to a file and not to the terminal.
+A run without anything to load starts no JVM. Spark's output goes to a file, not to the terminal.
 """

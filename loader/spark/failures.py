@@ -1,5 +1,5 @@
-"""What Spark and its tasks raise, as one sentence: a task's error travels in the text that Spark
-makes of it."""
+"""Turns an error of Spark or of its tasks into one sentence. Spark passes a task's error on only as
+part of a longer text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TaskFailed(Exception):
 
 
 def failure(error: Exception) -> SkidwayError:
-    """The error that a task raised, out of Spark's text; without one a sentence of that text."""
+    """The error of a task, found in Spark's text; if there is none, a sentence of that text."""
     found = _FAILURE.search(str(error))
     if found is not None:
         content = json.loads(found[1])
@@ -33,8 +33,8 @@ def failure(error: Exception) -> SkidwayError:
 
 
 def sentence_in(text: str) -> str:
-    """The reason in Spark's text: that of the first exception in a Java stack trace, else the last
-    line; "" if there is none."""
+    """The reason in Spark's text: the first exception in a Java stack trace, or else the last line;
+    "" if the text is empty."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     said = [line for line in lines if not _STACK.match(line)]
     if len(said) < len(lines):

@@ -1,4 +1,4 @@
-"""Spark's properties: ours, and the operator's in `spark.conf`, which win."""
+"""Spark's properties: the loader's defaults, overridden by the operator's `spark.conf`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from skidway import java
 from skidway.loader.settings import LoaderSettings
 
 BRIEF = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""The driver only hands out slices: rows never pass through it, and most of its life is its start,
-which costs far less CPU without the optimizing compiler."""
+"""JVM options of the driver. The driver only hands out slices; no row passes through it. Most of
+its run time is its start, which costs far less CPU without the optimizing compiler."""
 
 
 def properties(settings: LoaderSettings, folder: Path) -> dict[str, str]:
-    """Spark's properties; those of `spark.conf` win over ours."""
+    """The loader's properties, overridden by those of `spark.conf`."""
     log4j = folder / "log4j2.properties"
     log4j.write_text(log4j_properties(settings.spark_log_file))
     return {
@@ -34,7 +34,7 @@ def properties(settings: LoaderSettings, folder: Path) -> dict[str, str]:
 
 
 def log4j_properties(file: Path | None) -> str:
-    """Spark's log: from info on into a file, or only warnings to its (hidden) error output."""
+    """Spark's log: from level info into a file, or only warnings to its (hidden) error output."""
     pattern = "%d{yyyy-MM-dd HH:mm:ss.SSS} %-5p [%t] %c{1} - %m%n"
     level, kind = ("info", "File") if file else ("warn", "Console")
     lines = [
@@ -55,19 +55,20 @@ def log4j_properties(file: Path | None) -> str:
 
 
 def workers_python(settings: LoaderSettings) -> str:
-    """The Python that runs tasks: this one, or where the loader's packages lie on Spark's workers.
+    """The Python that runs tasks: `spark.pyspark.python` if the operator sets it, which must have
+    the loader's packages on Spark's workers; else this process's Python.
 
-    A session that spark-submit did not start does not look at that property by itself.
+    Spark looks at that property by itself only in a session that spark-submit started.
     """
     return settings.spark_conf.get("spark.pyspark.python", sys.executable)
 
 
 def _hadoop_user() -> dict[str, str]:
-    """On HDFS, tasks act as our user, not the user of Spark's workers: we move what they write."""
+    """Lets tasks act on HDFS as the loader's user: the loader must move the files they write."""
     name = os.environ.get("HADOOP_USER_NAME")
     if not name:
         try:
             name = pwd.getpwuid(os.geteuid()).pw_name
-        except KeyError:  # a user without a name: HDFS would have none either
+        except KeyError:  # a user id without a name: HDFS could not name this user either
             return {}
     return {"spark.executorEnv.HADOOP_USER_NAME": name}

@@ -1,8 +1,8 @@
 """Spark: one session per run, one task per slice.
 
-The driver's JVM is started here, so that its output goes to a file and not to the terminal, and
-with the Java that `skidway.java` finds. Tasks are Python functions on Spark's workers (mapInArrow);
-what they raise comes back as the same error, found in the text that Spark makes of it.
+The loader starts the driver's JVM itself, with the Java that `skidway.java` finds, so that the
+JVM's output goes to a file and not to the terminal. Tasks are Python functions on Spark's workers
+(mapInArrow). An error that a task raises is found in Spark's text and raised again here.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class Interrupted(SkidwayError):
 
 
 class SparkRunner:
-    """Runs slices; starts Spark at the first one, so that an idle load costs no JVM."""
+    """Runs slices. Starts Spark with the first slice, so that a run without slices starts no
+    JVM."""
 
     def __init__(self, settings: LoaderSettings, interrupted: Callable[[], bool]) -> None:
         self._settings = settings
@@ -51,7 +52,7 @@ class SparkRunner:
         self._session: Any = None
         self._scratch: Scratch | None = None
         self.started_s = 0.0
-        """How long starting took, in seconds."""
+        """How long Spark took to start, in seconds."""
 
     def __enter__(self) -> SparkRunner:
         return self
@@ -91,7 +92,7 @@ class SparkRunner:
             while not wait([future], POLL_S).done:
                 progress(_done(context), total)
                 if self._interrupted():
-                    context.cancelAllJobs()  # again until it works: the job may not be there yet
+                    context.cancelAllJobs()  # in every round: the job may not have started yet
             try:
                 return future.result()
             except Exception as error:  # Spark's errors have no class in common
@@ -115,7 +116,7 @@ class SparkRunner:
 
 
 def start(settings: LoaderSettings, folder: Path) -> Any:
-    """A Spark session whose JVM is ours. Raises SkidwayError when it does not come up."""
+    """Starts a JVM and a Spark session in it. Raises SkidwayError when either does not start."""
     os.environ.update(java.environment(java.find()))
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["PYSPARK_PYTHON"] = workers_python(settings)
@@ -141,7 +142,8 @@ def start(settings: LoaderSettings, folder: Path) -> Any:
 
 
 def _warm(session: Any) -> None:
-    """Makes every core start its Python worker with our modules, so that no load pays for that."""
+    """Makes every core start its Python worker and import the loader's modules, so that no load
+    spends time on this."""
     cores = session.sparkContext.defaultParallelism
 
     def idle(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -1,7 +1,7 @@
-"""Spark's directory for one run: what it spills there is worth nothing afterwards.
+"""Spark's directory for one run; its contents are useless after the run.
 
-A run that is killed leaves it behind. Therefore each start deletes the directories of dead runs:
-their lock is free, because the kernel releases it with the process.
+A run that is killed leaves its directory behind. Therefore each start deletes the directories of
+dead runs. It recognizes them by their lock: the kernel releases a lock when its process dies.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ class Scratch:
         self.lock.acquire()
 
     def close(self) -> None:
-        """Deletes it with all that is in it."""
+        """Deletes the directory with all its contents."""
         shutil.rmtree(self.path, ignore_errors=True)
         self.lock.release()
 
 
 def _sweep(folder: Path) -> None:
-    """Deletes what dead runs of this user left. A directory without a lock is just being made."""
+    """Deletes directories that dead runs of this user left. A directory without a lock file is just
+    being made by a live run."""
     for path in folder.glob(f"{PREFIX}*/{LOCK_FILE}"):
         if path.parent.is_symlink():
             continue
@@ -41,6 +42,6 @@ def _sweep(folder: Path) -> None:
         try:
             lock.acquire()
         except SkidwayError:
-            continue  # a live run has it, or another user
+            continue  # a live run, or another user, holds the lock
         shutil.rmtree(path.parent, ignore_errors=True)
         lock.release()

@@ -1,4 +1,4 @@
-"""The worker's side: what Spark runs on its Python workers, slice by slice."""
+"""The worker's side: the function that Spark runs on its Python workers, slice by slice."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RESULT_SCHEMA: Final = "slice long, result binary"
 
 
 def task(shared: Any) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that Spark runs on its workers: slice numbers in, pickled results out."""
+    """The function that Spark runs on its workers: takes slice numbers, yields pickled results."""
 
     def run_slices(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -56,7 +56,7 @@ def run_slice(job: Job, piece: Slice, marks: Mapping[FileKey, int], attempt: int
         return load.run(batches(client, TopicPartition(job.topic, piece.partition), piece.first))
 
 
-# Spark keeps Python workers between tasks, so schemas and connections can be used again.
+# Spark keeps Python workers between tasks, so later tasks use the same schemas and connections.
 _stores: dict[str, Store] = {}
 _decoders: dict[tuple[str, Security, str], Decoder] = {}
 CACHED_MAX: Final = 100

@@ -1,13 +1,13 @@
-"""What the loader keeps under its output, and how it is changed: by one commit a load.
+"""What the loader keeps under its output. Each load changes it by one commit.
 
     layout          the names of all files
-    manifest        the JSON file whose creation is the commit of a load
-    parquet_file    one Parquet file of a load, measured while it is written
-    tables          marks, announced files and bucket numbers: state that grows, in files of its own
+    manifest        the JSON file whose creation commits a load
+    parquet_file    writes one Parquet file of a load, and measures it
+    tables          marks, announced files and bucket numbers, in files beside the manifests
     operations      operations on a store, as values, and their execution
-    commit          the commit step by step: the decisions alone
-    waiting         since when the announcement of a file has been missing
+    commit          the commit step by step; only decisions, no I/O
+    waiting         notes since when the announcement of a file has been missing
 
-State is the chain of manifests and nothing else. A note of `waiting` only says how long records
-wait, so it is outside of the commit.
+The chain of manifests is the loader's only state. The notes of `waiting` only say how long records
+wait, so they are not part of the commit.
 """

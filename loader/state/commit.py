@@ -1,24 +1,26 @@
-"""The commit of a load, step by step: the decisions here, the operations in a store.
+"""The commit of a load, step by step: this module decides, `operations` acts on the store.
 
-Every function that decides is a generator of operations (`Steps`): it yields what it wants done
-and receives the answer. `operations.run` does them on a real store; tests/model interleaves two
-loaders, stops them between any two operations and loses answers, over a store in memory.
+Every function that decides is a generator of operations (`Steps`): it yields an operation and
+receives the answer. `operations.run` does the operations on a real store. tests/model runs two
+loaders on a store in memory: it interleaves them, stops them between any two operations and loses
+answers.
 
     begin     read the newest manifest; finish the moves of every load that still has a staging
-              directory, and of the newest one; delete staging directories whose load is decided
+              directory, and of the newest load; delete staging directories of decided loads
     (write    Spark's tasks write files into staging/<n>-<uuid>/, synced and closed)
     commit    check the lengths; create manifest n only if absent; when in doubt read it back and
               compare the uuid; finish the moves; delete the staging directory
 
-Begin need not look at every manifest: the loader that committed n + 1 had finished all moves up to
-n before it began, and a staging directory is deleted only after the last move of its load. So
-unfinished moves exist only where a staging directory stands, or in the newest load. A file of an
-older load that somebody deleted is no unfinished move. A recount names it
-(audit/recount/recount.py): if begin looked at every file of every load, each start would cost more
-than the one before.
+Why `begin` does not look at every manifest: the loader that committed n + 1 had finished all moves
+up to n before it began, and a staging directory is deleted only after the last move of its load. So
+only the newest load, and loads with a staging directory, can have unfinished moves. If somebody
+deletes a file of an older load, that is not an unfinished move; a recount names that file
+(audit/recount/recount.py). If `begin` looked at every file of every load, each start would cost
+more than the one before.
 
-A move is checked at its source first: a file that is moved meanwhile is then seen at its target,
-whereas target first could miss it at both ends.
+Of each move the source is looked at first, then the target. If another loader moves the file
+between the two looks, this loader still finds it at the target. In the opposite order it could miss
+the file at both places.
 """
 
 from __future__ import annotations
@@ -45,12 +47,12 @@ from skidway.loader.state.operations import (
 
 CREATE_ATTEMPTS: Final = 10
 LOOKS_MAX: Final = 20
-"""Looks at one move; each further one means that another loader was faster again."""
+"""Looks at one move. Each further look is needed only if another loader acted in between."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A file of a committed load on its way into place. length: bytes that it must have."""
+    """A committed file that must be moved into place. length: the bytes that it must have."""
 
     source: str
     target: str
@@ -58,7 +60,7 @@ class Move:
 
 
 class Settle(Enum):
-    """What to do after a look at both ends of a move."""
+    """What to do after looking at source and target of a move."""
 
     DONE = auto()
     RENAME = auto()
@@ -68,10 +70,11 @@ class Settle(Enum):
 
 
 def begin(topic: str) -> Steps[Manifest | None]:
-    """Finishes what earlier loads left and returns the newest manifest, None before the first.
+    """Finishes the moves that earlier loads left unfinished. Returns the newest manifest, or None
+    before the first load.
 
-    Raises StateRefused if the manifests have holes or are all gone, or if a committed file is
-    nowhere.
+    Raises StateRefused if a manifest is missing in the sequence, if all are gone although there are
+    rows, or if a committed file is neither at its source nor at its target.
     """
     left: list[str] = yield Names(layout.stagings(topic))
     numbers = yield from committed(topic)
@@ -92,11 +95,11 @@ def begin(topic: str) -> Steps[Manifest | None]:
 
 
 def _first(topic: str) -> Steps[list[int]]:
-    """Manifests of a topic that seemed to have none. Raises StateRefused when it has rows."""
+    """The manifests of a topic that seemed to have none. Raises StateRefused if it has rows."""
     visible: list[str] = yield Names(topic)
     if not any(map(layout.is_day_folder, visible)):
         return []
-    numbers = yield from committed(topic)  # rows come after their manifest: now it is there
+    numbers = yield from committed(topic)  # rows come after their manifest: look for it again
     if not numbers:
         raise StateRefused(
             f"{topic} has rows, but no manifest under {layout.state(topic)}: a first load would "
@@ -119,7 +122,7 @@ def committed(topic: str) -> Steps[list[int]]:
 
 
 def read(topic: str, load: int) -> Steps[Manifest]:
-    """A manifest that must be there."""
+    """Reads a manifest. Raises StateRefused if it is gone."""
     path = layout.manifest(topic, load)
     data: bytes | None = yield Read(path)
     if data is None:
@@ -128,9 +131,10 @@ def read(topic: str, load: int) -> Steps[Manifest]:
 
 
 def commit(manifest: Manifest) -> Steps[bool]:
-    """Commits a load whose files are staged. False: another loader took the number.
+    """Commits a load whose files are staged. Returns False if another loader took the number.
 
-    Raises StateRefused when a staged file is not what its task wrote, before anything is visible.
+    Raises StateRefused, before any file is visible, when a staged file has another length than its
+    task wrote.
     """
     wrong = yield from _wrong_length(manifest)
     taken = (yield from _winner(manifest)) if wrong else None
@@ -145,18 +149,18 @@ def commit(manifest: Manifest) -> Steps[bool]:
 
 
 def finish(manifest: Manifest) -> Steps[None]:
-    """Brings every move of a committed load to its end; may run at any time, by anybody."""
+    """Finishes every move of a committed load. Any loader may run it, at any time."""
     for move in moves(manifest):
         yield from _finish_move(manifest, move)
 
 
 def moves(manifest: Manifest) -> list[Move]:
-    """Moves of a load, in their order."""
+    """The moves of a load, in order."""
     return [Move(file.staged, file.path, file.length) for file in manifest.files]
 
 
 def settle(move: Move, source: int | None, target: int | None) -> Settle:
-    """What to do about a move, from the lengths seen at both ends (None: not there)."""
+    """What to do about a move, given the lengths of source and target (None: no such file)."""
     if source is None and target is None:
         return Settle.BOTH_GONE
     if source is None:
@@ -183,7 +187,7 @@ def _wrong_length(manifest: Manifest) -> Steps[str]:
 
 
 def _winner(manifest: Manifest) -> Steps[str | None]:
-    """The uuid that has this load's number; None while none has."""
+    """The uuid that has this load's number; None while no load has it."""
     data: bytes | None = yield Read(manifest.path)
     return None if data is None else Manifest.from_json(data, manifest.path).uuid
 

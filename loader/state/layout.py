@@ -1,6 +1,6 @@
 """Names of everything that the loader keeps under `<root>`.
 
-The audit reads the names of rows, too: audit/recount/listing.py and faults.py.
+The audit also relies on the names of rows: audit/recount/listing.py and faults.py.
 
 <topic>/dt=2026-01-31/hour=07/part-<load>-<partition>-<first offset>.parquet     rows
 _skidway/<topic>/<load as 20 digits>.json                                        manifest
@@ -26,7 +26,7 @@ _STAGING = re.compile(r"^(\d+)-([0-9a-f]{32})$")
 
 @dataclass(frozen=True, slots=True)
 class LoadId:
-    """One attempt at one load of one topic; of each number only one uuid is committed."""
+    """One attempt at one load of one topic. Of each number only one uuid is committed."""
 
     topic: str
     number: int
@@ -39,7 +39,7 @@ class LoadId:
 
 
 def state(topic: str) -> str:
-    """Directory of manifests and everything that belongs to them."""
+    """Directory of a topic's manifests and of everything that belongs to them."""
     return f"{STATE}/{topic}"
 
 
@@ -49,7 +49,7 @@ def manifest(topic: str, load: int) -> str:
 
 
 def manifest_number(name: str) -> int | None:
-    """The load that a file name stands for; None for other files."""
+    """The load number in the file name of a manifest; None for other files."""
     found = _MANIFEST.match(name)
     return int(found[1]) if found else None
 

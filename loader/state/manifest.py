@@ -21,17 +21,18 @@
       "audit": {"bucket_ms": 60000, "last": 9, "deltas": [... see audit_topic/delta.py ...], ...}
     }
 
-- `partitions` lists every partition of the topic: what this load took (first == end: nothing) and
-  where the next one begins; `below` is the batch just under `end`, compared before the next load
-  goes on. The newest manifest alone says where every partition stands.
+- `partitions` lists every partition of the topic: the offsets that this load took (first == end:
+  none), and `end`, where the next load begins. `below` identifies the last batch before `end`; the
+  next load compares it before it goes on. So the newest manifest alone has the position of every
+  partition.
 - `files[].kind`: rows, rejects, marks, names or buckets. `checksum` is the sum modulo 2^64 of the
   record hashes (audit/counts/checksum.py) of a file of rows or rejects, as a signed long.
-- `side` names, oldest first, the files of each table that together are the state after this load:
-  a snapshot and the deltas after it; later ones win (loader/state/tables.py).
-- `audit` has the hdfs tier's deltas with the keys (HDFS, producer, epoch, number). They are
-  published after the commit and can be published again from here at any time. The first load of an
-  output takes an epoch above all that were heard from its producer (loader/audit_topic/feed.py);
-  later ones keep it.
+- `side` names, oldest first, the files that together hold each table after this load: a snapshot
+  and the deltas after it; later rows win (loader/state/tables.py).
+- `audit` has the deltas of the tier HDFS, with the keys (HDFS, producer, epoch, number). The loader
+  publishes them after the commit, and can publish them again from here at any time. The first load
+  of an output takes an epoch above every epoch that its producer has published
+  (loader/audit_topic/feed.py); later loads keep it.
 
 A recount reads this file as plain JSON. A file with another `format` is refused.
 """
@@ -53,7 +54,7 @@ ROWS, REJECTS, MARKS, NAMES, BUCKETS = "rows", "rejects", "marks", "names", "buc
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file that a load adds: where it was written, where it belongs, what is in it."""
+    """A file that a load adds: where it was written, where it will be moved, what it contains."""
 
     kind: str
     path: str
@@ -66,7 +67,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Offsets [first, end) that are gone, and who says so."""
+    """Offsets [first, end) that are missing, and the reason given by whoever named them."""
 
     first: int
     end: int
@@ -75,7 +76,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class BatchMark:
-    """What identifies the batch just below a position."""
+    """Identifies the last batch before a position."""
 
     base_offset: int
     last_offset: int
@@ -85,9 +86,9 @@ class BatchMark:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRange:
-    """Offsets [first, end) of one partition, without the gaps inside.
+    """Offsets [first, end) of one partition, and the gaps inside.
 
-    ahead: gaps that were named and lie after `end`; the next load needs them.
+    ahead: named gaps that end after `end`; the next load needs them.
     """
 
     partition: int
@@ -109,7 +110,7 @@ class SchemaChoice:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One committed load; see the module for the meaning of every field."""
+    """One committed load. The docstring of this module explains every field."""
 
     number: int
     uuid: str
@@ -132,12 +133,12 @@ class Manifest:
 
     @property
     def path(self) -> str:
-        """Where the manifest itself lies."""
+        """Path of the manifest itself."""
         return layout.manifest(self.topic, self.number)
 
     @property
     def staging(self) -> str:
-        """Where the files lay before they were moved."""
+        """Directory in which the load's files were staged."""
         return layout.staging(self.topic, self.number, self.uuid)
 
     def rows(self) -> int:
@@ -145,19 +146,19 @@ class Manifest:
         return sum(file.rows for file in self.files if file.kind == ROWS)
 
     def rejects(self) -> int:
-        """Records that this load put among its rejects."""
+        """Records that this load wrote into files of rejects."""
         return sum(file.rows for file in self.files if file.kind == REJECTS)
 
     def to_json(self) -> bytes:
-        """The file's bytes; the same manifest always gives the same bytes."""
+        """The manifest as JSON; the same manifest always gives the same bytes."""
         content = {"format": FORMAT, **asdict(self)}
         content["schema_ids"] = {str(key): value for key, value in self.schema_ids.items()}
         return json.dumps(content, indent=1).encode() + b"\n"
 
     @staticmethod
     def from_json(data: bytes, where: str) -> Manifest:
-        """Reads a manifest. Raises StateRefused, naming `where`, for anything else or another
-        format."""
+        """Reads a manifest. Raises StateRefused, naming `where`, if the data is no manifest or has
+        another format."""
         try:
             content = json.loads(data)
             if content.pop("format") != FORMAT:
@@ -168,7 +169,7 @@ class Manifest:
 
 
 def _manifest(content: dict[str, Any]) -> Manifest:
-    if content.pop("removed", ()):  # early builds wrote it, and never with anything in it
+    if content.pop("removed", ()):  # a reserved field, which must be empty
         raise ValueError("it takes files of other loads out")
     schema = content["schema"]
     changed = {

@@ -1,4 +1,4 @@
-"""Operations on a store as values, so that decisions need no store; and their execution."""
+"""Operations on a store, as values, and their execution. Code that decides needs no store."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """Length of a file in bytes, or None."""
+    """Asks for the length of a file in bytes, None if there is no such file."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Content of a file, or None."""
+    """Asks for the content of a file, None if there is no such file."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Names in a directory."""
+    """Asks for the names in a directory."""
 
     path: str
 
@@ -50,7 +50,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """Makes names in directories durable."""
+    """Makes the names in directories durable."""
 
     paths: tuple[str, ...]
 
@@ -65,7 +65,7 @@ class Create:
 
 
 class Created(Enum):
-    """What became of a creation."""
+    """The result of `Create`."""
 
     YES = auto()
     EXISTS = auto()
@@ -77,7 +77,7 @@ Steps = Generator[Operation, Any, T]
 
 
 def run(steps: Steps[T], store: Store) -> T:
-    """Does what the steps ask for, on a real store."""
+    """Performs the operations that the steps yield, on a real store; returns the steps' result."""
     answer: Any = None
     while True:
         try:
@@ -89,7 +89,7 @@ def run(steps: Steps[T], store: Store) -> T:
 
 
 def perform(operation: Operation, store: Store) -> Any:
-    """Does one operation on a store; the operation says what type the answer has."""
+    """Performs one operation on a store. The type of the answer depends on the operation."""
     match operation:
         case Length(path):
             return store.length(path)

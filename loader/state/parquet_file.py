@@ -1,4 +1,4 @@
-"""One Parquet file of a load: written whole, synced, and measured while it is written."""
+"""Writes one Parquet file of a load: whole, synced, and measured while it is written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RISING: Final = frozenset({"_offset", "_kafka_offset"})
 def write_table(
     store: Store, table: pa.Table, kind: str, path: str, staged: str, compression: str = "zstd"
 ) -> DataFile:
-    """Writes one Parquet file, synced; `path`: where it will be moved. Raises StoreFailed."""
+    """Writes and syncs one Parquet file; it will be moved to `path` later. Raises StoreFailed."""
     writer = store.create(staged)
     sink = _Measured(writer)
     try:
@@ -31,7 +31,7 @@ def write_table(
             sink,
             compression=compression,
             row_group_size=ROW_GROUP_ROWS,
-            store_schema=False,  # files look the same to every reader
+            store_schema=False,  # no Arrow schema in the file, so that all readers see the same
             **_encodings(table.schema),
         )
     except BaseException:
@@ -42,8 +42,8 @@ def write_table(
 
 
 def _encodings(schema: pa.Schema) -> dict[str, Any]:
-    """Columns that rise from row to row are written as differences: that takes a fraction of the
-    bytes, and is cheaper than a dictionary without any hits."""
+    """Columns whose values rise from row to row are written as differences (delta encoding). This
+    takes a fraction of the bytes, and less time than a dictionary in which no value repeats."""
     rising = [each.name for each in schema if each.name in RISING or types.is_timestamp(each.type)]
     return {
         "use_dictionary": [name for name in schema.names if name not in rising],
@@ -52,7 +52,7 @@ def _encodings(schema: pa.Schema) -> dict[str, Any]:
 
 
 class _Measured(io.RawIOBase):
-    """Passes bytes on to a store's file; counts them and sums their CRC-32C."""
+    """Passes bytes on to a store's file. Counts the bytes and computes their CRC-32C."""
 
     def __init__(self, writer: StoreWriter) -> None:
         super().__init__()

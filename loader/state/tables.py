@@ -1,12 +1,13 @@
-"""Tables: state that grows with files and buckets and therefore is not in the manifest itself.
+"""Tables: state that grows with files and buckets, so it is not inside the manifest.
 
     marks     partition, agent, file -> highest end byte loaded (audit/counts/marks.py)
     names     agent, file -> host, path, from announcements
-    buckets   agent, bucket -> number of this output's last audit delta that touched it
+    buckets   agent, bucket -> number of this output's last audit delta that counted it
 
-Each load writes what it changed as a Parquet file and names it in its manifest, under `side`, after
-those of earlier loads; later rows win. After `DELTAS_MAX` of them a load writes a snapshot of
-everything instead. All rows are of the manifest's own source topic; the manifest has its ids.
+Each load writes its changes to a table as a Parquet file. Its manifest names that file under
+`side`, after the files of earlier loads; later rows win. When a table has `DELTAS_MAX` files, the
+load writes a snapshot of the whole table instead. All rows belong to the manifest's own source
+topic, whose ids are in the manifest.
 """
 
 from __future__ import annotations
@@ -60,14 +61,14 @@ class Changes:
 
 @dataclass(slots=True)
 class Tables:
-    """What the tables' files say together. Changed only by the driver, between loads."""
+    """The contents of the tables' files together. Only the driver changes them, between loads."""
 
     marks: dict[int, dict[FileKey, int]] = field(default_factory=dict)
     locations: dict[FileKey, Location] = field(default_factory=dict)
     buckets: dict[BucketKey, int] = field(default_factory=dict)
 
     def add(self, changes: Changes) -> None:
-        """Makes the tables what they are after a load with these changes."""
+        """Applies the changes of a load to the tables."""
         for partition, marks in changes.marks.items():
             self.marks.setdefault(partition, {}).update(marks)
         self.locations.update(changes.locations)
@@ -95,10 +96,10 @@ def stage(
     tables: Tables,
     changes: Changes,
 ) -> tuple[list[DataFile], dict[str, tuple[str, ...]]]:
-    """Stages the tables' files of a load: (files, names for the manifest).
+    """Stages the tables' files of a load. Returns (files, names for the manifest).
 
-    before: the files that the manifest before names. `tables` already has the changes, in case a
-    snapshot is due.
+    before: the files that the previous manifest names. `tables` must already have the changes,
+    because a snapshot may be due.
     """
     whole, delta = _rows_of(tables), _rows_of(changes)
     files, named = [], {}

@@ -1,9 +1,9 @@
-"""Since when a file's announcement has been missing: one small file per (agent, file).
+"""Notes since when a file's announcement has been missing: one small file per (agent, file).
 
     <root>/_skidway/<topic>/waiting/<agent>-<file>      milliseconds since the epoch, as text
 
-The load that first meets the file writes it, once; it is removed when the announcement comes. It
-only decides how long records wait, so it is outside of the commit.
+The first load that misses the announcement writes the note, once. The note is removed when the
+announcement comes. It only decides how long records wait, so it is not part of the commit.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ _NAME: Final = re.compile(r"(\d+)-(\d+)")
 
 
 class WaitingNotes:
-    """The notes of one topic."""
+    """The notes of one topic: files whose announcement is missing."""
 
     def __init__(self, store: Store, topic: str) -> None:
         self._store, self._topic = store, topic
         self._folder = f"{layout.state(topic)}/waiting"
 
     def over(self, now_ms: int, wait_ms: int) -> frozenset[FileKey]:
-        """Files that have been waited for long enough."""
+        """Files whose announcement has been missing for `wait_ms` or longer."""
         return frozenset(
             key for key in self._keys() if now_ms - self._since(key, now_ms) >= wait_ms
         )
 
     def begin(self, key: FileKey, now_ms: int) -> None:
-        """Notes that a file is missed from now on, unless that is noted already."""
+        """Notes that a file's announcement is missing from now on, unless there is such a note."""
         path = layout.waiting(self._topic, *key)
         self._store.create_if_absent(path, str(now_ms).encode(), self._folder)
 

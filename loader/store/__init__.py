@@ -1,13 +1,13 @@
-"""A file tree with the few operations that a commit needs; `state/layout.py` names what lies in it.
+"""A file tree with the few operations that a commit needs; `state/layout.py` names its files.
 
-    Store        what every kind offers; the commit relies on nothing else
+    Store        the operations of every kind of store; the commit uses nothing else
     local        LocalStore, a directory of this machine (link(2), fsync)
     hdfs         HdfsStore, HDFS through hdfs-native (rename without overwrite, hsync)
 
-A store is read like every output (audit/output), as the audit's recount does; paths and errors are
-described there. `OutcomeUnclear` says that a change may or may not have happened: the caller has to
-look again. `open_store` refuses other kinds of URL, because a commit is only sound where a name can
-be taken once (docs/delivery.md, 5).
+Loader and recount read a store in the same way, as an `Output` (audit/output describes paths and
+errors). `OutcomeUnclear` says that a change may or may not have happened: the caller must look
+again. `open_store` refuses other kinds of URL, because a commit is only safe where the store lets a
+name be created exactly once (docs/delivery.md, 5).
 """
 
 from __future__ import annotations
@@ -19,52 +19,52 @@ from skidway.audit.output import Output
 from skidway.errors import ConfigurationRefused, SkidwayError
 
 PARTIAL_SUFFIX: Final = ".partial"
-"""Names with this suffix are unfinished files; our readers and listings skip them."""
+"""Unfinished files have this suffix; the loader's readers and listings skip them."""
 
 
 class OutcomeUnclear(SkidwayError):
-    """A change was asked for and its answer was lost: it may have happened or not."""
+    """The answer to a requested change was lost: the change may or may not have happened."""
 
 
 class StoreWriter(Protocol):
-    """A new file. After `close` its bytes are durable; until then nobody relies on them."""
+    """A new file. Its bytes are durable after `close`; before that, nobody may rely on them."""
 
     def write(self, data: bytes | memoryview, /) -> int:
-        """Appends; returns the number of bytes taken, which is all of them."""
+        """Appends all of the data; returns its number of bytes."""
 
     def close(self) -> None:
         """Flushes to disk and closes. Raises StoreFailed."""
 
     def abandon(self) -> None:
-        """Closes without any promise, after a failure."""
+        """Closes the file after a failure, without making anything durable."""
 
 
 class Store(Output, Protocol):
-    """An output that can also be written."""
+    """An output that can also be written to."""
 
     def create(self, path: str) -> StoreWriter:
-        """A new file with its directories; a leftover of that name is overwritten."""
+        """Creates a file and its directories; overwrites a leftover file of the same name."""
 
     def create_if_absent(self, path: str, data: bytes, scratch: str) -> bool:
-        """Makes `path` hold `data`, whole and durable, unless it exists (then False).
+        """Creates `path` with `data`, whole and durable. Returns False if `path` already exists.
 
-        `scratch` is a directory of the caller for what has to be written first. Raises
-        OutcomeUnclear if the answer was lost.
+        `scratch` is a directory of the caller for a temporary file. Raises OutcomeUnclear if the
+        answer was lost.
         """
 
     def rename(self, source: str, target: str) -> bool:
-        """Moves a file, durably, making directories. False when the target exists or the source
-        does not: the caller looks again."""
+        """Moves a file durably and makes the directories. Returns False when the target exists or
+        the source does not; the caller then looks again."""
 
     def delete(self, path: str) -> None:
-        """Removes a file or a whole directory; not being there is fine."""
+        """Removes a file or a whole directory. A missing path is no error."""
 
     def sync(self, paths: Sequence[str]) -> None:
         """Makes the names in these directories durable, if `rename` does not already do that."""
 
 
 def open_store(url: str) -> Store:
-    """The store at `url`. Raises ConfigurationRefused for a scheme on which no commit is sound."""
+    """The store at `url`. Raises ConfigurationRefused for a scheme that cannot commit safely."""
     scheme, separator, _ = url.partition("://")
     if not separator or scheme == "file":
         from skidway.loader.store.local import LocalStore

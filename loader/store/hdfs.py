@@ -1,7 +1,7 @@
-"""HDFS as a store: a name is taken once by the NameNode's rename without overwrite.
+"""HDFS as a store. The NameNode's rename without overwrite lets a name be created only once.
 
-Files are made durable by hsync before they are closed. A request that got no answer may have
-happened (`OutcomeUnclear`). audit.output.hdfs does the reading.
+Files are made durable by hsync before they are closed. A request without an answer may or may not
+have happened (`OutcomeUnclear`). audit.output.hdfs does the reading.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from skidway.audit.output.hdfs import HdfsOutput, failures
 from skidway.loader.store import PARTIAL_SUFFIX, OutcomeUnclear, StoreWriter
 
 WRITE_BYTES = 4 << 20
-"""Bytes handed to the client at once; with a call per Parquet page, each would cross into Rust."""
+"""Bytes per write to the client. Without this buffer, each Parquet page would be a call to Rust."""
 
 
 class HdfsStore(HdfsOutput):
@@ -62,7 +62,7 @@ class HdfsStore(HdfsOutput):
                 return
 
     def sync(self, paths: Sequence[str]) -> None:
-        """Nothing to do: the NameNode logs every name before it answers."""
+        """Does nothing: the NameNode logs every name before it answers."""
 
     def _make_parent(self, path: str) -> None:
         parent = posixpath.dirname(self._at(path))
@@ -94,7 +94,7 @@ class HdfsWriter:
             self._file.close()
 
     def abandon(self) -> None:
-        """See StoreWriter. The NameNode takes the lease back by itself."""
+        """See StoreWriter. Leaves the file open; the NameNode ends its lease after a while."""
 
     def _flush(self) -> None:
         if self._pending:

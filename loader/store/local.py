@@ -1,8 +1,8 @@
-"""A directory of this machine as a store; audit.output.local does the reading.
+"""A local directory as a store; audit.output.local does the reading.
 
-link(2) fails if the target exists, so a name can be taken only once. A move links the new name,
-syncs the target's directory and unlinks the old name. A crash in between leaves the file with both
-names, and recovery handles that.
+link(2) fails if the target exists, so a name can be created only once. A move links the new name,
+syncs the target's directory and unlinks the old name. After a crash in between, the file has both
+names; the next start of the loader then deletes the old one.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from skidway.files import fsync_directory
 from skidway.loader.store import PARTIAL_SUFFIX, StoreWriter
 
 REMOVALS_MAX: Final = 10
-"""Attempts; each further one means that another process made a file meanwhile."""
+"""Attempts to remove a directory; an attempt fails if another process makes a file in it."""
 
 
 class LocalStore(LocalOutput):
-    """Files below one directory. The directory is made when first written to."""
+    """Files below one directory. The directory is created at the first write."""
 
     def __init__(self, directory: str) -> None:
         super().__init__(directory)
@@ -38,7 +38,7 @@ class LocalStore(LocalOutput):
             return LocalWriter(target)
 
     def create_if_absent(self, path: str, data: bytes, scratch: str) -> bool:
-        """See Store. Never unclear: the kernel answers."""
+        """See Store. Never raises OutcomeUnclear, because the kernel always answers."""
         target = self._root / path
         staged = self._root / scratch / f"{target.name}.{uuid4().hex}{PARTIAL_SUFFIX}"
         with failures("write", target):
@@ -79,7 +79,7 @@ class LocalStore(LocalOutput):
                 else:
                     target.unlink()
             except FileNotFoundError:
-                return  # another loader was here first
+                return  # another loader has already deleted it
 
     def sync(self, paths: Sequence[str]) -> None:
         """See Store."""
@@ -89,7 +89,8 @@ class LocalStore(LocalOutput):
                     fsync_directory(self._root / path)
 
     def _make(self, directory: Path) -> None:
-        """Makes a directory and its parents, each name durable. Two tasks may do so at once."""
+        """Makes a directory and its parents, and makes each name durable. Several tasks may make
+        the same directory at once."""
         if directory in self._made and directory.is_dir():
             return
         missing = []
@@ -104,7 +105,7 @@ class LocalStore(LocalOutput):
 
 
 def _remove_tree(directory: Path) -> None:
-    """Removes a directory in which a task of another loader may still make files."""
+    """Removes a directory in which a task of another loader may still create files."""
     for left in reversed(range(REMOVALS_MAX)):
         try:
             shutil.rmtree(directory)

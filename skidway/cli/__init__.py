@@ -1,10 +1,10 @@
 """The command line: `skidway <noun> <verb>`.
 
 Each noun is an entry point of the group "skidway.commands": a function `register(subparsers)` that
-adds its parser and sets `run=callable(args) -> int`. Only the noun that was asked for is imported,
-so that an agent host needs no Spark and a broker's memory holds no loader. The environment is read
-in `skidway.java` (SKIDWAY_JAVA and JAVA_HOME), `skidway.systemd` (NOTIFY_SOCKET), and in `profile`
-for commands that ask; nowhere else.
+adds its parser and sets `run=callable(args) -> int`. Only the module of the given noun is imported,
+so that an agent host needs no Spark and a broker's memory holds no loader. In the kernel, only
+three modules read environment variables: `skidway.java` (SKIDWAY_JAVA and JAVA_HOME),
+`skidway.systemd` (NOTIFY_SOCKET), and `profile`, for commands that send requests to a cluster.
 
 Reading order: commands (dispatch, exit status), profile (the addresses of the user's cluster),
 options, moments, plan and output (shared by nouns), then one module per noun.

@@ -1,4 +1,4 @@
-"""From argv to an exit status: finds the noun's entry point, imports that one alone, runs it."""
+"""From argv to an exit status: finds the noun's entry point, imports only its module, runs it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GROUP = "skidway.commands"
 OUR_PACKAGE = "skidway"
 
 NOUNS: dict[str, tuple[str, str]] = {
-    # noun: (extra that it needs, what it is)
+    # noun: (extra that it needs, help text)
     "agent": ("agent", "tail log files of this host and publish them"),
     "audit": ("audit", "count, compare and report completeness"),
     "broker": ("broker", "take, keep and hand out record batches"),
@@ -47,7 +47,8 @@ PIPE_CLOSED = 141
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse without abbreviations, which break scripts when a new option appears."""
+    """argparse without abbreviated options. A new option can make an abbreviation ambiguous, and
+    then breaks every script that uses it."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         kwargs.setdefault("allow_abbrev", False)
@@ -56,14 +57,14 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and returns its exit status (0, 1, 2, 3, 65, 78; 70 our mistake)."""
+    """Runs one command. Returns its exit status (0, 1, 2, 3, 65, 78; 70 is a bug in Skidway)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     _open_closed_outputs()
     try:
         return _run_to_end(arguments)
     except SkidwayError as error:
         noun = next((a for a in arguments if not a.startswith("-")), "")
-        _flush_output()  # if both go to one place, the sentence follows what it is about
+        _flush_output()  # if both go to one file, the error comes after the output
         sys.stderr.write(f"{f'skidway {noun}'.strip()}: {error}\n")
         return error.exit_code
     except KeyboardInterrupt:
@@ -89,14 +90,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _open_closed_outputs() -> None:
-    """Sends an output that the caller has closed (`>&-`) to /dev/null: that is no error."""
+    """Replaces an output that the caller has closed (`>&-`) by /dev/null: this is no error."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open as long as we run
 
 
 def _run_to_end(arguments: list[str]) -> int:
-    """Runs the command; flushes its output before it counts as successful."""
+    """Runs the command, and flushes its output, which may still fail."""
     status = _run(arguments)
     sys.stdout.flush()
     return status
@@ -117,7 +118,8 @@ def _flush_output() -> None:
 
 
 def _forget_output() -> None:
-    """The reader (head, less) has gone: no error, but Python's flush at exit would fail on it."""
+    """Drops the output after its reader (head, less) has ended. This is no error, but Python's
+    flush at exit would fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -59,7 +59,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def script(shell: str, nouns: list[EntryPoint]) -> str:
-    """The text to be sourced."""
+    """The script that the user's shell sources."""
     words: dict[str, list[str]] = {"": [*sorted(point.name for point in nouns), *GLOBAL]}
     for point in sorted(nouns, key=lambda each: each.name):
         words.update(_words_of(point))
@@ -78,10 +78,10 @@ def _words_of(point: EntryPoint) -> Iterator[tuple[str, list[str]]]:
 
 
 def _walk(path: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, list[str]]]:
-    """Each command below a parser, with the words that may follow it."""
+    """Each command below a parser, with the words that may follow the command."""
     words: list[str] = []
     below: list[tuple[str, argparse.ArgumentParser]] = []
-    for action in parser._actions:  # argparse has no other way to ask
+    for action in parser._actions:  # argparse has no public way to list them
         if isinstance(action, argparse._SubParsersAction):
             below += action.choices.items()
             words += action.choices

@@ -1,4 +1,4 @@
-"""`skidway doctor [--json]`: what this machine lacks, in words, and what to do about it."""
+"""`skidway doctor [--json]`: names what is missing on this machine, and what to do about it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def render(findings: list[Finding]) -> str:
-    """One line for each finding, what to do below it, the sum at the end."""
+    """One line for each finding, with its advice below it; a summary at the end."""
     width = max(len(finding.name) for finding in findings)
     lines = []
     for finding in findings:
@@ -48,7 +48,7 @@ def render(findings: list[Finding]) -> str:
 
 
 def _sum(findings: list[Finding]) -> str:
-    """What can run here, and what is not installed; what that would lack was not checked."""
+    """The programs that can run here, and those that are not installed, which were not checked."""
     parts = [finding for finding in findings if finding.name.startswith(PART)]
     absent = [each.name.removeprefix(PART) for each in parts if each.verdict != "good"]
     if not absent:

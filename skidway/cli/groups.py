@@ -1,4 +1,4 @@
-"""`skidway groups list|describe|reset`: consumer groups, as ZooKeeper has them."""
+"""`skidway groups list|describe|reset`: consumer groups, as they stand in ZooKeeper."""
 
 from __future__ import annotations
 

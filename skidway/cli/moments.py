@@ -1,4 +1,4 @@
-"""Moments as people write them: 2026-01-31T10:00:00Z, or how long ago: 90m, 24h, 7d."""
+"""Parses times that people write: 2026-01-31T10:00:00Z, or how long ago: 90m, 24h, 7d."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def parse_since(text: str, now_ms: int, option: str = "--since") -> int:
-    """As parse_moment, but not before 1970: to a broker a negative time means something else."""
+    """Like parse_moment, but refuses times before 1970: to a broker, -1 and -2 are not times."""
     time_ms = parse_moment(text, now_ms, option)
     if time_ms < 0:
         raise UsageError(f"{option} {text!r} is before 1970.")
@@ -18,7 +18,7 @@ def parse_since(text: str, now_ms: int, option: str = "--since") -> int:
 
 
 def parse_moment(text: str, now_ms: int, option: str = "--since") -> int:
-    """The moment in ms since 1970, negative before it; UTC unless it says otherwise. Raises
+    """The time in ms since 1970, negative before 1970. A text without a time zone is UTC. Raises
     UsageError, which names the option."""
     number, unit = text[:-1], text[-1:]
     try:
@@ -36,7 +36,7 @@ def parse_moment(text: str, now_ms: int, option: str = "--since") -> int:
 
 
 def shown(time_ms: int) -> str:
-    """RFC 3339 with milliseconds, in UTC; the number if it is outside the calendar."""
+    """A time as RFC 3339 with milliseconds, in UTC; the plain number if no calendar date fits."""
     try:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)
     except OverflowError:

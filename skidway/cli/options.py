@@ -1,4 +1,5 @@
-"""Options that every program has: --config, --set, --log-level; and those that several have."""
+"""Options of every program (--config, --set, --log-level), and options that several commands
+use."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def add_config_options(parser: argparse.ArgumentParser, cls: type[Any] | None = 
 
 
 def load_settings(cls: type[T], args: argparse.Namespace, program: str) -> T:
-    """The settings that the options of add_config_options name. Raises ConfigurationRefused."""
+    """Reads the settings from the options of add_config_options. Raises ConfigurationRefused."""
     return settings.load(cls, args.config, args.set, program=program)
 
 
@@ -53,7 +54,7 @@ def add_bootstrap_option(parser: argparse.ArgumentParser) -> None:
 
 
 def bootstrap_server(args: argparse.Namespace) -> str:
-    """The brokers that option, environment or profile name. Raises ConfigurationRefused."""
+    """The brokers from option, environment or profile. Raises ConfigurationRefused."""
     named: str | None = args.bootstrap_server
     return named or profile.read().bootstrap_servers or BOOTSTRAP_SERVER
 
@@ -69,7 +70,7 @@ def add_zookeeper_option(parser: argparse.ArgumentParser) -> None:
 
 
 def zookeeper(args: argparse.Namespace) -> str | None:
-    """The ZooKeeper that option, environment or profile name; None: ask the brokers."""
+    """The ZooKeeper from option, environment or profile; None means: ask the brokers for it."""
     named: str | None = args.zookeeper
     return named or profile.read().zookeeper_connect
 
@@ -91,7 +92,7 @@ def _seconds(text: str) -> float:
 
 
 def add_json_option(parser: argparse.ArgumentParser) -> None:
-    """Adds --json: one JSON document for programs in place of a table for people."""
+    """Adds --json: print one JSON document for programs, not a table for people."""
     parser.add_argument("--json", action="store_true", help="JSON for programs instead of a table")
 
 

@@ -1,4 +1,4 @@
-"""What commands print: tables for people, JSON for programs, progress for the patient."""
+"""What commands print: tables for people, JSON for programs, progress of long commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PROGRESS_EVERY_S = 0.2
 
 
 def table(rows: Iterable[Row], columns: Sequence[str]) -> None:
-    """Prints rows under their column names; numbers to the right, None as a dash."""
+    """Prints rows under their column names; numbers are right-aligned, None is a dash."""
     print(render_table(list(rows), columns), end="")
 
 
@@ -26,7 +26,7 @@ def print_json(document: Any) -> None:
 
 
 def print_good(words: str, *, as_json: bool) -> int:
-    """Says that a configuration is good, and what it is; returns the exit status."""
+    """Prints that a configuration is good, and what it contains. Returns the exit status."""
     if as_json:
         print_json({"ok": True, "says": words})
     else:
@@ -35,7 +35,7 @@ def print_good(words: str, *, as_json: bool) -> int:
 
 
 def print_rows(rows: Iterable[Row], columns: Sequence[str], *, as_json: bool) -> None:
-    """Prints rows as a table, or as one JSON list that holds the same columns."""
+    """Prints rows as a table, or as one JSON list with the same columns."""
     if as_json:
         print_json([{column: row.get(column) for column in columns} for row in rows])
     else:
@@ -43,7 +43,7 @@ def print_rows(rows: Iterable[Row], columns: Sequence[str], *, as_json: bool) ->
 
 
 def render_table(rows: Sequence[Row], columns: Sequence[str]) -> str:
-    """The table as text, with a line for the head; the last column is not padded."""
+    """The table as text, with a line of column names; the last column is not padded."""
     cells = [[_cell(row.get(column)) for column in columns] for row in rows]
     heads = [column.upper().replace("_", " ") for column in columns]
     widths = [max(len(head), *(len(line[i]) for line in cells), 0) for i, head in enumerate(heads)]
@@ -59,8 +59,8 @@ def render_table(rows: Sequence[Row], columns: Sequence[str]) -> str:
 
 
 class Progress:
-    """Progress on standard error: a bar on a terminal, otherwise a plain line now and then, if it
-    differs from the last one."""
+    """Shows progress on standard error: a bar on a terminal; elsewhere a plain line from time to
+    time, if it differs from the previous line."""
 
     def __init__(self, what: str, total: int, *, plain_every_s: float = 10.0) -> None:
         self._what = what
@@ -83,7 +83,7 @@ class Progress:
             sys.stderr.write("\n")
 
     def show(self, done: int, note: str = "") -> None:
-        """Shows how far it is; cheap to call often."""
+        """Shows the progress; cheap enough to be called often."""
         now = time.monotonic()
         shown_lately = self._last is not None and now - self._last < self._every_s
         if shown_lately and done < self._total:
@@ -100,7 +100,7 @@ class Progress:
 
 
 def progress_line(what: str, done: int, total: int, note: str = "") -> str:
-    """One line of progress; without a known total it only counts."""
+    """One line of progress; if the total is not known, it only shows the count."""
     if total <= 0:
         return f"{what}  {done:,}  {note}".rstrip()
     filled = min(20, 20 * done // total)

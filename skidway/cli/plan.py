@@ -1,4 +1,4 @@
-"""What a destructive verb prints before it acts, and whether it may."""
+"""Prints the plan of a destructive verb, and asks whether to carry it out."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def add_plan_options(parser: argparse.ArgumentParser) -> None:
 
 
 def agreed(args: argparse.Namespace, rows: Sequence[Row], columns: Sequence[str]) -> bool:
-    """Prints the plan, with --json to standard error; returns whether to carry it out.
+    """Prints the plan (with --json to standard error) and returns whether to carry it out.
 
-    Raises `UsageError` if there is nobody to ask.
+    Raises `UsageError` if standard input is no terminal, so that nobody can be asked.
     """
     out = sys.stderr if args.json else sys.stdout
     out.write(render_table(rows, columns))

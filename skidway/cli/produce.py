@@ -1,7 +1,8 @@
-"""`skidway produce --topic T`: lines from standard input, each one record.
+"""`skidway produce --topic T`: sends each line of standard input as one record.
 
-When the command ends with 0, the broker has acknowledged every line that was read. A line that the
-broker refuses (too large) is counted and makes it end with 1; the others are sent all the same.
+Exit status 0 means that the broker has acknowledged every line that was read. If the broker refuses
+a line because it is too large, the line is counted, the other lines are still sent, and the exit
+status is 1.
 """
 
 from __future__ import annotations
@@ -88,19 +89,19 @@ def _sender(client: Client, args: argparse.Namespace) -> Sender:
 
 
 class Input:
-    """Lines of a descriptor, as they come. LF and CRLF end a line; so does the end of the input."""
+    """Reads lines from a descriptor. LF, CRLF and the end of the input end a line."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self.ended = False
-        # Files and devices such as /dev/null cannot be waited for, and never need to be.
+        # epoll cannot wait for files and devices such as /dev/null; they can always be read.
         kind = os.fstat(descriptor).st_mode
         is_awaited = stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) or os.isatty(descriptor)
         self.wake = (descriptor,) if is_awaited else ()
         self._rest = bytearray()
 
     def read(self) -> list[bytes]:
-        """The lines that one read completes; waits if nothing is there."""
+        """The lines that end in the next chunk of input. Waits if there is no input yet."""
         chunk = os.read(self.descriptor, READ_BYTES)
         if not chunk:
             self.ended = True
@@ -120,7 +121,7 @@ class _Sent:
 
 
 class Sender:
-    """Makes batches of lines, sends them, and counts what was acknowledged or refused."""
+    """Makes batches of lines, sends them, and counts acknowledged and refused lines."""
 
     def __init__(
         self,
@@ -146,7 +147,7 @@ class Sender:
         self.first_refusal = ""
 
     def turn(self, source: Input) -> None:
-        """Waits for input or for an acknowledgement, whichever is first, and takes it."""
+        """Waits for input or for an acknowledgement, and processes whichever comes first."""
         if not self._producer.has_room:
             self._hear(self._producer.poll(LOOK_EVERY_MS))
             return
@@ -166,7 +167,7 @@ class Sender:
             self._hear(self._producer.poll(LOOK_EVERY_MS))
 
     def summary(self) -> str:
-        """What became of the lines, in words."""
+        """A sentence that says how many lines were acknowledged, refused or neither."""
         words = f"{self.acknowledged:,} lines acknowledged in {self._topic}"
         if self.refused:
             words += f", {self.refused:,} refused: {self.first_refusal}"

@@ -1,4 +1,4 @@
-"""The addresses of the user's cluster: a profile for commands that ask it, never for services.
+"""The addresses of the user's cluster: a profile for interactive commands, not for services.
 
     option                 environment                   profile, ~/.config/skidway/profile.yml
     --bootstrap-server     SKIDWAY_BOOTSTRAP_SERVER      bootstrap.servers
@@ -6,8 +6,8 @@
     --zookeeper            SKIDWAY_ZOOKEEPER             zookeeper.connect
                            SKIDWAY_REGISTRY_USER_INFO    schema.registry.basic.auth.user.info
 
-The leftmost one that is given counts. SKIDWAY_PROFILE names another file; if empty, none is read.
-Services (`run`, `drain`, `load`) have their own configuration and read nothing of this.
+The leftmost one that is set counts. SKIDWAY_PROFILE names another file; if it is empty, no profile
+is read. Services (`run`, `drain`, `load`) have their own configuration and ignore the profile.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ENVIRONMENT: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """What a profile says; None for what it leaves to the defaults."""
+    """The settings in a profile; None means that the profile does not set it."""
 
     bootstrap_servers: str | None = setting(
         "bootstrap.servers", None, help="Brokers to begin with: host:port, comma-separated."
@@ -70,7 +70,7 @@ def read(environment: Mapping[str, str] = os.environ) -> Profile:
 
 
 def _path(environment: Mapping[str, str]) -> Path | None:
-    """The profile's file; one that is named must exist, the usual one need not."""
+    """The profile's file. A file named by SKIDWAY_PROFILE must exist; the default one need not."""
     named = environment.get(FILE)
     if named is not None:
         return Path(named) if named else None

@@ -1,4 +1,4 @@
-"""`skidway topics list|create|describe|alter|delete`, against our broker and Apache Kafka alike."""
+"""`skidway topics list|create|describe|alter|delete`, for Skidway's brokers and Apache Kafka's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from skidway.kafka.types import TopicPartition
 REQUEST_TIMEOUT_MS = 10_000
 REFUSED_TIMEOUT_MS = 1_000
 CONFIGS_SHOWN = ("retention.", "segment.", "max.message.bytes", "message.timestamp.", "mirror.")
-"""Beginnings of the settings that a table has room for; --json has them all."""
+"""Prefixes of the settings that the table shows; --json shows all settings."""
 
 
 SOURCES = {
@@ -34,7 +34,7 @@ SOURCES = {
     "DYNAMIC_DEFAULT_BROKER_CONFIG": "cluster, dynamic",
     "DEFAULT_CONFIG": "default",
 }
-"""The source of a setting, in words."""
+"""The words that the table prints for the source of a setting."""
 
 
 def register(subparsers: Any) -> None:
@@ -82,7 +82,7 @@ def _register_alter(alter: argparse.ArgumentParser) -> None:
 
 
 def _count(text: str) -> int:
-    """A count that the protocol can carry."""
+    """Parses a count. The protocol sends it as a signed 32-bit number; -1 is the default."""
     count = int(text)
     if not -1 <= count < 1 << 31:
         raise argparse.ArgumentTypeError(f"{text} is no count")
@@ -139,7 +139,8 @@ def _delete(args: argparse.Namespace) -> int:
 
 
 def _doomed(client: Client, names: list[str]) -> list[dict[str, Any]]:
-    """What is deleted with topics. offsets: from log start to log end, None if unknown."""
+    """What would be deleted. offsets: log end minus log start of all partitions, None if
+    unknown."""
     found = client.metadata(names).topics
     rows = []
     for name in names:
@@ -223,7 +224,7 @@ def _show(documents: list[dict[str, Any]], args: argparse.Namespace) -> None:
 
 
 def connect(args: argparse.Namespace) -> Client:
-    """A client for one command: people wait less long than programs do."""
+    """A client for one command, with short timeouts, because a person is waiting."""
     return Client(
         bootstrap_server(args),
         request_timeout_ms=REQUEST_TIMEOUT_MS,
@@ -232,7 +233,7 @@ def connect(args: argparse.Namespace) -> Client:
 
 
 def existing(client: Client, names: list[str]) -> list[TopicMetadata]:
-    """The topics of these names. Raises KafkaError for the first that does not exist."""
+    """The topics of these names. Raises KafkaError for the first one that does not exist."""
     topics = client.metadata(names).topics
     for name in names:
         topic = topics.get(name)
@@ -246,7 +247,7 @@ def existing(client: Client, names: list[str]) -> list[TopicMetadata]:
 
 
 def _sizes(client: Client) -> dict[tuple[int, TopicPartition], tuple[int, str]] | None:
-    """Bytes and log directory of each partition, by broker; None where brokers do not tell."""
+    """Bytes and log directory of each partition, by broker; None if a broker does not answer."""
     found = {}
     for broker in client.metadata(()).brokers.values():
         try:
@@ -265,7 +266,8 @@ def _document(
     sizes: dict[tuple[int, TopicPartition], tuple[int, str]] | None,
     errors: dict[TopicPartition, KafkaError],
 ) -> dict[str, Any]:
-    """A topic as a JSON document; adds to `errors` why a partition's offsets are unknown."""
+    """A topic as a JSON document. Adds errors of partitions whose offsets are unknown to
+    `errors`."""
     partitions = [TopicPartition(topic.name, each.index) for each in topic.partitions]
     first, refused = client.list_offsets_now(dict.fromkeys(partitions, EARLIEST))
     end, ends_refused = client.list_offsets_now(dict.fromkeys(partitions, LATEST))

@@ -1,6 +1,6 @@
-"""Groups seen from outside: lists them, shows how far they have read, resets them.
+"""Consumer groups seen from outside: lists them, shows their progress, resets their offsets.
 
-Works on every group in Kafka 0.8's ZooKeeper layout, whoever wrote it.
+Works on every group in Kafka 0.8's ZooKeeper layout, whichever program wrote it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from skidway.kafka.client import EARLIEST, LATEST, Client
 from skidway.kafka.types import TopicPartition
 
 RESETTER = b"skidway-groups-reset"
-"""The content of owner nodes while a group is reset: members that come meanwhile wait."""
+"""The content of owner nodes while a group is reset: members that start meanwhile must wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupSummary:
-    """A group; `members` that are active now, `topics` that it has read or subscribes to.
+    """A group. members: how many are active now. topics: those it has read or subscribes to.
 
-    Members are those that registered in ZooKeeper, and those that brokers know by Kafka's protocol.
+    Members are the consumers that are registered in ZooKeeper, and those that brokers know from
+    Kafka's group protocol.
     """
 
     group: str
@@ -33,7 +34,8 @@ class GroupSummary:
 
 @dataclass(frozen=True, slots=True)
 class PartitionStatus:
-    """How far a group is in a partition. None: not owned, not committed, not in the cluster."""
+    """The progress of a group in a partition. A field is None if the partition has no owner, has no
+    committed offset, or is not in the cluster."""
 
     topic: str
     partition: int
@@ -52,7 +54,7 @@ class PartitionStatus:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An offset that was set, or would be; `before` None where there was none."""
+    """An offset that was set, or would be set. before: None if none was committed."""
 
     topic: str
     partition: int
@@ -68,7 +70,7 @@ class Groups:
         self._client = client
 
     def all(self) -> list[GroupSummary]:
-        """Every group, by name."""
+        """Every group, sorted by name."""
         names = self._coordinator.children(group_nodes.CONSUMERS)
         return [
             GroupSummary(group, self.active(group), tuple(self.topics(group)))
@@ -76,7 +78,7 @@ class Groups:
         ]
 
     def active(self, group: str) -> int:
-        """How many members are active, of both kinds."""
+        """The number of active members, in ZooKeeper and in Kafka's group protocol together."""
         found = self._coordinator.get(group_nodes.record_path(group))
         coordinated = 0 if found is None else nodes.coordinated_members(found.data)
         return len(self.members(group)) + coordinated
@@ -86,7 +88,7 @@ class Groups:
         return self._coordinator.children(group_nodes.ids_path(group))
 
     def topics(self, group: str) -> Sequence[str]:
-        """The topics that a group has offsets or owners of, or subscribes to."""
+        """The topics that a group has offsets or owner nodes for, or subscribes to."""
         topics = set(self._coordinator.children(group_nodes.offsets_path(group)))
         topics.update(self._coordinator.children(group_nodes.owners_path(group)))
         for member in self.members(group):
@@ -97,7 +99,8 @@ class Groups:
         return sorted(topics)
 
     def describe(self, group: str) -> Sequence[PartitionStatus]:
-        """Every partition of its topics. SkidwayError where there is no such group."""
+        """The status of every partition of the group's topics. Raises SkidwayError if there is no
+        such group."""
         self._require(group)
         topics = self.topics(group)
         bounds = self._bounds(topics)
@@ -115,9 +118,11 @@ class Groups:
     def reset(
         self, group: str, offsets: Mapping[TopicPartition, int], *, dry_run: bool = False
     ) -> Sequence[Change]:
-        """Sets committed offsets. SkidwayError if members are active; then nothing is changed.
+        """Sets committed offsets. Raises SkidwayError if members are active; then nothing is
+        changed.
 
-        While it works it owns the partitions, so that nobody begins to read at the old offsets.
+        During the reset it holds the owner nodes of the partitions, so that no member begins to
+        read at the old offsets.
         """
         active = self.active(group)
         if active:
@@ -146,7 +151,8 @@ class Groups:
     def positions(
         self, group: str, topics: Sequence[str], where: int, partitions: Sequence[int] = ()
     ) -> dict[TopicPartition, int]:
-        """The offsets of a time in ms, EARLIEST or LATEST; the end where no record is so late."""
+        """The offset of each partition at a time in ms, or EARLIEST or LATEST. If no record is that
+        late, it is the log end."""
         tps = self._partitions(group, topics, partitions)
         found = self._client.list_offsets(dict.fromkeys(tps, where))
         late = [tp for tp, listed in found.items() if listed.offset < 0]
@@ -156,7 +162,7 @@ class Groups:
     def at_offset(
         self, group: str, topics: Sequence[str], offset: int, partitions: Sequence[int] = ()
     ) -> dict[TopicPartition, int]:
-        """One offset for all. UsageError if a log does not hold it."""
+        """The same offset for all partitions. Raises UsageError if a log does not hold it."""
         tps = self._partitions(group, topics, partitions)
         bounds = self._bounds(sorted({tp.topic for tp in tps}))
         for tp in tps:
@@ -168,7 +174,7 @@ class Groups:
     def _partitions(
         self, group: str, topics: Sequence[str], partitions: Sequence[int]
     ) -> list[TopicPartition]:
-        """The chosen partitions; all of the group's topics where none are named."""
+        """The chosen partitions. If no topics are named, it takes all topics of the group."""
         if not topics:
             self._require(group)
         names = list(topics) or list(self.topics(group))

@@ -1,8 +1,8 @@
 """Range assignment: which reader of a group gets which partition.
 
-Every member computes it from the same view, with the same result. For each topic, the partitions in
-order are cut into one range per reader, in the order of the readers' names; if they do not divide
-evenly, the first ranges are one longer.
+Every member computes the assignment from the same view, with the same result. For each topic, the
+partitions in order are cut into one range per reader, in the order of the readers' names. If they
+do not divide evenly, the first ranges have one partition more.
 
 Source: the paper, section 3.2, algorithm 1; Kafka 0.8's RangeAssignor.
 """
@@ -18,9 +18,9 @@ Readers = Mapping[str, frozenset[str]]
 
 
 def range_assignment(readers: Readers, partitions: Mapping[str, int]) -> dict[TopicPartition, str]:
-    """The reader of each partition; `partitions` is how many each topic has.
+    """The reader of each partition. partitions: the number of partitions of each topic.
 
-    Topics that nobody subscribes to are left out.
+    The result leaves out topics without subscribers.
     """
     found: dict[TopicPartition, str] = {}
     for topic, count in partitions.items():

@@ -1,4 +1,4 @@
-"""One record batch on its way to the application: as records one by one, or as Arrow columns."""
+"""One record batch that is handed to the application, as single records or as Arrow columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCHEMA = pa.schema(
         pa.field("value", pa.binary()),
     ]
 )
-"""The columns of every batch that a consumer gives."""
+"""The columns of every Arrow batch that a consumer returns."""
 
 
 class Record(NamedTuple):
@@ -36,18 +36,18 @@ class Record(NamedTuple):
 
 
 class Chunk:
-    """The records of one batch from the reading's position on; control batches have none."""
+    """The records of one batch, from the reading's position on. A control batch has no records."""
 
     __slots__ = ("_batch", "end", "reading")
 
     def __init__(self, reading: Reading, raw: memoryview) -> None:
-        """CorruptBatch when the batch is damaged."""
+        """Raises CorruptBatch if the batch is damaged."""
         self._batch: DecodedBatch = decode(raw)
         self.reading = reading
         self.end = max(self._batch.header.last_offset + 1, reading.handed)
 
     def records(self) -> Iterator[Record]:
-        """One by one, from the position on."""
+        """The records one by one, from the position on."""
         batch, first = self._batch, self._rest()
         tp = self.reading.tp
         columns = zip(
@@ -60,7 +60,7 @@ class Chunk:
         return (Record(tp.topic, tp.partition, *row) for row in columns)
 
     def table(self) -> pa.RecordBatch | None:
-        """As columns (`SCHEMA`), from the position on; None where there is no record."""
+        """The records as columns (`SCHEMA`), from the position on; None if there are none."""
         batch, first = self._batch, self._rest()
         count = len(batch.offsets) - first
         if count == 0:

@@ -1,4 +1,4 @@
-"""The public face of the consumer: addresses, group, topics."""
+"""The public interface of the consumer: addresses, group, topics."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ from skidway.kafka.types import TopicPartition
 
 
 class Consumer:
-    """A member of a consumer group. Iterate it on one thread; that never ends by itself.
+    """A member of a consumer group. Iterate it on one thread; the iteration does not end by itself.
 
         with Consumer("broker:9092", "reports", ["clicks"]) as consumer:
             for record in consumer:
                 ...
 
-    Members of one group share the partitions of its topics; each group gets every record. Leaving
-    the block without an exception means that the last record is done; with one, that it is not.
-    Settings are those of `ConsumerSettings`. For several threads, see `create_message_streams`.
+    Members of one group share the partitions of its topics; each group gets every record. If the
+    `with` block ends without an exception, the last record counts as done; if it ends with one, it
+    does not. Settings are those of `ConsumerSettings`. For several threads, see
+    `create_message_streams`.
 
-    Raises UsageError for settings that make no sense, Unreachable when brokers or ZooKeeper do not
-    answer at the start; later it waits for both.
+    Raises UsageError for settings that make no sense, and Unreachable when brokers or ZooKeeper do
+    not answer at the start. Later it waits for both.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class Consumer:
         clock: Clock | None = None,
         **settings: Unpack[ConsumerOptions],
     ) -> None:
-        """`zookeeper_connect`: host:port[,...][/chroot]; by default the brokers' own."""
+        """zookeeper_connect: host:port[,...][/chroot]; by default the ZooKeeper of the brokers."""
         parse_bootstrap(bootstrap_servers)
         check_group(group_id)
         self._bootstrap = bootstrap_servers
@@ -72,10 +73,11 @@ class Consumer:
                 raise
 
     def create_message_streams(self, topics: str | Sequence[str], streams: int = 1) -> list[Stream]:
-        """Makes streams that share our part of these topics; iterate each on a thread of its own.
+        """Makes streams that share this member's part of the topics. Iterate each on its own
+        thread.
 
         A partition is read by one stream of one member at a time. Call this once per consumer, and
-        only if it was given no topics. Source: the paper, section 3.2.
+        only if the consumer was created without topics. Source: the paper, section 3.2.
         """
         if self._streams:
             raise UsageError("a consumer can make its streams only once")
@@ -143,14 +145,16 @@ class Consumer:
         return self._stream.committed(tp)
 
     def close(self) -> None:
-        """Leaves the group at once, so that the others need not wait for our session to end.
+        """Leaves the group at once, so that the others need not wait for this member's session to
+        end.
 
-        With auto commit, what is finished is committed; the last record handed out is not.
+        With auto commit, finished records are committed; the last record that was handed out is
+        not.
         """
         self._close(done=False)
 
     def _close(self, *, done: bool) -> None:
-        with contextlib.ExitStack() as ending:  # ends all in order, whatever a listener raises
+        with contextlib.ExitStack() as ending:  # ends all of them, even if one raises an error
             ending.callback(self._registration.close)
             for stream in reversed(self._streams):
                 ending.callback(stream.close, done=done)

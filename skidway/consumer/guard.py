@@ -1,11 +1,12 @@
-"""Our registration as the guard of every write: each happens at most once, and we learn which did.
+"""Makes each write to ZooKeeper happen at most once, and finds out which writes happened.
 
-A lost answer leaves two possibilities, and repeating the write may be wrong: a release done twice
-could remove the owner node of the reader after us. So every transaction first writes a token of its
-own into our registration, over the version that we know. Only one transaction can succeed on a
-version; one that was not answered either did, as the token shows, or never will.
+If the answer to a write is lost, the write may or may not have happened, and it may be wrong to
+repeat it: a second release could remove the owner node of the next reader. So every transaction
+first writes a token of its own into the member's registration node, and names the version of the
+node that the member knows. Only one transaction can succeed on each version. A transaction without
+an answer has either happened, which its token in the node shows, or never will.
 
-No I/O. The lock orders the streams of one consumer, which share the registration.
+No I/O. The lock puts the streams of one consumer, which share the registration, in order.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from skidway.consumer.nodes import read_token, registration_document
 
 
 class Guard:
-    """The registration under one name."""
+    """The registration of one member name."""
 
     def __init__(self, name: str, streams: Mapping[str, int], now_ms: int) -> None:
         self.name = name
@@ -27,7 +28,7 @@ class Guard:
         self._streams = dict(streams)
         self._now_ms = now_ms
         self._tokens = itertools.count(1)
-        self._unanswered: dict[int, Hashable] = {}  # on this version: token, what it was to do
+        self._unanswered: dict[int, Hashable] = {}  # on this version: token -> intended change
         self._done: set[Hashable] = set()
 
     def next_token(self) -> int:
@@ -35,20 +36,20 @@ class Guard:
         return next(self._tokens)
 
     def document(self, token: int) -> bytes:
-        """The registration with a token."""
+        """The content of the registration node with a token."""
         return registration_document(self._streams, self._now_ms, token)
 
     def succeeded(self) -> None:
-        """A transaction was done; earlier unanswered ones were not, and never will be."""
+        """A transaction succeeded. Earlier unanswered ones did not happen, and never will."""
         self.version += 1
         self._unanswered.clear()
 
     def unanswered(self, token: int, what: Hashable) -> None:
-        """It is unknown whether a transaction was done. `what`: None if it may be done twice."""
+        """Notes that a transaction had no answer. what: its change, None if it may be repeated."""
         self._unanswered[token] = what
 
     def found(self, data: bytes, version: int) -> None:
-        """Takes the node as it is, after its version was not the one that we knew."""
+        """Takes content and version of the node, after the version turned out to be another one."""
         what = self._unanswered.get(read_token(data))
         if what is not None:
             self._done.add(what)
@@ -56,7 +57,7 @@ class Guard:
         self._unanswered.clear()
 
     def was_done(self, what: Hashable) -> bool:
-        """Whether this was found to be done; True only once."""
+        """Whether this change was found to have happened. Returns True only once for each."""
         if what is None or what not in self._done:
             return False
         self._done.remove(what)

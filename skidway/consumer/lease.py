@@ -1,11 +1,12 @@
-"""How long we may trust our session with ZooKeeper.
+"""How long the session with ZooKeeper can be relied on.
 
-A session ends when ZooKeeper has heard nothing from us for the session timeout. So an answered
-request proves the session for one timeout from the moment at which it was sent, whatever has
-happened to the answer or to us since. We trust three quarters of that, because an ensemble's
-follower tells its leader what it has heard up to half a tick later, and clocks differ.
+ZooKeeper ends a session when it has heard nothing from the client for the session timeout. So an
+answered request proves that the session lives for one timeout after the request was sent, no matter
+how late the answer came. The lease lasts three quarters of that time. The rest is a margin: a
+follower of the ensemble reports to its leader up to half a tick later, and clocks run at different
+speeds.
 
-No clock: times (monotonic seconds) come in as values.
+This module reads no clock: its callers pass times (monotonic seconds).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _RENEWED = 0.4
 
 
 class Lease:
-    """The proven time of one registration; none before the first `proven`."""
+    """The time for which one registration is proven; none before the first `proven`."""
 
     __slots__ = ("_timeout_s", "until")
 
@@ -24,15 +25,15 @@ class Lease:
         self.until = float("-inf")
 
     def proven(self, asked_at: float) -> None:
-        """A request sent at this time was answered: our registration was there."""
+        """Notes that a request sent at this time was answered: the registration existed."""
         self.until = max(self.until, asked_at + _BELIEVED * self._timeout_s)
 
     def end(self) -> None:
-        """The registration is gone."""
+        """Notes that the registration is gone."""
         self.until = float("-inf")
 
     def holds(self, now: float) -> bool:
-        """Whether nobody else can own what we own."""
+        """Whether it is certain that nobody else can own this member's partitions."""
         return now < self.until
 
     @property

@@ -1,16 +1,18 @@
-"""What one reader of a group does next: look who is there, release, claim.
+"""Decides what one reader of a group does next: look who is registered, release, claim.
 
-Pure: `next_step` says what to do now, the other methods take its outcome and what watches report.
-The driver does the reading, and keeps these rules:
+Pure: `next_step` says what to do now; the other methods take the outcome of a step, and what
+watches report. `share` carries the steps out, and keeps these rules:
 
 * A partition is read only between `claimed` and the `Release` step.
 * `Release` means: stop handing out, then commit and remove the owner node in one transaction.
-* After `lost` nothing that was owned is handed out, committed or released any more.
+* After `lost`, no record of a partition that was owned is handed out, and nothing is committed or
+  released.
 
-No herd effect: a reader looks at changes once they have been quiet for a while, with jitter, and at
-the latest after `LOOK_LATEST_S`; nothing is written to reach agreement; and a partition that
-another reader still holds is claimed when its owner node is gone, which only the next owner
-watches. What is not answered is retried after a growing wait.
+There is no herd effect. A reader looks at changes once no further change has come for a short time,
+with jitter, and at the latest after `LOOK_LATEST_S`. Members write nothing to reach agreement. If
+another reader still holds a partition, only the next owner watches the owner node, and it claims
+the partition when the node is gone. A step without an answer is repeated, each time after a longer
+wait.
 """
 
 from __future__ import annotations
@@ -29,19 +31,21 @@ CLAIM_AGAIN_S = 5.0
 
 
 class Look(NamedTuple):
-    """Read who is registered, and how many partitions there are."""
+    """Step: read who is registered, and how many partitions the topics have."""
 
 
 class Claim(NamedTuple):
-    """Make the owner node of a partition, and begin to read."""
+    """Step: create the owner node of a partition, and begin to read."""
 
     tp: TopicPartition
 
 
 class Release(NamedTuple):
-    """Stop reading a partition, commit it and remove its owner node, where that is ours.
+    """Step: stop reading a partition, commit its offset and remove its owner node, if it is this
+    reader's.
 
-    It may be missing from `owned`: then a claim was not answered, and another reader has it now.
+    The partition may be missing from `owned`: a claim had no answer, and then the partition was
+    assigned to another reader.
     """
 
     tp: TopicPartition
@@ -51,10 +55,10 @@ Step = Look | Claim | Release
 
 
 class Membership:
-    """One reader's part in the group."""
+    """The steps of one reader in its group."""
 
     def __init__(self, random: Callable[[], float], *, look_every_s: float = 300.0) -> None:
-        """`random` gives numbers in 0..1; `look_every_s`: how often to look without any watch."""
+        """random: returns numbers in 0..1. look_every_s: how often to look if no watch fires."""
         self._random = random
         self._look_every_s = look_every_s
         self._reader: str | None = None
@@ -65,20 +69,21 @@ class Membership:
         self.assigned: frozenset[TopicPartition] = frozenset()
         self.owned: set[TopicPartition] = set()
         self._leaving: set[TopicPartition] = set()
-        self._uncertain: set[TopicPartition] = set()  # claimed, and the answer was lost
+        self._uncertain: set[TopicPartition] = set()  # claims whose answer was lost
 
     @property
     def is_settled(self) -> bool:
-        """Whether it owns what it should, by the newest view."""
+        """Whether the reader owns what the newest assignment gives it."""
         return self._reader is not None and self.owned == self.assigned and not self._leaving
 
     def registered(self, reader: str, now: float) -> None:
-        """We take part under this name."""
+        """Notes that this reader takes part under this name."""
         self._reader = reader
         self.changed(now)
 
     def lost(self) -> frozenset[TopicPartition]:
-        """Our registration is gone, and with it all we owned; returns what must stop at once."""
+        """Notes that the registration is gone, and all partitions with it. Returns these
+        partitions: the caller must stop handing them out at once."""
         gone = frozenset(self.owned)
         self.owned.clear()
         self._leaving.clear()
@@ -88,7 +93,7 @@ class Membership:
         return gone
 
     def changed(self, now: float) -> None:
-        """A member, a broker or a partition has come or gone."""
+        """Notes that a member, a broker or a partition was added or removed."""
         if self._reader is None:
             return
         if self._look_at is None or self._look_at > now + LOOK_LATEST_S:
@@ -96,7 +101,7 @@ class Membership:
         self._look_at = min(now + QUIET_S * (1 + self._random()), self._look_until)
 
     def looked(self, readers: Readers, partitions: Mapping[str, int], now: float) -> bool:
-        """Takes what a `Look` has found. False if we are not registered any more."""
+        """Takes the result of a `Look`. Returns False if this reader is no longer registered."""
         if self._reader not in readers:
             return False
         everybodys = range_assignment(readers, partitions)
@@ -107,10 +112,11 @@ class Membership:
         return True
 
     def next_step(self, now: float) -> Step | None:
-        """What to do now. Releases come first: somebody waits for them."""
+        """The step to do now. Releases come first, because another reader waits for them."""
         if self._reader is None:
             return None
-        self._leaving |= (self.owned | self._uncertain) - self.assigned  # once begun, it ends
+        # a release that has begun is carried through
+        self._leaving |= (self.owned | self._uncertain) - self.assigned
         for tp in sorted(self._leaving):
             if self._again_at.get(tp, now) <= now:
                 return Release(tp)
@@ -122,32 +128,33 @@ class Membership:
         return None
 
     def claimed(self, tp: TopicPartition) -> None:
-        """The owner node is ours."""
+        """Notes that the owner node is this reader's."""
         self.owned.add(tp)
         self._uncertain.discard(tp)
         self._again_at.pop(tp, None)
 
     def held(self, tp: TopicPartition, now: float) -> None:
-        """Another reader has it still; a watch tells when its node has gone."""
+        """Notes that another reader still owns the partition. A watch tells when its node is
+        gone."""
         self._uncertain.discard(tp)
         self._again_at[tp] = now + CLAIM_AGAIN_S * (0.9 + 0.2 * self._random())
 
     def vacated(self, tp: TopicPartition, now: float) -> None:
-        """Its owner node has changed or gone."""
+        """Notes that the partition's owner node has changed or is gone."""
         if tp in self._again_at and tp not in self.owned:
             self._again_at[tp] = now
 
     def released(self, tp: TopicPartition) -> None:
-        """The owner node is not ours any more."""
+        """Notes that the owner node is no longer this reader's."""
         self.owned.discard(tp)
         self._leaving.discard(tp)
         self._uncertain.discard(tp)
         self._again_at.pop(tp, None)
 
     def unanswered(self, step: Step, now: float) -> None:
-        """A step was not answered, or not clearly: it is repeated after a while.
+        """Notes that a step had no answer, or no clear one. The step is repeated after a wait.
 
-        It is unknown whether it was done; each step may be done twice.
+        The step may or may not have happened, and each step may safely be done twice.
         """
         again_at = now + self._backoff.next_s()
         if isinstance(step, Look):
@@ -158,7 +165,7 @@ class Membership:
                 self._uncertain.add(step.tp)
 
     def wake_at(self) -> float:
-        """When there is a step to do even if nothing has happened (monotonic seconds)."""
+        """The time (monotonic seconds) of the next step if nothing else happens."""
         if self._reader is None:
             return float("inf")
         waiting = [self._again_at.get(tp, 0.0) for tp in self._undone()]

@@ -1,12 +1,13 @@
-"""What our own consumers write into a group's nodes in ZooKeeper (where: group_nodes).
+"""The contents of a group's nodes in ZooKeeper, as consumers write them (group_nodes has paths).
 
-    /consumers/G/ids/C          ephemeral: what C subscribes to, and with how many streams
+    /consumers/G/ids/C          ephemeral: the topics of consumer C, and its number of streams
     /consumers/G/owners/T/P     ephemeral: the reader that owns partition P
     /consumers/G/offsets/T/P    the next offset to read, in decimal
-    /consumers/G/offsets/T      how many partitions the topic had when the group began with it
+    /consumers/G/offsets/T      how many partitions the topic had when the group first read it
 
-A reader is one stream of a consumer: its name is the consumer's and a number. What is read here was
-written by others, perhaps by older or other programs: what cannot be understood is ignored.
+A reader is one stream of a consumer. Its name is the consumer's name and a number. Other programs,
+or older versions of this one, may have written what is read here: content that cannot be parsed is
+ignored.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ BROKER_IDS = "/brokers/ids"
 BROKER_TOPICS = "/brokers/topics"
 
 STREAMS_MAX = 1000
-"""Most streams of one consumer; bounds what another's registration can claim."""
+"""Most streams of one consumer; a registration that another program wrote cannot claim more."""
 
 _NAME = re.compile(r"[\w.-]{1,249}\Z", re.ASCII)
 
 
 def check_group(group: str) -> str:
-    """A name for a group of our own consumers. UsageError for one that would need encoding."""
+    """Checks the name of a group. Raises UsageError for a name that would need encoding."""
     if not _NAME.match(group) or group in (".", ".."):
         raise UsageError(
             f"{group!r} cannot name a group: letters, digits, '.', '_' and '-', at most 249"
@@ -39,7 +40,7 @@ def check_group(group: str) -> str:
 
 
 def coordinated_members(data: bytes) -> int:
-    """How many members a group has by Kafka's group protocol, as its broker recorded."""
+    """The number of members that a group has in Kafka's group protocol, as its broker recorded."""
     document = _object(data)
     members, omitted = document.get("members"), document.get("omitted")
     listed = len(members) if isinstance(members, list) else 0
@@ -52,7 +53,7 @@ def owner_path(group: str, tp: TopicPartition) -> str:
 
 
 def partition_of(path: str) -> TopicPartition | None:
-    """The partition whose owner or offset node a path is; None for another path."""
+    """The partition in the path of an owner or offset node; None for another path."""
     above, _, partition = path.rpartition("/")
     topic = above.rpartition("/")[2]
     is_number = partition.isascii() and partition.isdecimal() and len(partition) < 11
@@ -60,20 +61,20 @@ def partition_of(path: str) -> TopicPartition | None:
 
 
 def offset_document(offset: int) -> bytes:
-    """A committed offset as it is written."""
+    """A committed offset as its node holds it."""
     return b"%d" % offset
 
 
 def read_offset(data: bytes) -> int | None:
-    """The offset of a node: a decimal number, perhaps with a JSON document behind it."""
+    """The offset in a node: a decimal number, with or without a JSON document after it."""
     found = split_offset(data)
     return None if found is None else found[0]
 
 
 def registration_document(streams: Mapping[str, int], now_ms: int, token: int = 0) -> bytes:
-    """What a consumer subscribes to: topics, and how many streams share each.
+    """The content of a consumer's registration: topics, and the number of streams that share each.
 
-    `token`: which of our transactions was the last (see `guard`).
+    token: the consumer's newest transaction (see `guard`).
     """
     document = {
         "version": 1,
@@ -86,13 +87,13 @@ def registration_document(streams: Mapping[str, int], now_ms: int, token: int = 
 
 
 def read_token(data: bytes) -> int:
-    """The token of a registration; 0 where there is none."""
+    """The token of a registration; 0 if it has none."""
     token = _object(data).get("token")
     return token if isinstance(token, int) else 0
 
 
 def read_registration(consumer: str, data: bytes) -> dict[str, frozenset[str]]:
-    """The readers of a registered consumer with their topics; none where it makes no sense."""
+    """The readers of a registered consumer with their topics; none if it cannot be parsed."""
     subscription = _object(data).get("subscription")
     if not isinstance(subscription, dict):
         return {}
@@ -105,17 +106,17 @@ def read_registration(consumer: str, data: bytes) -> dict[str, frozenset[str]]:
 
 
 def reader_name(consumer: str, number: int) -> str:
-    """The name of a consumer's stream, as it stands in owner nodes."""
+    """The name of a consumer's stream, as owner nodes hold it."""
     return f"{consumer}-{number}"
 
 
 def beginning_document(partitions: int) -> bytes:
-    """What a group records when it first reads a topic: how many partitions there were."""
+    """What a group records when it first reads a topic: the number of partitions at that time."""
     return json.dumps({"version": 1, "partitions": partitions}, separators=(",", ":")).encode()
 
 
 def read_beginning(data: bytes) -> int | None:
-    """How many partitions a topic had when the group began; None if nobody recorded it."""
+    """The number of partitions when the group first read a topic; None if it is not recorded."""
     partitions = _object(data).get("partitions")
     return partitions if isinstance(partitions, int) else None
 

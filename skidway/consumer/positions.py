@@ -1,4 +1,5 @@
-"""Where to begin in a partition: its committed offset, or else as `auto.offset.reset` says."""
+"""Where to begin in a partition: at the committed offset, or else where `auto.offset.reset`
+says."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from skidway.kafka.types import TopicPartition
 
 
 class NoOffset(KafkaError):
-    """A partition has no committed offset in its log, and `auto_offset_reset` is "none"."""
+    """A partition has no usable committed offset, and `auto_offset_reset` is "none"."""
 
     def __init__(self, tp: TopicPartition, why: str) -> None:
         how = "seek, reset the group, or set auto_offset_reset"
@@ -21,7 +22,7 @@ class NoOffset(KafkaError):
 def beginning(
     client: Client, registry: GroupRegistry, tp: TopicPartition, partitions: int, reset: OffsetReset
 ) -> tuple[int, int | None]:
-    """The offset to begin at, and the committed one if there is one.
+    """(the offset to begin at, the committed offset or None).
 
     Raises NoOffset, KafkaError, and Unreachable if the broker or ZooKeeper does not answer.
     """
@@ -30,12 +31,12 @@ def beginning(
         return committed, committed
     began_with = registry.began_with(tp.topic, partitions)
     if began_with is not None and tp.partition >= began_with:
-        reset = "earliest"  # nobody can have meant to skip what came before we saw it
+        reset = "earliest"  # a new partition: "latest" would skip its records before this moment
     return reset_offset(client, tp, reset, "has no committed offset"), None
 
 
 def reset_offset(client: Client, tp: TopicPartition, reset: OffsetReset, why: str) -> int:
-    """The offset that `auto.offset.reset` stands for now. NoOffset for "none"."""
+    """The offset that `auto.offset.reset` means at this moment. Raises NoOffset for "none"."""
     if reset == "none":
         raise NoOffset(tp, why)
     where = EARLIEST if reset == "earliest" else LATEST

@@ -1,7 +1,7 @@
-"""One reader of a group: fetches its share, and hands it out.
+"""One reader of a group: fetches the partitions that it owns, and hands their batches out.
 
-Everything happens on the caller's thread, in `holds` and `take`. A reader hands out nothing that it
-cannot prove to own (`holds`).
+Everything happens on the caller's thread, in `holds` and `take`. A reader hands out only what it
+can prove to own (`holds`).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from skidway.kafka.errors import OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
 
 LOOK_AGAIN_S = 0.1
-"""How often to ask ZooKeeper or a broker again while it does not answer."""
+"""How often to ask ZooKeeper or a broker again while it gives no answer."""
 TURN_LEAST_S = 0.01
 
 _log = log.get(__name__)
 
 
 class StreamReader:
-    """What a stream reads from. Not for several threads at once."""
+    """The source of a stream's batches. Only one thread at a time may use it."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class StreamReader:
         fetcher: Fetcher | None = None,
         random: Callable[[], float] = random.random,
     ) -> None:
-        """Owns the client from now on."""
+        """Owns the client from now on, and closes it."""
         self._registration = registration
         self._settings = settings
         self.clock = registration.clock
@@ -59,13 +59,13 @@ class StreamReader:
         self.is_closing = False
 
     def interrupt(self) -> None:
-        """Makes a waiting `take`, and every later one, end without a result; from any thread."""
+        """Ends a waiting `take`, and every later one, without a result. Any thread may call it."""
         self.is_closing = True
         self.bell.ring()
 
     @property
     def is_settled(self) -> bool:
-        """Whether it owns and reads what it should, by its newest view of the group."""
+        """Whether the reader owns and reads what its newest view of the group assigns to it."""
         return self._share.is_settled
 
     @property
@@ -85,20 +85,20 @@ class StreamReader:
 
     @property
     def is_clear(self) -> bool:
-        """Whether nothing is due and records may be handed out. From any thread."""
+        """Whether no step is due and records may be handed out. Any thread may ask."""
         now = self.clock.monotonic()
         return not self.bell.rings and now < self._share.due_at and now < self._registration.until
 
     def holds(self) -> bool:
-        """Whether records may be handed out now; first does what is due."""
+        """Does the steps that are due. Returns whether records may be handed out now."""
         if self.bell.rings or self.clock.monotonic() >= self._share.due_at:
             self._share.turn()
         return self.clock.monotonic() < self._registration.until
 
     def take(self, timeout_s: float) -> tuple[Reading, memoryview] | None:
-        """The next batch of a partition that we own; waits at most `timeout_s` for one.
+        """The next batch of a partition that this reader owns; waits at most `timeout_s` for one.
 
-        Raises what stops a partition for good: NoOffset, CorruptBatch, KafkaError.
+        Raises errors that stop a partition for good: NoOffset, CorruptBatch, KafkaError.
         """
         until = self.clock.monotonic() + timeout_s
         last_look = False
@@ -115,7 +115,7 @@ class StreamReader:
         return None
 
     def wait_for_lease(self, timeout_s: float) -> bool:
-        """Whether records may be handed out; waits at most `timeout_s` for that."""
+        """Waits at most `timeout_s` until records may be handed out. Returns whether they may."""
         until = self.clock.monotonic() + timeout_s
         while not self.holds():
             now = self.clock.monotonic()
@@ -129,19 +129,19 @@ class StreamReader:
         return True
 
     def commit(self) -> None:
-        """Commits what is finished. Raises Unreachable, Fenced."""
+        """Commits finished records. Raises Unreachable, Fenced."""
         self._share.commit()
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
-        """Reads a partition that we own from an offset on."""
+        """Reads a partition that this reader owns from an offset on."""
         self._share.seek(tp, offset)
 
     def leave(self) -> None:
-        """Releases everything, as far as ZooKeeper answers; the rest ends with our session."""
+        """Releases every partition while ZooKeeper answers; the rest ends with the session."""
         self._share.leave()
 
     def close(self) -> None:
-        """Closes connections; `leave` first."""
+        """Closes connections. Call `leave` before."""
         for reading in self.readings.values():
             reading.is_live = False
         self._client.close()
@@ -161,7 +161,7 @@ class StreamReader:
                 self._buffer.extend((reading, raw) for raw in fetched.batches)
 
     def _out_of_range(self, error: OffsetOutOfRange) -> None:
-        """The log does not hold the position any more (retention), or not yet (data loss)."""
+        """Handles a position that is below the log (retention) or above its end (data loss)."""
         if error.tp not in self.readings:
             return
         to = reset_offset(self._client, error.tp, self._settings.auto_offset_reset, str(error))

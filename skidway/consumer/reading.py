@@ -1,11 +1,12 @@
 """How far one partition has been read, from the claim to the release.
 
-    handed      behind the last record that the application was given
-    finished    behind the last record that it was done with: it asked for the next one
-    committed   what stands in ZooKeeper, as far as we know
+    handed      the offset after the last record that was handed to the application
+    finished    the offset after the last record that the application has finished: it asked for
+                the next one
+    committed   the offset in ZooKeeper, as far as this member knows
 
-committed <= finished <= handed, until somebody seeks. A member that is killed reads on from
-`committed` elsewhere: what was not finished comes again.
+committed <= finished <= handed, until somebody seeks. If a member is killed, the next owner of the
+partition begins at `committed`: records that were not finished are delivered again.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class Reading:
-    """A partition that we own. Once `is_live` is False, nothing of it may ever be handed out."""
+    """A partition that this reader owns. Once `is_live` is False, none of its records may ever be
+    handed out."""
 
     __slots__ = ("committed", "finished", "handed", "is_live", "tp")
 
@@ -26,14 +28,14 @@ class Reading:
         self.committed = committed
 
     def hand_out(self, end: int) -> None:
-        """The application has records up to an offset (not included)."""
+        """Notes that the application has the records below `end`."""
         self.handed = end
 
     def finish(self) -> None:
-        """The application is done with all that it was given."""
+        """Notes that the application has finished every record that it was given."""
         self.finished = self.handed
 
     @property
     def is_dirty(self) -> bool:
-        """Whether more is finished than is committed, or less after a seek back."""
+        """Whether `finished` differs from `committed`, in either direction (after a seek back)."""
         return self.finished != self.committed

@@ -1,8 +1,9 @@
-"""Our session with ZooKeeper, shared by all streams of a consumer, and the bells that wake them.
+"""The session with ZooKeeper, shared by all streams of a consumer, and the bells that wake them.
 
-kazoo's threads come in here and nowhere else: they leave a note and ring a bell. Streams on several
-threads ask whether the session may be trusted; one lock orders them. The registration's name is new
-for each session, so that nothing written under an old one can be taken for ours (see `registry`).
+kazoo's threads call only this module: they leave a note and ring a bell. Streams on several threads
+ask whether the session can be relied on; one lock puts them in order. Each session gets a new
+registration name, so that a node written in an old session is never taken for one of the new
+session (see `registry`).
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ _log = log.get(__name__)
 
 
 class Notes(NamedTuple):
-    """What has happened: the group or the cluster has changed; owner nodes have."""
+    """changed: the group or the cluster has changed. vacated: partitions whose owner node has."""
 
     changed: bool
     vacated: frozenset[TopicPartition]
 
 
 class Bell:
-    """Wakes one stream. `rings` is cheap to look at; `fd` is readable while it is True."""
+    """Wakes one stream. `rings` is cheap to read; `fd` is readable while `rings` is True."""
 
     def __init__(self) -> None:
         self.fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -44,7 +45,7 @@ class Bell:
         self._closed = False
 
     def ring(self, *, changed: bool = False, vacated: TopicPartition | None = None) -> None:
-        """Leaves a note, from any thread."""
+        """Leaves a note and wakes the stream. Any thread may call it."""
         with self._lock:
             self._changed |= changed
             if vacated is not None:
@@ -54,7 +55,7 @@ class Bell:
                 os.eventfd_write(self.fd, 1)
 
     def take(self) -> Notes:
-        """The notes since the last time."""
+        """Takes the notes that were left since the last call."""
         with self._lock:
             if self.rings:
                 os.eventfd_read(self.fd)
@@ -64,7 +65,7 @@ class Bell:
             return found
 
     def close(self) -> None:
-        """Rings no more."""
+        """Closes the bell; it no longer wakes the stream."""
         with self._lock:
             if not self._closed:
                 self._closed = True
@@ -75,13 +76,13 @@ class Bell:
         self.ring(changed=True)
 
     def on_owner(self, event: Any) -> None:
-        """Called by a watch of an owner node; the event has no path if the connection was lost."""
+        """Called by a watch of an owner node. If the connection was lost, the event has no path."""
         vacated = nodes.partition_of(event.path) if event.path else None
         self.ring(changed=vacated is None, vacated=vacated)
 
 
 class Registration:
-    """The name under which the consumer takes part, and whether it may be trusted."""
+    """The name under which a consumer is registered, and until when that can be relied on."""
 
     def __init__(
         self,
@@ -91,53 +92,54 @@ class Registration:
         session_timeout_s: float,
         clock: Clock,
     ) -> None:
-        """Owns the coordinator from now on."""
+        """Owns the coordinator from now on, and closes it."""
         self.clock = clock
         self.group = group
         self.guard: Guard | None = None
         self._streams: Mapping[str, int] = {}
         self._bells: tuple[Bell, ...] = ()
         self._lease = Lease(session_timeout_s)
-        self._lock = threading.Lock()  # name and lease; nobody waits while holding it
+        self._lock = threading.Lock()  # for name and lease; never held during I/O
         self._registering = threading.Lock()
         self._asked = False
-        self._attempted: list[str] = []  # names that may be registered without our knowing
+        self._attempted: list[str] = []  # names whose registration had no clear answer
         self._session_id = self._tainted = 0
         self._closing = False
         self._coordinator = coordinator
         self._coordinator.on_state(self._on_state)
 
     def begin(self, streams: Mapping[str, int], bells: tuple[Bell, ...]) -> None:
-        """From now on `ensure` registers these streams, and these bells are rung."""
+        """Sets the streams that `ensure` registers, and the bells that are rung from now on."""
         self._streams, self._bells = dict(streams), bells
 
     def registry(self) -> GroupRegistry:
-        """The group's nodes, for one stream."""
+        """Access to the group's nodes, for one stream."""
         return GroupRegistry(self._coordinator, self.group, self.clock)
 
     @property
     def name(self) -> str | None:
-        """The name that we are registered under."""
+        """The name under which this consumer is registered; None if it is not."""
         guard = self.guard
         return None if guard is None else guard.name
 
     @property
     def is_connected(self) -> bool:
-        """Whether asking ZooKeeper makes sense now."""
+        """Whether ZooKeeper is connected now."""
         return self._coordinator.state is SessionState.CONNECTED
 
     @property
     def until(self) -> float:
-        """Until when records may be handed out without asking (monotonic seconds)."""
+        """Until when records may be handed out without asking ZooKeeper (monotonic seconds)."""
         return self._lease.until
 
     @property
     def renew_at(self) -> float:
-        """When to `renew`."""
+        """When to call `renew` (monotonic seconds)."""
         return self._lease.renew_at
 
     def ensure(self) -> Guard | None:
-        """Our registration; registers if there is none. None while nobody answers."""
+        """Returns the registration, and registers first if there is none. None while ZooKeeper
+        does not answer."""
         guard = self.guard
         if guard is not None or not self.is_connected:
             return guard
@@ -151,9 +153,11 @@ class Registration:
         return guard
 
     def _register(self) -> Guard | None:
-        """Registers a new name. None if our session must end first: others wait for what it owns.
+        """Registers a new name. None if the old session must end first, because other members wait
+        for the nodes that it owns.
 
-        A name whose registration was not answered may be there: it is removed before the next try.
+        If an earlier registration had no answer, its name may exist: it is removed before the next
+        attempt.
         """
         session_id = self._coordinator.session_id
         if session_id and session_id == self._tainted:
@@ -170,7 +174,7 @@ class Registration:
         self._attempted.append(name)
         registry.register(guard)
         if self._coordinator.session_id != session_id:
-            return None  # another session began: it is unknown which one has the name
+            return None  # a new session began: it is unknown which session owns the name
         self._attempted.remove(name)
         with self._lock:
             self._lease.proven(asked_at)
@@ -178,7 +182,8 @@ class Registration:
         return guard
 
     def confirm(self) -> bool:
-        """Asks ZooKeeper whether we are registered. Unreachable when it does not answer."""
+        """Asks ZooKeeper whether the registration exists. Raises Unreachable if it gives no
+        answer."""
         name, asked_at = self.name, self.clock.monotonic()
         if name is None:
             return False
@@ -189,7 +194,7 @@ class Registration:
         return True
 
     def renew(self) -> None:
-        """Asks without waiting; one question at a time."""
+        """Asks the same without waiting for the answer. Only one question is open at a time."""
         name, asked_at = self.name, self.clock.monotonic()
         if name is None or self._asked or not self.is_connected:
             return
@@ -198,18 +203,19 @@ class Registration:
         self._coordinator.ask(path, lambda found: self._on_answer(name, asked_at, found))
 
     def lost(self, name: str) -> None:
-        """A registration is gone: every stream stops at once, and `ensure` makes a new one."""
+        """Notes that a registration is gone: every stream stops at once; `ensure` makes a new
+        one."""
         with self._lock:
             if self.name != name:
                 return
             self._lease.end()
             self.guard = None
-            self._tainted = self._session_id  # if it lives on, nobody else can remove its nodes
+            self._tainted = self._session_id  # if it still lives, only its end removes its nodes
         _log.warning("consumer_registration_lost", group=self.group, consumer=name)
         self._ring()
 
     def close(self) -> None:
-        """Ends the session, which removes at once what is still registered or owned."""
+        """Ends the session; ZooKeeper then removes its registration and owner nodes at once."""
         with self._lock:
             self._closing = True
             self.guard = None

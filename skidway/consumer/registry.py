@@ -1,7 +1,7 @@
-"""A group's nodes in ZooKeeper. Every write is one transaction that our registration guards.
+"""A group's nodes in ZooKeeper. Every write is a transaction that also writes the registration.
 
-Nothing here decides; each method may be called again when it was not answered. All raise
-Unreachable when ZooKeeper does not answer, and `Fenced` when our registration is gone.
+No method decides anything. Each may be called again if it had no answer. All raise Unreachable
+when ZooKeeper does not answer, and `Fenced` when the member's registration is gone.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
 
 WRITTEN_AT_ONCE = 100
-"""Offsets in one transaction; a request to ZooKeeper is bounded (1 MB)."""
+"""Most offsets in one transaction, because a request to ZooKeeper is limited to 1 MB."""
 _ATTEMPTS_MAX = 4
 
 
 class Fenced(SkidwayError):
-    """Our registration is gone: others own what we owned, and nothing of ours was written."""
+    """This member's registration is gone. Others own its partitions; the write did not happen."""
 
 
 class GroupCoordinated(SkidwayError):
-    """Stock clients have the group: their members coordinate through a broker, by Kafka's protocol.
+    """The group has stock clients as members, which coordinate through a broker, by Kafka's
+    protocol.
 
-    A group has members of one kind at a time; its committed offsets serve both.
+    At any time a group has members of one kind only. Both kinds use the same committed offsets.
     """
 
 
@@ -60,15 +61,16 @@ class GroupRegistry:
         self._with_offset: set[TopicPartition] = set()
 
     def new_name(self) -> str:
-        """A name that no consumer ever had."""
+        """A name that no consumer has ever had."""
         now_ms = self._clock.time_ms()
         return f"{self._group}_{socket.gethostname()}-{now_ms}-{uuid.uuid4().hex[:8]}"
 
     def register(self, guard: Guard) -> None:
-        """Registers a consumer. GroupCoordinated where a broker has members of the group.
+        """Registers a consumer. Raises GroupCoordinated if a broker has members of the group.
 
-        The same transaction checks the broker's record, and writes to the parent node, which the
-        broker checks when it stores members: so only one of the two succeeds.
+        The transaction also checks the broker's record of the group, and writes to the parent node.
+        The broker checks that node when it stores members. So if both register at once, only one
+        succeeds.
         """
         path, data = f"{self._ids}/{guard.name}", guard.document(0)
         for _ in range(_ATTEMPTS_MAX):
@@ -87,10 +89,11 @@ class GroupRegistry:
         raise Unreachable(f"group {self._group} changes too often to be joined")
 
     def _without_coordinated_members(self) -> list[_Write]:
-        """Writes that fail if the broker has members by then. GroupCoordinated if it has now."""
+        """Writes that fail if a broker has members when the transaction runs. Raises
+        GroupCoordinated if it has members already."""
         path = group_nodes.record_path(self._group)
         found = self._coordinator.get(path)
-        if found is None:  # if it can be created and deleted, it is not there
+        if found is None:  # creating and deleting the record succeeds only if it does not exist
             self._coordinator.create_if_absent(self._ids)
             return [_create(path, b""), _Write(path, lambda do: do.delete(path))]
         if nodes.coordinated_members(found.data):
@@ -101,7 +104,7 @@ class GroupRegistry:
         return [_check(path, found.version)]
 
     def unregister(self, consumer: str) -> None:
-        """Removes the registration; the others see that at once."""
+        """Removes the registration. The other members' watches report it at once."""
         self._coordinator.delete(f"{self._ids}/{consumer}")
 
     def is_registered(self, consumer: str) -> bool:
@@ -109,7 +112,7 @@ class GroupRegistry:
         return self._coordinator.get(f"{self._ids}/{consumer}") is not None
 
     def readers(self, watch: Watch | None = None) -> Readers:
-        """Every reader of the group, and its topics. Documents are read once: they never change."""
+        """Every reader of the group with its topics. Reads each document once: it never changes."""
         present = self._coordinator.children(self._ids, watch=watch)
         self._known = {name: self._known[name] for name in present if name in self._known}
         for name in present:
@@ -120,13 +123,13 @@ class GroupRegistry:
         return {name: topics for each in self._known.values() for name, topics in each.items()}
 
     def watch_cluster(self, topics: Sequence[str], watch: Watch) -> None:
-        """Watches brokers and the topics' partitions, where brokers keep them in ZooKeeper."""
+        """Watches the list of brokers, and the topics' partitions if ZooKeeper has them."""
         self._coordinator.children(nodes.BROKER_IDS, watch=watch)
         for topic in topics:
             self._coordinator.watch_node(f"{nodes.BROKER_TOPICS}/{topic}", watch)
 
     def claim(self, guard: Guard, reader: str, tp: TopicPartition, watch: Watch) -> bool:
-        """Creates the owner node; False if another reader has it, and then it is watched."""
+        """Creates the owner node. If another reader has it, watches the node and returns False."""
         path = nodes.owner_path(self._group, tp)
         for _ in range(_ATTEMPTS_MAX):
             refusal = self._transact(guard, [_create(path, reader.encode(), ephemeral=True)])
@@ -138,28 +141,30 @@ class GroupRegistry:
                 raise refusal.error
             found = self._coordinator.get(path, watch=watch)
             if found is not None:
-                return found.data == reader.encode()  # our own, where the answer was lost
+                return found.data == reader.encode()  # its own: an earlier answer was lost
         return False
 
     def disclaim(self, guard: Guard, reader: str, tp: TopicPartition) -> None:
-        """Removes the owner node if it is ours: what an unanswered claim may have left behind."""
-        self._transact(guard, [])  # from here on the claim was done, or never will be
+        """Removes the owner node if it is this reader's: a claim without an answer may have left
+        one."""
+        self._transact(guard, [])  # after this, the unanswered claim has happened or never will
         found = self._coordinator.get(nodes.owner_path(self._group, tp))
         if found is not None and found.data == reader.encode():
             self.release(guard, tp, None)
 
     def release(self, guard: Guard, tp: TopicPartition, offset: int | None) -> None:
-        """Commits an offset (None: leaves the one that is there) and removes the owner node.
+        """Commits an offset (None: keeps the committed one) and removes the owner node.
 
-        Call it again until it is answered; it is done once. Nothing happens if others removed the
-        owner node.
+        Call it again until it has an answer; the release happens only once. If others have removed
+        the owner node, nothing is written.
         """
         path = nodes.owner_path(self._group, tp)
         offsets = {} if offset is None else {tp: offset}
         self._write(guard, offsets, [_Write(path, lambda do: do.delete(path))], ("release", tp))
 
     def commit(self, guard: Guard, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commits offsets of partitions that we own; Fenced where one of them is not ours."""
+        """Commits offsets of owned partitions. Raises Fenced if this member does not own one of
+        them."""
         tps = list(offsets)
         for start in range(0, len(tps), WRITTEN_AT_ONCE):
             part = {tp: offsets[tp] for tp in tps[start : start + WRITTEN_AT_ONCE]}
@@ -167,7 +172,7 @@ class GroupRegistry:
                 raise Fenced(f"a partition of group {self._group} is not ours any more")
 
     def offset(self, tp: TopicPartition) -> int | None:
-        """The committed offset; None where there is none."""
+        """The committed offset; None if there is none."""
         found = self._coordinator.get(group_nodes.offset_path(self._group, tp))
         if found is None:
             return None
@@ -175,9 +180,9 @@ class GroupRegistry:
         return nodes.read_offset(found.data)
 
     def began_with(self, topic: str, partitions: int) -> int | None:
-        """How many partitions the topic had when the group began to read it, as first recorded.
+        """How many partitions the topic had when the group first read it, as recorded at that time.
 
-        None if there are offsets but no such record.
+        None if the group has offsets of the topic but no such record.
         """
         path = f"{group_nodes.offsets_path(self._group)}/{topic}"
         self._coordinator.create_if_absent(path, nodes.beginning_document(partitions))
@@ -191,7 +196,8 @@ class GroupRegistry:
         more: list[_Write],
         what: Hashable,
     ) -> bool:
-        """Writes offsets of owned partitions and more at once; False if an owner node is gone."""
+        """Writes offsets of owned partitions, and `more`, in one transaction. Returns False if an
+        owner node is gone."""
         paths = {group_nodes.offset_path(self._group, tp): tp for tp in offsets}
         for _ in range(_ATTEMPTS_MAX + len(offsets)):
             writes = []
@@ -210,7 +216,7 @@ class GroupRegistry:
         return False
 
     def _learn(self, refusal: _Refusal, tp: TopicPartition) -> None:
-        """An offset node exists or is missing, contrary to what we thought."""
+        """Corrects what this member believed about an offset node: whether the node exists."""
         if isinstance(refusal.error, NodeExistsError):
             self._with_offset.add(tp)
         elif not isinstance(refusal.error, NoNodeError):
@@ -226,9 +232,10 @@ class GroupRegistry:
     def _transact(
         self, guard: Guard, writes: list[_Write], what: Hashable = None
     ) -> _Refusal | None:
-        """Does all writes if we are registered, or returns what refused them. Fenced.
+        """Does all writes in one transaction, or returns the refusal. Raises Fenced if the
+        registration is gone.
 
-        `what` is not done again if it turns out to be done.
+        If an earlier attempt at `what` turns out to have happened, it is not repeated.
         """
         path = f"{self._ids}/{guard.name}"
         with guard.lock:
@@ -247,7 +254,7 @@ class GroupRegistry:
     def _attempt(
         self, guard: Guard, path: str, writes: list[_Write], what: Hashable
     ) -> _Refusal | None:
-        # The streams of a consumer come here one after the other: a wait here holds up all of them.
+        # The streams of a consumer come here one after the other: a wait would stop all of them.
         if self._coordinator.state is not SessionState.CONNECTED:
             raise Unreachable("ZooKeeper does not answer at present")
         token = guard.next_token()

@@ -33,15 +33,15 @@ class ConsumerOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerSettings:
-    """What a `Consumer` takes beside its addresses, group and topics; times in ms.
+    """What a `Consumer` takes beside addresses, group and topics. Times are in ms.
 
-    auto_offset_reset: where to begin without a committed offset, or when it is not in the log any
-      more: at the "earliest" record, behind the "latest", or "none": raise `NoOffset`. Partitions
-      that a topic gets later are read from their beginning, whatever this says.
+    auto_offset_reset: where to begin if there is no committed offset, or if the log no longer holds
+      it: "earliest" (the first record), "latest" (after the last record), or "none" (raise
+      `NoOffset`). Partitions that are added to a topic later are always read from their beginning.
     enable_auto_commit, auto_commit_interval_ms: commit finished records at this interval, and
-      whenever a partition is handed over.
-    session_timeout_ms: a member that ZooKeeper has not heard from for this long is dead. ZooKeeper
-      grants 2 to 20 of its ticks.
+      whenever a partition is released.
+    session_timeout_ms: if ZooKeeper has not heard from a member for this long, the member counts
+      as dead. ZooKeeper grants 2 to 20 of its ticks.
     metadata_max_age_ms: look for members and partitions this often even if no watch reports any.
     consumer_timeout_ms: end the iteration after this long without a record; None: never.
     """
@@ -61,7 +61,7 @@ class ConsumerSettings:
     on_partitions_revoked: Listener | None = None
 
     def __post_init__(self) -> None:
-        """UsageError for values that make no sense."""
+        """Raises UsageError for values that make no sense."""
         if self.auto_offset_reset not in ("earliest", "latest", "none"):
             raise UsageError("auto_offset_reset must be 'earliest', 'latest' or 'none'")
         least = {

@@ -1,8 +1,8 @@
-"""One reader's share of its group: its steps, claims and releases, its positions and commits.
+"""What one reader has of its group: its steps, claims and releases, its positions and commits.
 
-`membership` decides; this carries the decisions out, in the order that it asks for, on the thread
-that calls `turn`. `reader` fetches and hands out; it must not hand out a `Reading` that is no
-longer live.
+`membership` decides the steps. This module carries them out, in that order, on the thread that
+calls `turn`. `reader` fetches records and hands them out; it must not hand out records of a
+`Reading` that is no longer live.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
 
 LOOK_AGAIN_S = 0.1
-"""How often to ask ZooKeeper or a broker again while it does not answer."""
+"""How often to ask ZooKeeper or a broker again while it gives no answer."""
 TURN_LEAST_S = 0.01
 
 _log = log.get(__name__)
 
 
 class Subscription(NamedTuple):
-    """What a reader subscribes to. number: the reader's among those of its consumer."""
+    """The topics of a reader. number: the index of this reader among those of its consumer."""
 
     topics: tuple[str, ...]
     number: int
 
 
 class Share:
-    """What a reader owns. Not for several threads at once."""
+    """The partitions that a reader owns. Only one thread at a time may use it."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Share:
         self.bell = Bell()
         self.readings: dict[TopicPartition, Reading] = {}
         self.due_at = 0.0
-        """When `turn` has something to do (monotonic seconds), unless the bell rings before."""
+        """When to call `turn` next (monotonic seconds), unless the bell rings before."""
         self.clock = registration.clock
         self._client = client
         self._fetcher = fetcher
@@ -64,16 +64,16 @@ class Share:
         self._membership = Membership(random, look_every_s=settings.metadata_max_age_ms / 1000)
         self._guard: Guard | None = None
         self._counts: dict[str, int] = {}
-        self._unplaced: dict[TopicPartition, float] = {}  # owned; when to look for the position
+        self._unplaced: dict[TopicPartition, float] = {}  # owned -> when to ask for the position
         self._commit_at = 0.0
 
     @property
     def is_settled(self) -> bool:
-        """Whether it owns and reads what it should, by its newest view of the group."""
+        """Whether the reader owns and reads what its newest view of the group assigns to it."""
         return self._membership.is_settled and not self._unplaced
 
     def turn(self) -> None:
-        """Does what is due in the group: steps, positions, commits."""
+        """Does what is due in the group: steps, start positions, commits."""
         now = self.clock.monotonic()
         self.due_at = now + LOOK_AGAIN_S
         self._hear(now)
@@ -96,7 +96,7 @@ class Share:
             self.due_at = self._next_due(now)
 
     def commit(self) -> None:
-        """Commits what is finished. Raises Unreachable, Fenced."""
+        """Commits finished records. Raises Unreachable, Fenced."""
         due = [each for each in self.readings.values() if each.is_live and each.is_dirty]
         if due:
             if self._guard is None:
@@ -107,16 +107,17 @@ class Share:
                 each.committed = offsets[each.tp]
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
-        """Reads a partition that we own from an offset on."""
+        """Reads a partition that this reader owns from an offset on."""
         before = self.readings[tp]
         before.is_live = False
         self.readings[tp] = Reading(tp, offset, before.committed)
         self._fetcher.seek(tp, offset)
 
     def leave(self) -> None:
-        """Releases everything, as far as ZooKeeper answers; the rest ends with our session.
+        """Releases every partition while ZooKeeper answers; the rest ends with the session.
 
-        Waits for ZooKeeper only once, because the streams of a consumer leave one after the other.
+        After one request without an answer it stops, because the streams of a consumer leave one
+        after the other.
         """
         if not self._registration.is_connected:
             _log.warning("consumer_left_without_release", why="ZooKeeper does not answer")
@@ -139,7 +140,7 @@ class Share:
             self._membership.vacated(tp, now)
 
     def _take_part(self, now: float) -> bool:
-        """Whether we are registered and ZooKeeper answers; once our lease is over, asks."""
+        """Whether this reader is registered and ZooKeeper answers. Asks if the lease is over."""
         registration = self._registration
         if not registration.is_connected:
             return False
@@ -178,7 +179,7 @@ class Share:
             raise Fenced(f"we are not registered in {self._registration.group} any more")
 
     def _count_partitions(self) -> None:
-        """Counts each topic's partitions; keeps the known count if nobody can tell now."""
+        """Counts each topic's partitions. Keeps the known count if no broker can tell it now."""
         for name, topic in self._client.metadata(self._topics).topics.items():
             if topic.error is ErrorCode.NONE:
                 self._counts[name] = len(topic.partitions)
@@ -217,12 +218,12 @@ class Share:
         _log.info("consumer_released", group=self._registration.group, tp=str(tp))
 
     def _place(self, now: float) -> None:
-        """Begins to read what has been claimed."""
+        """Finds the start position of each claimed partition, and begins to read it."""
         for tp in [tp for tp, at in self._unplaced.items() if at <= now]:
             if tp not in self._membership.owned:
                 del self._unplaced[tp]
                 continue
-            self._unplaced[tp] = now + 1.0  # then again, if nobody answers
+            self._unplaced[tp] = now + 1.0  # asks again then, if there is no answer now
             reset = self._settings.auto_offset_reset
             count = self._counts.get(tp.topic, 0)
             start, committed = beginning(self._client, self._registry, tp, count, reset)
@@ -230,7 +231,7 @@ class Share:
             self.readings[tp] = Reading(tp, start, committed)
             self._fetcher.seek(tp, start)
             if committed is None:
-                self._commit_at = now  # so that "latest" is the same place for the next owner
+                self._commit_at = now  # so that the next owner begins here, not at a later "latest"
             _log.info("consumer_claimed", group=self._registration.group, tp=str(tp), offset=start)
             _tell(self._settings.on_partitions_assigned, tp)
 
@@ -244,7 +245,7 @@ class Share:
         self._stop_all()
 
     def _stop_all(self) -> None:
-        """Our registration is gone: nothing more is handed out, and nothing committed."""
+        """Stops all reading after the registration is gone: hands out and commits nothing more."""
         for tp, reading in self.readings.items():
             reading.is_live = False
             self._fetcher.remove(tp)

@@ -1,4 +1,4 @@
-"""One stream of a consumer: a never-ending iterator over the records of its share."""
+"""One stream of a consumer: an endless iterator over the records of its partitions."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ T = TypeVar("T")
 
 
 class NotOwned(SkidwayError):
-    """The partition is not ours now: another reader has it, or will have it.
+    """This reader does not own the partition now: another reader owns it, or soon will.
 
-    Its records that were read and not committed come again there.
+    The other reader receives again the records that were read here and not committed.
     """
 
 
 class Stream:
-    """Iterate it on one thread. Each record counts as done when the next one is asked for.
+    """Iterate a stream on one thread. A record counts as done when the next one is requested.
 
-    Records of a partition come in its order. `for record in stream`, `batches` and `poll` may be
+    Records of a partition come in offset order. `for record in stream`, `batches` and `poll` may be
     mixed; each goes on where the last one stopped.
     """
 
     def __init__(self, reader: StreamReader, *, timeout_ms: int | None) -> None:
-        """For `Consumer`; `timeout_ms` is its consumer_timeout_ms."""
+        """Called by `Consumer`. timeout_ms: its consumer_timeout_ms."""
         self._reader = reader
         self._timeout_s = None if timeout_ms is None else timeout_ms / 1000
         self._lock = threading.RLock()
@@ -50,7 +50,7 @@ class Stream:
         return self
 
     def __next__(self) -> Record:
-        """The next record. Ends when nothing came for consumer_timeout_ms, or after `close`.
+        """The next record. The iteration ends after consumer_timeout_ms without one, or `close`.
 
         Raises NoOffset, CorruptBatch or KafkaError for a partition that cannot be read on.
         """
@@ -63,7 +63,7 @@ class Stream:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Whole record batches as Arrow columns: topic, partition, offset, timestamp, key, value.
 
-        A batch counts as done when the next one is asked for.
+        A batch counts as done when the next one is requested.
         """
         while True:
             self._finish()
@@ -78,11 +78,11 @@ class Stream:
                 yield table
 
     def poll(self, timeout_ms: int = 0, *, max_records: int = 500) -> list[Record]:
-        """At most `max_records` records of one partition; none if none came in time."""
+        """At most `max_records` records of one partition; an empty list if none came in time."""
         self._finish()
         found: list[Record] = []
         while len(found) < max_records:
-            # While records are in hand, nothing may pass on to another reader: they are not done.
+            # These records are not done yet, so no partition may be released in between.
             record = self._next_row(may_turn=not found)
             if record is not None:
                 found.append(record)
@@ -91,9 +91,10 @@ class Stream:
         return found
 
     def commit(self) -> None:
-        """Commits all that was handed out, the last record included.
+        """Commits all records that were handed out, including the last one.
 
-        NotOwned if its partition has another owner or our session has ended; Unreachable.
+        Raises NotOwned if a partition has another owner or the session has ended; raises
+        Unreachable.
         """
         with self._lock:
             gone = [each.tp for each in self._in_hand if each.tp not in self._reader.readings]
@@ -106,24 +107,25 @@ class Stream:
                 raise NotOwned(str(error)) from error
 
     def assignment(self) -> list[TopicPartition]:
-        """The partitions that are read now; from any thread."""
-        return sorted(list(self._reader.readings))  # noqa: C414 (one step, whoever else adds)
+        """The partitions that are read now. Any thread may call it."""
+        return sorted(list(self._reader.readings))  # noqa: C414 (one step: others may add to it)
 
     @property
     def is_settled(self) -> bool:
-        """Whether it reads what the newest view of the group gives it."""
+        """Whether the stream reads what the newest view of the group assigns to it."""
         return self._reader.is_settled
 
     def position(self, tp: TopicPartition) -> int:
-        """The offset of the next record that will be handed out. NotOwned."""
+        """The offset of the next record that will be handed out. Raises NotOwned."""
         return self._owned(tp).handed
 
     def committed(self, tp: TopicPartition) -> int | None:
-        """The committed offset of a partition that we read. NotOwned."""
+        """The committed offset of a partition that this stream reads. Raises NotOwned."""
         return self._owned(tp).committed
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
-        """Reads on from an offset, forward or back; the next commit stores that. NotOwned."""
+        """Reads on from an offset, forward or back; the next commit stores that offset. Raises
+        NotOwned."""
         if offset < 0:
             raise UsageError("an offset is 0 or more")
         with self._lock:
@@ -131,7 +133,7 @@ class Stream:
             self._reader.seek(tp, offset)
 
     def rewind(self, timestamp_ms: int | None = None) -> None:
-        """Sets all our partitions to the first record at or after a time; None: to the beginning.
+        """Sets all own partitions to the first record at or after a time; None: to their beginning.
 
         A partition without such a record is set to its end. Source: the paper, section 3.1.
         """
@@ -145,9 +147,10 @@ class Stream:
                 self._reader.seek(tp, listed.offset)
 
     def close(self, *, done: bool = False) -> None:
-        """Commits (with auto commit) what is finished, and releases all partitions.
+        """Commits finished records (with auto commit), and releases all partitions.
 
-        `done`: the last record is finished too. From any thread; the iteration ends.
+        done: the last record that was handed out counts as finished. Any thread may call it; the
+        iteration ends.
         """
         self._closing = True
         self._reader.interrupt()
@@ -166,7 +169,7 @@ class Stream:
     # handing out
 
     def _finish(self) -> None:
-        """The application asks for more: it is done with what it has."""
+        """The application asks for more, so it has finished the records that it has."""
         for reading in self._in_hand:
             reading.finish()
         self._in_hand.clear()
@@ -175,7 +178,7 @@ class Stream:
         chunk = self._current(may_turn=may_turn)
         if chunk is None:
             return None
-        # A `close` on another thread may take chunk and rows away meanwhile.
+        # `close` on another thread may reset chunk and rows at any time.
         rows = self._rows
         if rows is None:
             rows = self._rows = chunk.records()
@@ -189,9 +192,9 @@ class Stream:
         return record
 
     def _current(self, *, may_turn: bool = True) -> Chunk | None:
-        """The batch that is being handed out, if it still may be.
+        """The batch that is being handed out, if it still may be handed out.
 
-        Without `may_turn`, work that is due in the group is put off: None if there is any.
+        Without `may_turn` no step in the group is done: if one is due, the result is None.
         """
         chunk = self._chunk
         if chunk is None or self._closing:
@@ -206,7 +209,7 @@ class Stream:
     def _next_chunk(self, timeout_s: float | None) -> Chunk | None:
         """Another batch; None when none came in time, or after `close`.
 
-        If the last batch was only held back for want of a lease, it comes first.
+        If the last batch was held back only because the lease was over, that batch comes first.
         """
         clock = self._reader.clock
         until = float("inf") if timeout_s is None else clock.monotonic() + timeout_s
@@ -223,7 +226,7 @@ class Stream:
     def _advance(self, timeout_s: float) -> Chunk | None:
         if self._closed:
             return None
-        if self._chunk is not None and self._chunk.reading.is_live:  # held back, not taken away
+        if self._chunk is not None and self._chunk.reading.is_live:  # only held back by the lease
             return self._chunk if self._reader.wait_for_lease(timeout_s) else None
         taken = self._reader.take(timeout_s)
         self._chunk, self._rows = None, None
@@ -235,8 +238,8 @@ class Stream:
         try:
             return Chunk(reading, raw)
         except CorruptBatch:
-            # A caller that goes on after the error gets it again, not the records behind it: only a
-            # seek passes records over.
+            # If the caller goes on after the error, it gets the same error again, not the records
+            # after the batch: only a seek skips records.
             self._reader.seek(reading.tp, reading.handed)
             raise
 

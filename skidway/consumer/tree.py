@@ -1,7 +1,7 @@
-"""Where the brokers keep consumer groups: the ZooKeeper that they name themselves.
+"""Finds the ZooKeeper with the consumer groups: the one that the brokers themselves use.
 
-A broker lists its settings (DescribeConfigs, KIP-133), including `zookeeper.connect` with its
-chroot: ours always, Apache Kafka before 4.0 if it runs on ZooKeeper.
+A broker lists its settings (DescribeConfigs, KIP-133). They include `zookeeper.connect` with its
+chroot: always for Skidway's brokers; for Apache Kafka before 4.0 if it runs on ZooKeeper.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ZOOKEEPER_CONNECT: Final = "zookeeper.connect"
 
 
 def zookeeper_of(client: Client) -> str:
-    """host:port[,...][/chroot] as the brokers have it. Raises UsageError where they name none."""
+    """host:port[,...][/chroot] from the brokers' settings. Raises UsageError if they have none."""
     found = client.broker_configs().get(ZOOKEEPER_CONNECT)
     if not found:
         raise UsageError(

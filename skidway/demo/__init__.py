@@ -2,10 +2,10 @@
 
     site          folders, ports and the configuration file of every program
     writer        an application that writes and rotates logs of three formats, as a child process
-    sources       what is tailed: the writer's files or our own programs' logs, and --logs
-    supervisor    the programs as child processes: started, awaited, killed, all stopped at the end
-    states        what agent and counter have made durable, read from their files
-    kills         what each kill -9 met and what it cost, as a sentence
+    sources       the files to tail: the writer's or the programs' own logs, and --logs
+    supervisor    the programs as child processes: starts, awaits, kills and at last stops them
+    states        what agent and counter have stored durably, read from their files
+    kills         for each kill -9 a sentence: what the program had in hand, and what was lost
     tiers         how full each tier is, as a table
     display       progress: updated in place on a terminal, else line by line
     flow          the steps of both kinds: start, fill, cut-off, drain, load, verdict
@@ -14,6 +14,6 @@
     cli           `skidway demo`
 
 The demo starts the same programs with the same configuration files as an operator would, and
-imports none of them. At its cut-off it writes down path and size of every tailed file; the verdict
+imports none of them. At the cut-off it writes down path and size of every tailed file. The verdict
 covers exactly those bytes. A second run in the same folder goes on where the first one stopped.
 """

@@ -70,10 +70,11 @@ def _folder(*, is_quick: bool) -> Path:
 
 
 def keep_kind(folder: Path, kind: str) -> None:
-    """Keeps a folder to one kind of demo. Raises UsageError if it holds the other one.
+    """Allows only one kind of demo in a folder. Raises UsageError if the folder holds the other
+    kind.
 
-    Otherwise the agent would no longer tail a file that has grown, and rightly declare its end
-    lost.
+    Otherwise the agent would no longer tail a file that has grown since, and would rightly declare
+    the rest of the file lost.
     """
     note = folder / "kind"
     if not note.exists():

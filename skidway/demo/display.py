@@ -1,8 +1,8 @@
-"""What the demo says while it runs: events one below the other, and the current state.
+"""What the demo prints while it runs: events, one below the other, and the current state.
 
-On a terminal the state stands below the newest event and is drawn again in its place. In a file or
-a pipe it is one plain line now and then, if it has changed, without carriage returns and escape
-codes.
+On a terminal the state stands below the newest event and is redrawn in its place. In a file or a
+pipe the state is one plain line from time to time, if it has changed, without carriage returns and
+escape codes.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import TextIO
 
 PLAIN_FIRST_S = 10.0
 PLAIN_GROWTH = 1.5
-"""How much longer each pause between two plain states is than the one before: so a slow machine's
-output is hardly longer than a fast one's."""
+"""The factor by which each pause between two plain states is longer than the one before. With it
+the output of a slow machine is hardly longer than that of a fast one."""
 REDRAWN_EVERY_S = 0.5
 
 
 class Display:
-    """The only writer of the output while the demo runs."""
+    """Writes all output while the demo runs."""
 
     def __init__(self, out: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._out, self._clock = out, clock
@@ -40,11 +40,11 @@ class Display:
         return self._clock() - self._begin
 
     def is_due(self) -> bool:
-        """Whether it is time for another state."""
+        """Whether the next state is due."""
         return self._clock() - self._shown_at >= self._pause_s
 
     def say(self, event: str) -> None:
-        """One line with its time, above the state."""
+        """Prints one event with its time, above the state."""
         drawn = self._drawn
         self._erase()
         seconds = int(self.elapsed_s)
@@ -52,7 +52,7 @@ class Display:
         self._draw(drawn)
 
     def state(self, lines: Sequence[str]) -> None:
-        """Replaces the last state: on a terminal by all lines, else by the only one."""
+        """Replaces the last state. On a terminal it may have several lines, elsewhere only one."""
         self._shown_at = self._clock()
         if self._is_terminal:
             self._erase()
@@ -65,7 +65,7 @@ class Display:
                 self._said = each
 
     def end_state(self) -> None:
-        """Leaves the last state there; later events go below it."""
+        """Leaves the last state on the screen; later events are printed below it."""
         self._drawn = []
 
     def _draw(self, lines: Sequence[str]) -> None:

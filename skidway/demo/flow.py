@@ -1,11 +1,11 @@
-"""The demo, step by step: what both kinds have in common, and the quick kind.
+"""The steps of the demo: those that both kinds have in common, and the quick kind.
 
 start    ZooKeeper, both brokers, registry, audit, counters, agent
-         (quick: a first load, so that there is a Spark log to tail; else `trial`)
-cut-off  says how far every file is read; the agent reads up to there and no further
+         (quick: also a first load, so that Spark writes a log to tail; for the other see `trial`)
+cut-off  writes down up to which size each file counts; the agent reads no further
 drain    waits until every byte is acknowledged or set apart, and mirrored
-load     everything that is left
-verdict  what the audit says once the last bucket is old enough, and a recount of the files
+load     loads everything that is left
+verdict  the audit's report once the newest bucket is old enough, and a recount of the files
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from skidway.kafka.errors import KafkaError
 from skidway.kafka.types import TopicPartition
 
 WITHIN_S = 600.0
-"""How long a step may take: some machines have other work."""
+"""How long a step may take. It is long because the machine may be busy with other work."""
 ASK_TIMEOUT_MS = 5_000
 PROGRAMS = (
     ("zookeeper", ("zookeeper", "run")),
@@ -52,7 +52,7 @@ Offsets = dict[TopicPartition, int]
 
 @dataclass(slots=True)
 class DemoOutcome:
-    """What the demo found out; the summary prints it. written: by topic, what its writer wrote."""
+    """The results that the summary prints. written: the writer's lines, by topic."""
 
     sizes: dict[Path, int] = field(default_factory=dict)
     ledger: list[dict[str, Any]] = field(default_factory=list)
@@ -67,7 +67,7 @@ class DemoOutcome:
 
     @property
     def tally(self) -> dict[str, int]:
-        """Bytes by fate, of the files that were tailed this time; lost bytes, of any file."""
+        """Bytes by fate: of the files that were tailed in this run, and lost bytes of any file."""
         tailed = {sources.file_of(path) for path in self.sizes}
         done = dict.fromkeys((*DONE, *UNDONE), 0)
         for row in self.ledger:
@@ -87,7 +87,7 @@ class DemoOutcome:
 
     @property
     def rows(self) -> dict[str, int]:
-        """Recounted rows by topic of the datacenter."""
+        """Recounted rows, by the topic's name in the datacenter."""
         return {
             each["topic"].removeprefix(f"{DATACENTER}."): each["rows"]
             for each in self.recount.get("topics", ())
@@ -95,19 +95,19 @@ class DemoOutcome:
 
     @property
     def miscounted(self) -> dict[str, int]:
-        """By topic, how many rows there are more or less than lines that the writer wrote."""
+        """Topics whose rows do not match the lines that the writer wrote: rows minus lines."""
         rows = self.rows
         found = {}
         for topic, tally in self.written.items():
             surplus = rows.get(topic, 0) - tally.lines
-            if not 0 <= surplus <= tally.torn:  # what was torn may be a row, or a reject
+            if not 0 <= surplus <= tally.torn:  # a torn line may have become a row or a reject
                 found[topic] = surplus
         return found
 
     @property
     def is_complete(self) -> bool:
-        """Every tier agrees, both ways of counting agree, every byte is accounted for, every line
-        is a row, and no kill has cost anything."""
+        """Whether all tiers agree, both ways of counting agree, every byte is accounted for, every
+        line is a row, and no kill lost anything."""
         return (
             self.counts_balance
             and self.recount_agrees
@@ -120,8 +120,8 @@ class DemoOutcome:
 def settled(
     ledger: Sequence[Mapping[str, Any]], fates: Sequence[str]
 ) -> dict[sources.FileKey, int]:
-    """Bytes of these fates, by file. Bytes below the beginning of its first known file id are
-    settled too, by earlier ids."""
+    """Bytes with these fates, by file. Bytes below the start of a file's first known id count too:
+    earlier ids settled them."""
     done: dict[sources.FileKey, int] = {}
     begins: dict[sources.FileKey, int] = {}
     for row in ledger:
@@ -131,9 +131,9 @@ def settled(
     return {file: count + begins[file] for file, count in done.items()}
 
 
-# More than 25 methods: one for each step of the story, in its order.
+# More than 25 methods: one for each step of the demo, in order.
 class Demo:
-    """The quick demo, and the base of the other. As a context manager it ends all processes."""
+    """The quick demo, and base class of the other. As a context manager it ends all processes."""
 
     def __init__(self, site: Site, display: Display, given: Sequence[str]) -> None:
         self.site, self.display = site, display
@@ -149,11 +149,11 @@ class Demo:
         self.supervisor.close()
 
     def own_sources(self) -> list[dict[str, Any]]:
-        """What is tailed besides the files named with --logs."""
+        """The sources to tail besides the files named with --logs."""
         return sources.of_programs(self.site.logs, self.site.folder / "etc" / "skidway-log.avsc")
 
     def run(self) -> DemoOutcome:
-        """All steps."""
+        """Does all steps."""
         self.start()
         self.fill()
         self.cut_off()
@@ -176,17 +176,17 @@ class Demo:
         self.display.say(f"all are healthy; watch them at {self.site.url('dashboard')}")
 
     def fill(self) -> None:
-        """Brings records into the pipeline: here the programs' own logs, and a first load."""
+        """Fills the pipeline; here with the programs' own logs, and a first load."""
         self.supervisor.wait_for(self._begun, "the first records to be mirrored", WITHIN_S)
         self.display.say("the first records are in the offline cluster; a load starts Spark")
         self.load()
 
     def wait_until_interrupted(self) -> None:
-        """For --keep: everything goes on until Ctrl-C, or until a program ends."""
+        """For --keep: leaves everything running until Ctrl-C, or until a program ends."""
         self.supervisor.wait_for(lambda: False, "Ctrl-C", float("inf"))
 
     def cut_off(self) -> None:
-        """Writes down how far every file is to be read, while the agent is stopped."""
+        """Stops the agent and writes down up to which size every file is to be read."""
         self.supervisor.stop("agent")
         read = {sources.path_of(file["path"]): file["position"] for file in self.ledger()}
         self.outcome.sizes = {
@@ -201,7 +201,7 @@ class Demo:
         return sources.tailed(self.sources)
 
     def drain(self) -> None:
-        """Waits until nothing is on its way any more."""
+        """Waits until every byte is acknowledged or set apart, and the mirror has caught up."""
         wait = self.supervisor.wait_for
         wait(self.is_settled, "every byte to be acknowledged or set apart", WITHIN_S)
         wait(self._mirrored, "the mirror to catch up", WITHIN_S)
@@ -219,7 +219,7 @@ class Demo:
         self.supervisor.begin_once("loader", "load", "run", "--json", "--config", config)
 
     def load_ended(self) -> bool:
-        """Whether the load that was begun is done; ProgramFailed if it failed."""
+        """Whether the running load has ended. Raises ProgramFailed if it failed."""
         status = self.supervisor.ended("loader")
         if status is None:
             return False
@@ -251,7 +251,7 @@ class Demo:
         self.outcome.ledger = self.ledger()
 
     def recount(self) -> None:
-        """Counts the rows themselves and compares them with what the tiers said."""
+        """Counts the rows in the output, and compares them with the counts of the tiers."""
         done = self._audit("recount", "--output", self.site.output)
         self.outcome.recount = json.loads(done.stdout)
         self.outcome.recount_agrees = done.returncode == 0
@@ -266,9 +266,10 @@ class Demo:
         self.supervisor.start(name, *COMMANDS[name], "--config", config, health=health)
 
     def watermarks(self, cluster: str, topics: Sequence[str]) -> Offsets:
-        """High watermarks of the partitions of these topics, as far as they exist.
+        """High watermarks of the existing partitions of these topics.
 
-        Unreachable or KafkaError when the broker does not answer; ProgramFailed when it has ended.
+        Raises Unreachable or KafkaError when the broker does not answer, ProgramFailed when a
+        program has ended.
         """
         try:
             return self._watermarks(cluster, topics)
@@ -277,7 +278,7 @@ class Demo:
             raise
 
     def ledger(self) -> list[dict[str, Any]]:
-        """What became of every byte of every file."""
+        """The agent's account of every file: how many bytes have which fate."""
         config = str(self.site.config("agent"))
         done = self.command("agent", "state", "show", "--json", "--config", config)
         return list(json.loads(done.stdout)["files"])
@@ -285,7 +286,7 @@ class Demo:
     def command(
         self, *arguments: str, good: Sequence[int] = (0,)
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a `skidway` command; returns its output."""
+        """Runs a `skidway` command and returns its output. good: exit statuses without error."""
         done = self.supervisor.ask(*arguments)
         if done.returncode not in good:
             said = done.stderr.strip() or done.stdout.strip()
@@ -316,7 +317,7 @@ class Demo:
         return all(done.get(sources.file_of(path), 0) >= size for path, size in wanted)
 
     def _begun(self) -> bool:
-        """Whether there is something to load, so that Spark has to start."""
+        """Whether the mirror has records, so that a load has something to do and starts Spark."""
         topics = [f"{DATACENTER}.{source['topic']}" for source in self.sources]
         return any(self.watermarks(OFFLINE, topics).values())
 

@@ -1,7 +1,7 @@
-"""What each kill -9 met and what it cost, as sentences made of measured numbers. No I/O.
+"""For each kill -9 a sentence: what the program had in hand, and what was lost. No I/O.
 
-A kill has cost nothing when `lost` is 0. It counts bytes for the agent, acknowledged records for
-the broker, records passed over for the counter, offsets passed over for the loader.
+A kill cost nothing when `lost` is 0. `lost` counts bytes for the agent, acknowledged records for
+the broker, skipped records for the counter, and skipped or repeated offsets for the loader.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Offsets = Mapping[TopicPartition, int]
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """One kill and its outcome. seconds: from the kill until the work that it met was done."""
+    """One kill and its result. seconds: from the kill until the interrupted work was done."""
 
     program: str
     met: str
@@ -32,7 +32,7 @@ class Kill:
 
 
 def of_agent(killed: AgentState, now: AgentState, seconds: float) -> Kill:
-    """killed: its state on disk after the kill; now: its state once it has passed that."""
+    """killed: the agent's state on disk after the kill. now: its state after it has caught up."""
     flying = killed.in_flight
     met = (
         f"{sum(flying.values()):,} bytes of {len(flying)} files were promised in {killed.intents} "
@@ -47,7 +47,8 @@ def of_agent(killed: AgentState, now: AgentState, seconds: float) -> Kill:
 
 
 def of_broker(killed: AgentState, log_ends: Offsets, now: AgentState, seconds: float) -> Kill:
-    """killed: the agent's state at the kill; log_ends: of the broker once it was back."""
+    """killed: the agent's state when the broker was killed. log_ends: the broker's log ends after
+    its restart."""
     acknowledged = killed.acknowledged_offsets
     flying = sum(killed.in_flight.values())
     missing = sum(max(last + 1 - log_ends.get(tp, 0), 0) for tp, last in acknowledged.items())
@@ -63,7 +64,8 @@ def of_broker(killed: AgentState, log_ends: Offsets, now: AgentState, seconds: f
 
 
 def of_counter(killed: CounterState, ends: Offsets, now: CounterState, seconds: float) -> Kill:
-    """ends: the broker's log ends at the kill; now: the counter's state once it is there."""
+    """ends: the broker's log ends at the kill. now: the counter's state once it has reached
+    them."""
     waiting = sum(max(end - killed.next_offsets.get(tp, 0), 0) for tp, end in ends.items())
     done = sum(killed.next_offsets.values())
     met = f"{done:,} records were counted for good, {waiting:,} were not"
@@ -76,8 +78,9 @@ def of_counter(killed: CounterState, ends: Offsets, now: CounterState, seconds: 
 def of_loader(
     staged: Mapping[str, int], committed: Offsets, began: Offsets, rows: int, seconds: float
 ) -> Kill:
-    """staged: records by topic that it was loading; committed: offsets where the manifests ended
-    after the kill; began: where the next load began."""
+    """staged: number of records, by topic, that the killed loader was loading. committed: the
+    offsets at which the manifests ended after the kill. began: the offsets at which the next load
+    began."""
     met = f"it was loading {sum(staged.values()):,} records of {len(staged)} topics"
     wrong = sum(abs(first - committed.get(tp, 0)) for tp, first in began.items())
     where = "at the very offsets where the last manifest ends" if not wrong else "ELSEWHERE"

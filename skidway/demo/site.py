@@ -1,4 +1,4 @@
-"""A site on one machine: folders, ports and one configuration file for every program.
+"""One pipeline on one machine: folders, ports and a configuration file for every program.
 
 <folder>/etc/*.yml      configuration files      <folder>/log/     what the programs log
 <folder>/data/...       ZooKeeper, brokers,      <folder>/hdfs/    rows and manifests, unless an
@@ -41,7 +41,8 @@ DEFAULT_PORTS = {
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How soon buckets close and are judged: short in the demo and tests, minutes in production."""
+    """How soon buckets close and are judged: seconds in the demo and tests, minutes in
+    production."""
 
     bucket_ms: int = 10_000
     lateness_ms: int = 2_000
@@ -50,7 +51,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where everything of one pipeline lies and listens."""
+    """Folders, ports and output of one pipeline."""
 
     folder: Path
     ports: Mapping[str, int]
@@ -63,12 +64,12 @@ class Site:
 
     @property
     def written(self) -> Path:
-        """What the demo's own writer writes."""
+        """Folder of the log files that the demo's own writer writes."""
         return self.folder / "written"
 
     @property
     def cutoff(self) -> Path:
-        """JSON object of path -> size: the agent reads these files up to there and no further."""
+        """JSON object of path -> size: the agent reads each file up to that size and no further."""
         return self.folder / "cutoff.json"
 
     def data(self, program: str) -> Path:
@@ -89,7 +90,8 @@ class Site:
     def write(self, sources: Sequence[Mapping[str, Any]], cut_off: bool = False) -> None:
         """Write every program's configuration file.
 
-        sources: the agent's `sources`. cut_off: whether it reads only up to the sizes in `cutoff`.
+        sources: the agent's `sources`. cut_off: whether the agent reads only up to the sizes in
+        `cutoff`.
         """
         for program, settings in {
             "zookeeper": self._zookeeper(),
@@ -199,8 +201,8 @@ class Site:
 
 
 def reserve_ports(kept: Reservation, defaults: Mapping[str, int] = DEFAULT_PORTS) -> dict[str, int]:
-    """Keeps for each name the default port, or the next free one above it.
+    """Reserves for each name its default port, or the next free port above it.
 
-    SkidwayError when all PORTS_TRIED are in use.
+    Raises SkidwayError when all PORTS_TRIED ports are in use.
     """
     return {name: kept.take(default, PORTS_TRIED) for name, default in defaults.items()}

@@ -1,5 +1,5 @@
-"""What the demo tails: its writer's files, or the logs that its own programs write (--quick), and
-those named with --logs."""
+"""The files that the demo tails: its writer's files, or the logs of its own programs (--quick), and
+in both cases the files named with --logs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ ORDER_SCHEMA = {
     ],
 }
 AT_REST_S = 10.0
-"""A file that was not written for this long may have ended for good without a line end."""
+"""A file that was not written to for this long counts as finished, even if its last line has no
+line end."""
 
 FileKey = tuple[int, int] | str
 
@@ -62,7 +63,7 @@ OWN_TOPIC, ZOOKEEPER_TOPIC, SPARK_TOPIC, GIVEN_TOPIC = (
 
 
 def of_programs(logs: Path, schema: Path) -> list[dict[str, Any]]:
-    """The agent's `sources` for the programs' own logs; writes the schema of our JSON lines."""
+    """The agent's `sources` for the programs' own logs. Writes the schema of their JSON lines."""
     _write_schema(schema, OWN_SCHEMA)
     return [
         {
@@ -88,7 +89,7 @@ def of_programs(logs: Path, schema: Path) -> list[dict[str, Any]]:
 
 
 def of_writer(folder: Path, schema: Path) -> list[dict[str, Any]]:
-    """The agent's `sources` for what the writer writes; writes the schema of its JSON lines."""
+    """The agent's `sources` for the writer's files. Writes the schema of their JSON lines."""
     _write_schema(schema, ORDER_SCHEMA)
     return [
         {
@@ -119,7 +120,7 @@ def given(patterns: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def tailed(found: Sequence[Mapping[str, Any]]) -> list[Path]:
-    """Every file that the sources' patterns match now, by one of its names."""
+    """Every file that the sources' patterns match now, each once, even if it has several names."""
     paths = {
         Path(path)
         for source in found
@@ -131,7 +132,7 @@ def tailed(found: Sequence[Mapping[str, Any]]) -> list[Path]:
 
 
 def file_of(path: Path) -> FileKey:
-    """The key that all names of one file share, links included; the path if there is no file."""
+    """A key that all names of one file share, hard links included; the path if there is no file."""
     try:
         stamp = path.stat()
     except OSError:
@@ -140,7 +141,7 @@ def file_of(path: Path) -> FileKey:
 
 
 def path_of(text: str) -> Path:
-    r"""The path that the agent's ledger means: it escapes bytes that are no UTF-8, as in `\xff`."""
+    r"""The path of a name in the agent's ledger, which escapes bytes that are not UTF-8: `\xff`."""
     if os.path.lexists(text):
         return Path(text)
     name = _ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), os.fsencode(text))
@@ -148,7 +149,8 @@ def path_of(text: str) -> Path:
 
 
 def size_to_cut(path: Path, at_rest_s: float = AT_REST_S) -> int:
-    """Where a file can be cut: at its end if it is at rest, else behind its last line end."""
+    """The size up to which a file counts: its full size if nobody writes to it, else the end of its
+    last whole line."""
     stamp = path.stat()
     if time.time() - stamp.st_mtime > at_rest_s:
         return stamp.st_size

@@ -1,7 +1,8 @@
-"""What agent and counter have made durable: read from their SQLite files, also while they are dead.
+"""The states that agent and counter have stored durably, read from their SQLite files.
 
-This is how the demo knows what a kill -9 has met: the program will begin with what its files hold
-afterwards. Nothing is written. A state that does not exist yet reads as empty.
+Reading works while the program is dead, too. So the demo knows what a kill -9 interrupted: the
+program will go on from what its files hold after the kill. This module writes nothing. A state that
+does not exist yet reads as empty.
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ _COUNTED = (
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """Bytes of some topics by their fate, and those promised but not acknowledged.
+    """Bytes of some topics by fate, and the bytes in intents that are not acknowledged yet.
 
-    positions, promised: byte positions by file id; acknowledged_offsets: the last ones.
+    positions, promised: byte positions by file id. acknowledged_offsets: the last acknowledged
+    offset of each partition.
     """
 
     acknowledged: int = 0
@@ -48,25 +50,25 @@ class AgentState:
 
     @property
     def in_flight(self) -> dict[int, int]:
-        """Bytes promised and not acknowledged, by file id."""
+        """Bytes that are promised in intents and not acknowledged, by file id."""
         found = {file: end - self.positions.get(file, 0) for file, end in self.promised.items()}
         return {file: size for file, size in found.items() if size > 0}
 
     def has_passed(self, promised: Mapping[int, int]) -> bool:
-        """Whether the checkpoint has passed all of that."""
+        """Whether the checkpoint has passed all of these byte positions."""
         return all(self.positions.get(file, 0) >= end for file, end in promised.items())
 
 
 @dataclass(frozen=True, slots=True)
 class CounterState:
-    """How far a counter's last transaction came. epoch: a new one means that it started over."""
+    """The state after a counter's last transaction. A new epoch means that it started over."""
 
     epoch: int = 0
     next_offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
 
 
 def agent(directory: Path, topics: Sequence[str]) -> AgentState:
-    """The agent's state, from its state.dir. topics: those whose bytes are added up."""
+    """The agent's state, read from its state.dir. topics: the topics whose bytes are added up."""
     with _opened(directory / "agent.db") as state:
         if state is None:
             return AgentState()
@@ -89,7 +91,7 @@ def agent(directory: Path, topics: Sequence[str]) -> AgentState:
 
 
 def counter(directory: Path) -> CounterState:
-    """A counter's state, from its state.dir."""
+    """A counter's state, read from its state.dir."""
     with _opened(directory / "counter.db") as state:
         if state is None:
             return CounterState()
@@ -104,7 +106,7 @@ def counter(directory: Path) -> CounterState:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection | None]:
-    """A consistent view of a database; None while it has no tables yet."""
+    """Opens a database for consistent reading. Yields None while it has no tables yet."""
     if not path.exists():
         yield None
         return

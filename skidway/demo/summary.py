@@ -1,4 +1,5 @@
-"""The end of the demo: counts per topic and tier, both verdicts, every byte, where it all lies."""
+"""The summary at the end of the demo: counts by topic and tier, verdicts, bytes by fate, and the
+places of all files."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ UNACCOUNTED_SHOWN = 5
 
 
 def show(site: Site, outcome: DemoOutcome, seconds: float) -> None:
-    """Print everything that a newcomer wants to see."""
+    """Prints everything that a newcomer wants to see."""
     print(render_table(topic_rows(outcome.report), COLUMNS), end="")
     for kill in outcome.kills:
         print(f"kill -9 {kill.program}: {kill.sentence}")
@@ -39,7 +40,7 @@ def show(site: Site, outcome: DemoOutcome, seconds: float) -> None:
 
 
 def show_addresses(site: Site) -> None:
-    """For --keep: where everything listens."""
+    """For --keep: prints the addresses on which the programs listen."""
     print("\nEverything keeps running; Ctrl-C stops it.")
     for name in ("zookeeper", "broker-dc1", "broker-offline"):
         print(f"  {name:16} {site.address(name)}")
@@ -49,7 +50,7 @@ def show_addresses(site: Site) -> None:
 
 
 def topic_rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One row per source topic: its buckets' counts added up, and its gravest verdict."""
+    """One row per source topic: the sums of its buckets' counts, and its worst verdict."""
     rows: dict[str, dict[str, Any]] = {}
     for bucket in report.get("buckets", ()):
         row = rows.setdefault(
@@ -65,7 +66,7 @@ def topic_rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def bytes_sentence(outcome: DemoOutcome) -> str:
-    """What became of every byte of the tailed files up to the cut-off."""
+    """A sentence on the fate of every byte of the tailed files up to the cut-off."""
     total = sum(outcome.sizes.values())
     said = ", ".join(f"{count:,} {fate}" for fate, count in outcome.tally.items() if count)
     begin = f"{total:,} bytes in {len(outcome.sizes)} files at the cut-off; {said or 'nothing'}"
@@ -78,7 +79,7 @@ def bytes_sentence(outcome: DemoOutcome) -> str:
 
 
 def lines_sentence(outcome: DemoOutcome) -> str:
-    """Whether every line that the writer wrote is one row."""
+    """A sentence that compares the lines that the writer wrote with the rows."""
     lines = sum(tally.lines for tally in outcome.written.values())
     rows = sum(outcome.rows.get(topic, 0) for topic in outcome.written)
     repeats = sum(
@@ -95,7 +96,7 @@ def lines_sentence(outcome: DemoOutcome) -> str:
 
 
 def rates_sentence(outcome: DemoOutcome) -> str:
-    """How fast it went: the highest rates over two seconds, and the loads."""
+    """A sentence with the highest rate of each tier over two seconds, and the rate of the loads."""
     fastest = ", ".join(
         f"{tier} {outcome.tiers.fastest(tier) / tiers.MB:.1f}" for tier in tiers.TIERS[:-1]
     )
@@ -106,15 +107,16 @@ def rates_sentence(outcome: DemoOutcome) -> str:
 
 
 def shown(path: Path | str) -> str:
-    """A path as one types it here: relative if it is below the current directory; bytes that are no
-    UTF-8 are escaped."""
+    """A path as a user would type it: relative if it is below the current directory. Bytes that are
+    not UTF-8 are escaped."""
     with contextlib.suppress(ValueError):
         path = Path(path).relative_to(Path.cwd())
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def query(output: str, outcome: DemoOutcome) -> str:
-    """A line of Python that counts the rows, by the libraries that the demo has installed."""
+    """A line of Python that counts rows by the values of a column, with libraries that the demo has
+    installed."""
     topic, column = ("order-logs", "state") if outcome.written else ("zookeeper-logs", "level")
     if output.startswith("hdfs://"):
         return (

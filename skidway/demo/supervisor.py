@@ -1,12 +1,13 @@
 """The demo's programs as child processes.
 
-Each runs in a session of its own, so that a Ctrl-C at the terminal reaches the demo alone and the
-demo stops them in order; each dies with the demo even if that is killed (PR_SET_PDEATHSIG), and so
-does what a program started: every process left in its session is killed.
+Each program runs in a session of its own. So a Ctrl-C at the terminal reaches only the demo, which
+then stops the programs in order. If the demo is killed, each program dies with it
+(PR_SET_PDEATHSIG). When a program ends, the demo kills every process that is left in the program's
+session.
 
-SIGINT, SIGTERM and SIGHUP only leave a note; every wait looks for it and raises Stopped, so that no
-process is left half started or half stopped. After a second signal, programs that are stopping are
-killed at once.
+The handler of SIGINT, SIGTERM and SIGHUP only notes the signal. Every wait checks for a noted
+signal and raises Stopped, so that no program is left half started or half stopped. After a second
+signal, programs that have not stopped yet are killed at once.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class ProgramFailed(SkidwayError):
 
 
 class Stopped(Exception):
-    """A signal asks the demo to end. number: the signal's."""
+    """A signal asked the demo to end. number: the number of the signal."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"stopped by signal {number}")
@@ -46,7 +47,8 @@ class Stopped(Exception):
 
 
 class Supervisor:
-    """Starts programs, notices when one ends, stops them in reverse order. Main thread only."""
+    """Starts programs, notices when one ends, stops them in reverse order. Only the main thread may
+    use it."""
 
     def __init__(self, logs: Path) -> None:
         self._logs = logs
@@ -61,30 +63,30 @@ class Supervisor:
         }
 
     def start(self, name: str, *arguments: str, health: str, within_s: float = 180.0) -> None:
-        """Run `skidway <arguments>` and wait until its /health answers 200."""
+        """Runs `skidway <arguments>` and waits until its /health answers 200."""
         self.begin(name, *arguments)
         self.wait_for(lambda: healthy(health), f"{name} to be healthy", within_s)
 
     def begin(self, name: str, *arguments: str, module: str = "skidway.cli") -> None:
-        """Run `skidway <arguments>` without waiting for it."""
+        """Runs `skidway <arguments>` without waiting for it."""
         self._spawn(name, module, arguments, self.log(name))
 
     def begin_once(self, name: str, *arguments: str) -> None:
-        """Run `skidway <arguments>`, which ends by itself; `ended` says when."""
+        """Runs `skidway <arguments>`, which ends by itself; `ended` tells when it has."""
         self.errors(name).unlink(missing_ok=True)
         self.output(name).unlink(missing_ok=True)
         self._may_end.add(name)
         self._spawn(name, "skidway.cli", arguments, self.output(name))
 
     def ended(self, name: str) -> int | None:
-        """The status of a program that ends by itself; None while it runs."""
+        """The exit status of a program that ends by itself; None while it runs."""
         process = self._running[name]
         if process.poll() is not None:
             self._bury(name)
         return process.returncode
 
     def ask(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run `skidway <arguments>` to its end; returns its status and output."""
+        """Runs `skidway <arguments>` to its end. Returns its status and output."""
         name = f"{arguments[0]} {arguments[1]}"
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             process = self._begin(name, "skidway.cli", arguments, out.fileno(), err.fileno())
@@ -99,7 +101,8 @@ class Supervisor:
         return subprocess.CompletedProcess(arguments, process.returncode, *said)
 
     def wait_for(self, ready: Callable[[], bool], what: str, within_s: float) -> None:
-        """Ask until `ready`; ProgramFailed when it is not in time or a program ends meanwhile."""
+        """Calls `ready` again and again until it is true. Raises ProgramFailed when it is not true
+        in time, or when a program ends meanwhile."""
         deadline = time.monotonic() + within_s
         while not ready():
             self.check()
@@ -110,7 +113,7 @@ class Supervisor:
             time.sleep(LOOK_EVERY_S)
 
     def check(self, but: str = "") -> None:
-        """ProgramFailed when a program has ended before its time, Stopped after a signal."""
+        """Raises ProgramFailed when a program ended before its time, Stopped after a signal."""
         if self._signals:
             raise Stopped(self._signals[0])
         for name, process in self._running.items():
@@ -118,17 +121,17 @@ class Supervisor:
                 raise self.failed(name, process.returncode)
 
     def failed(self, name: str, status: int) -> ProgramFailed:
-        """The sentence for a program that ended."""
+        """The error for a program that ended, with the end of what it wrote to standard error."""
         path = self.errors(name)
         said = path.read_text(errors="replace")[-TAIL_CHARACTERS:].strip() if path.exists() else ""
         return ProgramFailed(f"{name} ended with status {status}: {said or self.log(name)}")
 
     def pid(self, name: str) -> int:
-        """A program's process id, which is its session's too."""
+        """A program's process id, which is also the id of its session."""
         return self._running[name].pid
 
     def kill(self, name: str) -> None:
-        """kill -9 of the program and of everything that it has started."""
+        """Kills the program (kill -9) and every process that it started."""
         process = self._running[name]
         if process.poll() is None:
             process.kill()
@@ -136,7 +139,7 @@ class Supervisor:
         self._bury(name)
 
     def stop(self, name: str) -> None:
-        """Send SIGTERM and wait; SIGKILL if it does not end."""
+        """Sends SIGTERM and waits; sends SIGKILL if the program does not end in time."""
         process = self._running.get(name)
         if process is None:
             return
@@ -150,23 +153,23 @@ class Supervisor:
         self.kill(name)
 
     def close(self) -> None:
-        """Stop every program, in reverse order of first starts: an agent whose broker is gone would
-        wait for it."""
+        """Stops every program, in reverse order of the first starts. The order matters: an agent
+        would wait for a broker that is gone."""
         for name in sorted(self._running, key=lambda name: self._ranks[name], reverse=True):
             self.stop(name)
         for number, before in self._before.items():
             signal.signal(number, before)
 
     def log(self, name: str) -> Path:
-        """What a long-running program logs: JSON lines."""
+        """The log of a long-running program, as JSON lines."""
         return self._logs / f"{name}.json"
 
     def output(self, name: str) -> Path:
-        """What a program that ends by itself says on standard output, this time."""
+        """Standard output of the latest run of a program that ends by itself."""
         return self._logs / f"{name}.out"
 
     def errors(self, name: str) -> Path:
-        """What a program says on standard error."""
+        """Standard error of a program."""
         return self._logs / f"{name}.stderr"
 
     def _note(self, number: int, _frame: FrameType | None) -> None:
@@ -194,7 +197,7 @@ class Supervisor:
 
 
 def session_members(session: int) -> list[int]:
-    """The processes of a session that are not dead already."""
+    """The processes of a session that are still alive."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -220,7 +223,7 @@ def _start(
 
     def die_with_parent() -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it was killed before the prctl
+        if os.getppid() != parent:  # the parent was killed before the prctl
             os.kill(os.getpid(), signal.SIGKILL)
 
     return subprocess.Popen(

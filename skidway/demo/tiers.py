@@ -1,8 +1,8 @@
-"""How full each tier is: what the live table shows, and the rates at the end. No I/O.
+"""The fill level of each tier, for the live table and for the rates at the end. No I/O.
 
-Writer and agent count bytes, brokers and counter records, the loader rows; the mean length of the
-lines written so far converts the one to the other. If a tier holds more than was written, the
-surplus is lines sent twice after a kill, which the loader drops.
+Writer and agent count bytes, brokers and counter count records, the loader counts rows. The mean
+length of the lines written so far converts bytes to lines and back. A tier may hold more than was
+written: the surplus is lines that were sent twice after a kill, which the loader drops.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ MB: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """One tier at one moment. lines: how many it holds; behind: how many written ones it lacks."""
+    """One tier at one moment. lines: the lines that it holds. behind: written lines that it does
+    not hold yet."""
 
     tier: str
     lines: int
@@ -31,7 +32,7 @@ class Filled:
 
 @dataclass(slots=True)
 class Tiers:
-    """Takes samples, and keeps those that the rates need."""
+    """Takes samples, and keeps the samples that the rates need."""
 
     _samples: list[tuple[float, Mapping[str, float]]] = field(default_factory=list)
     _fastest: dict[str, float] = field(default_factory=dict)
@@ -44,7 +45,7 @@ class Tiers:
         settled_bytes: int,
         records: Mapping[str, int],
     ) -> list[Filled]:
-        """Takes a sample. records: by tier, for those behind the agent."""
+        """Takes a sample. records: by tier, for the tiers after the agent."""
         mean = written_bytes / written_lines if written_lines else 0.0
         lines = {
             WRITTEN: written_lines,
@@ -70,12 +71,12 @@ class Tiers:
         ]
 
     def fastest(self, tier: str) -> float:
-        """The highest rate over MEAN_OVER_S or more, in bytes a second."""
+        """The highest rate over MEAN_OVER_S or longer, in bytes per second."""
         return self._fastest.get(tier, 0.0)
 
 
 def table(filled: list[Filled], away: Mapping[str, str]) -> list[str]:
-    """The live table as lines. away: by tier, what happens to its program just now."""
+    """The live table as lines. away: by tier, a word on its program while that is down."""
     lines = [f"  {'tier':<10}{'lines':>12}{'MB':>9}{'MB/s':>8}{'lines behind':>15}"]
     for each in filled:
         behind = f"{each.behind:,}" if each.tier != WRITTEN else ""
@@ -87,6 +88,6 @@ def table(filled: list[Filled], away: Mapping[str, str]) -> list[str]:
 
 
 def line(filled: list[Filled]) -> str:
-    """The same in one line, for a file."""
+    """The same state in one line, for a file."""
     counts = ", ".join(f"{each.tier} {each.lines:,}" for each in filled)
     return f"{counts}; {filled[0].bytes_per_s / MB:.1f} MB/s"

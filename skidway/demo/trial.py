@@ -1,9 +1,9 @@
 """The default demo: a million lines move while agent, broker, counter and loader are killed.
 
-The writer goes on all the time. A load begins with the first records. While Spark starts, the other
-three are killed one after the other, each while something is on its way through it; the loader is
-killed while it loads. A killed program is started again at once, and its kill is over when the work
-that it met is done: passed by the agent's checkpoint, counted, loaded.
+The writer writes all the time. When the first records arrive, a load begins. While Spark starts,
+agent, broker and counter are killed one after the other, each while data is on its way through it.
+The loader is killed while it loads. A killed program is started again at once. A kill is over when
+the interrupted work is done: passed by the agent's checkpoint, counted, or loaded.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from skidway.kafka.types import TopicPartition
 
 WRITTEN_WITHIN_S = 40.0
 PAUSE_S = 3.0
-"""Between two kills, so that the table shows the first one made good."""
+"""Pause between two kills, so that the table shows how the first program catches up."""
 MOMENT_S = 0.01
 LOOK_EVERY_S = 0.5
-"""How often to look how full the tiers are."""
+"""How often to ask for the fill level of the tiers."""
 TRIES = 3
-"""How often to kill a program at most, until a kill meets something."""
+"""How often to kill a program at most, until a kill interrupts some work."""
 TOPICS = tuple(writer.FORMATS)
 TIER_OF = {"agent": tiers.AGENT, "broker-dc1": tiers.BROKER, "count-dc1": tiers.COUNTED}
 TIER_OF["loader"] = tiers.ROWS
@@ -42,7 +42,7 @@ class Trial(Demo):
     """The demo with a writer, a table and kills."""
 
     def __init__(self, site: Site, display: Display, given: Sequence[str], lines: int) -> None:
-        """lines: how many are written at least."""
+        """lines: the least number of lines to write."""
         super().__init__(site, display, given)
         self._lines = lines
         self._away: dict[str, str] = {}
@@ -83,7 +83,7 @@ class Trial(Demo):
         )
 
     def cut_off(self) -> None:
-        """If only the writer wrote the files, their sizes are known, and the agent goes on."""
+        """If only the writer wrote the files, their sizes are final: the agent need not stop."""
         if all(source["topic"] in TOPICS for source in self.sources):
             self.outcome.sizes = {path: path.stat().st_size for path in self.tailed()}
         else:
@@ -98,12 +98,12 @@ class Trial(Demo):
 
     def load(self) -> None:
         super().load()
-        if self.display.is_terminal:  # into a file the table of counts says it soon
+        if self.display.is_terminal:  # in a file, the table of counts soon shows the same
             self.idle(now=True)
         self.display.end_state()
 
     def idle(self, now: bool = False) -> None:
-        """Shows how full the tiers are when it is time."""
+        """Shows the fill level of the tiers, if the next state is due."""
         super().idle()
         at = time.monotonic()
         if at - self._looked_at < LOOK_EVERY_S and not now:
@@ -120,7 +120,7 @@ class Trial(Demo):
     # --- kills ------------------------------------------------------------------------------------
 
     def _kill_all(self) -> None:
-        """Does every kill, the loader's as soon as it loads."""
+        """Does every kill; kills the loader as soon as it loads."""
         waiting = [self._kill_agent, self._kill_broker, self._kill_counter]
         loader_killed = False
         self._begin_load_to_kill()
@@ -137,11 +137,11 @@ class Trial(Demo):
                 if status:
                     raise self.supervisor.failed("loader", status)
                 self._note_rows(self._loaded())
-                self._begin_load_to_kill()  # that one was done before it could be killed
+                self._begin_load_to_kill()  # the load ended before it could be killed
             self.idle()
 
     def _begin_load_to_kill(self) -> None:
-        """Begins a load that says how far it is: one without --json."""
+        """Begins a load without --json, because only such a load shows its progress."""
         config = str(self.site.config("loader"))
         self.supervisor.begin_once("loader", "load", "run", "--config", config)
 
@@ -207,7 +207,7 @@ class Trial(Demo):
         self._made_good(kills.of_loader(staged, committed, began, document["rows"], seconds))
 
     def _kill(self, name: str) -> float:
-        """Kills a program; returns when."""
+        """Kills a program. Returns the time of the kill (monotonic seconds)."""
         pid = self.supervisor.pid(name)
         self.supervisor.kill(name)
         begin = time.monotonic()
@@ -232,7 +232,7 @@ class Trial(Demo):
         return sum(max(end - counted.get(tp, 0), 0) for tp, end in ends.items())
 
     def _is_loading(self) -> bool:
-        """Whether Spark works on a load's slices."""
+        """Whether Spark is running the slices of a load."""
         return " slices" in self.supervisor.errors("loader").read_text(errors="replace")
 
     def _loaded(self) -> list[dict[str, Any]]:
@@ -241,14 +241,15 @@ class Trial(Demo):
         return [row for row in json.loads(done.stdout) if row["topic"].partition(".")[2] in TOPICS]
 
     def _note_rows(self, loaded: Sequence[Mapping[str, Any]]) -> None:
-        """Notes the rows that manifests hold now; loads that end from now on are added."""
+        """Notes how much the manifests have loaded, as offsets. Rows of loads of this demo that end
+        later are added to that number."""
         self._rows_before = sum(row["loaded"] for row in loaded)
         self._loads_before = len(self.outcome.loads)
 
     # --- waiting ----------------------------------------------------------------------------------
 
     def _until(self, ready: Callable[[], bool], what: str) -> None:
-        """Shows the state until `ready`; ProgramFailed as from `Supervisor.wait_for`."""
+        """Shows the state until `ready` is true. Raises the errors of `Supervisor.wait_for`."""
 
         def is_ready() -> bool:
             if ready():
@@ -259,7 +260,7 @@ class Trial(Demo):
         self.supervisor.wait_for(is_ready, what, WITHIN_S)
 
     def _moment(self, ready: Callable[[], bool]) -> None:
-        """Waits for a moment that is soon over, at most as long as any step may take."""
+        """Waits for a short moment in which `ready` is true; raises SkidwayError if none comes."""
         deadline = time.monotonic() + WITHIN_S
         while not ready():
             self.supervisor.check()
@@ -292,10 +293,10 @@ class Trial(Demo):
             try:
                 self._records[tier] = sum(self.watermarks(cluster, topics).values())
             except (Unreachable, KafkaError):
-                return  # it has just ended or is not quite there: the next look tells
+                return  # the broker has just ended or is not ready yet; the next call asks again
 
     def _committed(self) -> int:
-        """Rows that loads have committed since they were noted."""
+        """Rows that loads have committed since `_note_rows`."""
         return sum(
             topic["rows"]
             for load in self.outcome.loads[self._loads_before :]

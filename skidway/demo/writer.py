@@ -1,14 +1,15 @@
-"""The application whose logs the default demo moves: three formats, written and rotated.
+"""The application whose logs the default demo moves: it writes and rotates logs of three formats.
 
     python -m skidway.demo.writer FOLDER LINES SECONDS
 
-FOLDER/<stream>/<stream>.log is appended to; when it is large enough it becomes <stream>.log.1, and
-what was <stream>.log.1 becomes .2, and so on, as logrotate does it. LINES are written evenly within
-SECONDS, then AFTERWARDS_PER_S until SIGTERM. Only whole lines are written; if a killed writer left
-part of one, the next writer ends it and counts it as torn, not as a line.
+The writer appends to FOLDER/<stream>/<stream>.log. When that file is large enough, it becomes
+<stream>.log.1, the earlier <stream>.log.1 becomes .2, and so on, as logrotate does it. The writer
+spreads LINES evenly over SECONDS, then writes AFTERWARDS_PER_S lines per second until SIGTERM. It
+writes only whole lines. If a killed writer left part of a line, the next writer ends that line, and
+counts it as torn, not as a line.
 
-FOLDER/written.json says, per stream and over all runs, how many lines, torn lines and bytes there
-are. It is counted anew from the files at every start.
+FOLDER/written.json has the number of lines, torn lines and bytes of each stream, over all runs. At
+every start the writer counts them again from the files.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ EVERY_S: Final = 0.1
 LINES_AT_ONCE_MAX: Final = 30_000
 AFTERWARDS_PER_S: Final = 200
 GENERATIONS: Final = 6
-"""About this many files of each stream come from one run."""
+"""One run makes about this many files of each stream."""
 ROTATED_BYTES_MIN: Final = 65_536
 LINE_BYTES: Final = 95
 READ_BYTES: Final = 1 << 20
@@ -43,7 +44,7 @@ PATHS = ("cart", "search", "item", "checkout", "help")
 
 
 def raw_line(number: int, now: datetime) -> str:
-    """Free text, as a worker process logs it."""
+    """A line of free text, as a worker process logs it."""
     return (
         f"{now:%Y-%m-%d %H:%M:%S} worker-{number % 7} INFO task {number} is done: "
         f"{number % 913} rows in {number % 97} ms, queue {PATHS[number % 5]}"
@@ -51,7 +52,7 @@ def raw_line(number: int, now: datetime) -> str:
 
 
 def regex_line(number: int, now: datetime) -> str:
-    """The access log of a web server."""
+    """A line of a web server's access log."""
     return (
         f"10.0.{number % 16}.{number % 251} - - [{now:%d/%b/%Y:%H:%M:%S} +0000] "
         f'"GET /{PATHS[number % 5]}/{number} HTTP/1.1" {404 if number % 50 == 0 else 200} '
@@ -60,7 +61,7 @@ def regex_line(number: int, now: datetime) -> str:
 
 
 def json_line(number: int, now: datetime) -> str:
-    """An event of a shop."""
+    """An event of a shop, as a JSON line."""
     return (
         f'{{"time":"{now:%Y-%m-%dT%H:%M:%SZ}","order":{number},"state":"{STATES[number % 4]}",'
         f'"cents":{number % 100_000},"customer":{number % 5003}}}'
@@ -76,7 +77,7 @@ FORMATS: Final[Mapping[str, Callable[[int, datetime], str]]] = {
 
 @dataclass(slots=True)
 class Tally:
-    """What the files of a stream hold."""
+    """The number of lines, torn lines and bytes in the files of a stream."""
 
     lines: int = 0
     torn: int = 0
@@ -84,10 +85,10 @@ class Tally:
 
 
 class Stream:
-    """One log file and its older generations. The only writer of them."""
+    """Writes one log file and its older generations. No other object may write to them."""
 
     def __init__(self, folder: Path, name: str, torn: int, rotated_bytes: int) -> None:
-        """torn: lines that earlier writers left torn."""
+        """torn: number of torn lines that earlier writers left."""
         make_directory(folder / name)
         self._folder, self._name, self._rotated_bytes = folder / name, name, rotated_bytes
         self._path = self._folder / f"{name}.log"
@@ -120,7 +121,7 @@ class Stream:
 
     def _rotate(self) -> None:
         os.close(self._file)
-        free = 1  # a writer that was killed while it rotated left a gap
+        free = 1  # after a kill during a rotation, a number may be missing
         while os.path.exists(f"{self._path}.{free}"):
             free += 1
         for number in range(free - 1, 0, -1):
@@ -145,7 +146,7 @@ class Stream:
 
 
 class Writer:
-    """All streams, and the schedule."""
+    """Writes all streams on schedule."""
 
     def __init__(self, folder: Path, lines: int, seconds: float) -> None:
         self._folder = folder
@@ -157,7 +158,7 @@ class Writer:
         self._tell()
 
     def run(self, stopped: threading.Event) -> None:
-        """Writes until it is stopped."""
+        """Writes lines on schedule until `stopped` is set."""
         begin = time.monotonic()
         while not stopped.wait(EVERY_S):
             self.write(due(time.monotonic() - begin, self._lines, self._seconds))
@@ -165,7 +166,7 @@ class Writer:
             stream.close()
 
     def write(self, until: int) -> None:
-        """Writes the lines that are missing until this run has written `until` of them."""
+        """Writes lines until this run has written `until` lines in all."""
         now = datetime.now(UTC)
         missing = min(until - self._made, LINES_AT_ONCE_MAX)
         for at, stream in enumerate(self.streams.values()):
@@ -183,20 +184,20 @@ class Writer:
 
 
 def due(elapsed_s: float, lines: int, seconds: float) -> int:
-    """How many lines are due after `elapsed_s`."""
+    """The number of lines that are due after `elapsed_s`."""
     if elapsed_s < seconds:
         return int(lines * elapsed_s / seconds)
     return lines + int((elapsed_s - seconds) * AFTERWARDS_PER_S)
 
 
 def share(made: int, count: int, stream: int) -> int:
-    """How many of `count` lines, the first of which is number `made`, are a stream's."""
+    """How many of `count` lines belong to a stream; `made` is the number of the first line."""
     kinds = len(FORMATS)
     return (made + count - stream + kinds - 1) // kinds - (made - stream + kinds - 1) // kinds
 
 
 def written(folder: Path) -> dict[str, Tally]:
-    """What the writer says it has written, by stream; nothing before it has run."""
+    """The writer's own counts, by stream; empty before it has run."""
     try:
         document = json.loads((folder / WRITTEN).read_text())
     except FileNotFoundError:
@@ -205,12 +206,12 @@ def written(folder: Path) -> dict[str, Tally]:
 
 
 def files(folder: Path) -> list[Path]:
-    """Every file that it has written, of every generation."""
+    """Every file of the writer, of every generation."""
     return sorted(path for name in FORMATS for path in (folder / name).glob(f"{name}.log*"))
 
 
 def main() -> int:
-    """As the demo starts it."""
+    """Runs the writer as a program."""
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     folder, lines, seconds = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])

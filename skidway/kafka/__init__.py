@@ -1,4 +1,4 @@
-"""Kafka's protocol and its record batches, for our brokers and our clients alike.
+"""Kafka's protocol and record batches, for Skidway's brokers and clients.
 
 Reading order, low to high:
 
@@ -15,13 +15,14 @@ Reading order, low to high:
     gaps            offsets that a mirror could not copy: the topic config `mirror.gaps`
     group_nodes     where groups and their offsets lie in ZooKeeper, for broker and consumers
 
-A batch is opaque to the programs that carry it (broker, mirror): they use `batch` and nothing above
-it, so they need neither NumPy nor Arrow. The programs that make or read records (agent, loader,
-audit) have whole batches as columns; there is no object per record anywhere. The client moves
-batches without looking inside, so it does not import `columns` either.
+Brokers and mirrors carry batches without looking at the records. Of the modules that handle batches
+they use only `batch`, so they need neither NumPy nor Arrow. Programs that make or read records
+(agent, loader, audit) have whole batches as columns; no program has an object for each record. The
+client moves batches without looking inside, so it does not import `columns` either.
 
-This package trusts no bytes from outside: damaged ones raise `CorruptBatch` or a protocol error,
-and a length is compared with the bytes that are there before anything is allocated for it.
+This package trusts no bytes from outside: damaged bytes raise `CorruptBatch` or a protocol error. A
+length is compared with the number of bytes present before any memory is allocated for it.
 
-What applications import stands above this package: `skidway.producer` and `skidway.consumer`.
+The packages that applications import are built on this one: `skidway.producer` and
+`skidway.consumer`.
 """

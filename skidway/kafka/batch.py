@@ -1,8 +1,8 @@
-"""The header of a record batch (message format v2), and nothing of what is inside.
+"""The header of a record batch (message format v2). This module does not look at the records.
 
     position  size  field
            0     8  base offset              stamped by the broker, outside the CRC
-           8     4  length                   bytes behind this field
+           8     4  length                   bytes after this field
           12     4  partition leader epoch   stamped by the broker, outside the CRC
           16     1  magic                    2
           17     4  CRC-32C                  over everything from position 21 on
@@ -16,11 +16,12 @@
           57     4  count                    of records
           61        records, compressed as one block
 
-Base offset and leader epoch can be stamped in place without touching the CRC, so brokers and
-mirrors treat the rest as opaque. This module imports neither numpy nor pyarrow; the records are the
-business of `skidway.kafka.columns`.
+Base offset and leader epoch can be stamped in place without a new CRC, so brokers and mirrors treat
+the rest as opaque. This module imports neither numpy nor pyarrow; `skidway.kafka.columns` handles
+the records.
 
-Everything read here comes from outside: damaged bytes raise `CorruptBatch`, never anything else.
+The bytes that are read here come from outside: damaged bytes raise `CorruptBatch` and no other
+error.
 Source: KIP-98, and Kafka's message format documentation.
 """
 
@@ -61,7 +62,7 @@ LOG_APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
 
-SEQUENCE_END = 1 << 31  # sequences wrap at int32's end to 0
+SEQUENCE_END = 1 << 31  # sequences wrap to 0 after 2^31 - 1
 COUNT_MAX = (1 << 31) - 1
 
 assert HEADER.size == HEADER_BYTES
@@ -84,7 +85,7 @@ class CorruptBatch(SkidwayError):
 
 
 class BatchHeader(NamedTuple):
-    """The 61 bytes in front of a batch's records, in their order on the wire."""
+    """The 61 bytes before a batch's records; fields in their order on the wire."""
 
     base_offset: int
     length: int
@@ -102,17 +103,17 @@ class BatchHeader(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the whole batch, its first 12 included."""
+        """Bytes of the whole batch, including the first 12."""
         return self.length + LENGTH_END
 
     @property
     def last_offset(self) -> int:
-        """Offset of the last record that the batch ever had (compaction may have taken it out)."""
+        """Offset of the last record of the original batch (compaction may have removed it)."""
         return self.base_offset + self.last_offset_delta
 
     @property
     def codec(self) -> Codec:
-        """Compression of the records. CorruptBatch for a number that Kafka does not know."""
+        """Compression of the records. Raises CorruptBatch for a number that Kafka does not know."""
         number = self.attributes & CODEC_MASK
         if number > Codec.ZSTD:
             raise CorruptBatch(f"unknown compression codec {number}")
@@ -120,7 +121,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def has_log_append_time(self) -> bool:
-        """Whether max_timestamp is the time of appending and stands for every record's."""
+        """Whether max_timestamp is the append time, which then counts for every record."""
         return bool(self.attributes & LOG_APPEND_TIME)
 
     @property
@@ -135,14 +136,14 @@ class BatchHeader(NamedTuple):
 
     @property
     def last_sequence(self) -> int:
-        """Sequence of the last record, after wrapping at int32's end; -1 without a producer id."""
+        """Sequence of the last record, which may have wrapped to 0; -1 without a producer id."""
         if self.base_sequence == NO_SEQUENCE:
             return NO_SEQUENCE
         return next_sequence(self.base_sequence, self.last_offset_delta)
 
 
 def read_header(view: Readable, at: int = 0) -> BatchHeader:
-    """The header at a position. CorruptBatch unless 61 bytes are there and make a v2 header."""
+    """The header at a position. Raises CorruptBatch unless 61 bytes there make a v2 header."""
     if at < 0 or len(view) - at < HEADER_BYTES:
         raise CorruptBatch(
             f"a batch header needs {HEADER_BYTES} bytes, {max(len(view) - at, 0)} are left"
@@ -156,14 +157,16 @@ def read_header(view: Readable, at: int = 0) -> BatchHeader:
 
 
 def unpack_header(view: Readable, at: int = 0) -> BatchHeader:
-    """The header in 61 bytes that are there, unchecked; for callers that check all of it."""
+    """The header in 61 bytes, without any check; for callers that check all of it themselves."""
     return BatchHeader._make(HEADER.unpack_from(view, at))
 
 
 def headers(view: Readable) -> Iterator[tuple[int, BatchHeader]]:
-    """Position and header of every whole batch, without a partial last one (Fetch cuts anywhere).
+    """Position and header of every whole batch. A partial last batch is left out: Fetch cuts
+    anywhere.
 
-    CorruptBatch when a header before that is damaged. The CRC is not checked; see `check`.
+    Raises CorruptBatch when the header of a whole batch is damaged. The CRC is not checked; see
+    `check`.
     """
     at, end = 0, len(view)
     while end - at >= HEADER_BYTES:
@@ -175,10 +178,11 @@ def headers(view: Readable) -> Iterator[tuple[int, BatchHeader]]:
 
 
 def check(view: Readable, at: int, header: BatchHeader) -> None:
-    """CorruptBatch unless the batch at a position is whole, plausible, and has the CRC it says.
+    """Raises CorruptBatch unless the batch at a position is whole, plausible, and has the right
+    CRC.
 
-    Fewer records than the last offset delta suggests are legal here: compaction makes them. A
-    broker asks more of what producers send: count == last_offset_delta + 1, at least one record.
+    A batch may have fewer records than last offset delta + 1, because of compaction. For batches
+    from producers a broker also demands count == last_offset_delta + 1, and at least one record.
     """
     if header.size_bytes > len(view) - at:
         raise CorruptBatch(f"a batch of {header.size_bytes} bytes has only {len(view) - at} left")
@@ -186,7 +190,7 @@ def check(view: Readable, at: int, header: BatchHeader) -> None:
         raise CorruptBatch(f"last offset delta {header.last_offset_delta}")
     if not 0 <= header.count <= header.last_offset_delta + 1:
         raise CorruptBatch(f"{header.count} records for {header.last_offset_delta + 1} offsets")
-    # google_crc32c takes bytes only; copying 1 MB costs less than the sum itself
+    # google_crc32c takes only bytes; copying 1 MB takes less time than the CRC itself
     covered = bytes(memoryview(view)[at + CRC_START : at + header.size_bytes])
     crc = google_crc32c.value(covered)
     if crc != header.crc:
@@ -194,7 +198,7 @@ def check(view: Readable, at: int, header: BatchHeader) -> None:
 
 
 def stamp(buffer: bytearray | memoryview, at: int, base_offset: int, leader_epoch: int) -> None:
-    """Writes base offset and leader epoch into a batch in place; its CRC stays right."""
+    """Writes base offset and leader epoch into a batch in place. The CRC does not cover them."""
     _BASE_OFFSET.pack_into(buffer, at, base_offset)
     _INT32.pack_into(buffer, at + LENGTH_END, leader_epoch)
 
@@ -202,9 +206,9 @@ def stamp(buffer: bytearray | memoryview, at: int, base_offset: int, leader_epoc
 def stamp_append_time(
     buffer: bytearray | memoryview, at: int, header: BatchHeader, now_ms: int
 ) -> BatchHeader:
-    """Gives every record the time of appending (LogAppendTime), in place; returns the new header.
+    """Gives every record the append time (LogAppendTime), in place. Returns the new header.
 
-    The CRC covers timestamp type and time, so this computes it again: one pass over the batch.
+    The CRC covers timestamp type and time, so it is computed again, in one pass over the batch.
     """
     attributes = header.attributes | LOG_APPEND_TIME
     _INT16.pack_into(buffer, at + CRC_START, attributes)
@@ -216,16 +220,16 @@ def stamp_append_time(
 
 
 def next_sequence(sequence: int, count: int) -> int:
-    """The sequence `count` records later; wraps from 2^31-1 to 0 as Kafka's does."""
+    """The sequence `count` records later. Like Kafka's, it wraps from 2^31-1 to 0."""
     return (sequence + count) % SEQUENCE_END
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedBatch:
-    """Records, encoded and compressed, that wait for a producer id and a sequence.
+    """Encoded and compressed records that have no producer id and sequence yet.
 
-    `body` is everything behind the header; timestamps in ms; `count` is the number of records, at
-    least one.
+    body: everything after the header. Timestamps are in ms. count: the number of records, at least
+    one.
     """
 
     body: bytes
@@ -237,7 +241,7 @@ class EncodedBatch:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the finished batch: what a topic's max.message.bytes limits."""
+        """Bytes of the finished batch. A topic's max.message.bytes limits this size."""
         return HEADER_BYTES + len(self.body)
 
 
@@ -247,7 +251,7 @@ def seal(
     producer_epoch: int = -1,
     base_sequence: int = NO_SEQUENCE,
 ) -> bytes:
-    """The complete batch, base offset 0. Same arguments, same bytes: a retry cannot differ."""
+    """The complete batch, with base offset 0. The same arguments always give the same bytes."""
     return seal_header(encoded, producer_id, producer_epoch, base_sequence) + encoded.body
 
 
@@ -257,7 +261,7 @@ def seal_header(
     producer_epoch: int = -1,
     base_sequence: int = NO_SEQUENCE,
 ) -> bytes:
-    """The 61 bytes that `seal` puts in front of the body, for callers that send both as pieces."""
+    """The 61 bytes before the body, for callers that send header and body as separate pieces."""
     covered = _COVERED.pack(
         encoded.codec,
         encoded.count - 1,

@@ -1,7 +1,7 @@
-"""Record batches as columns: Arrow and NumPy in, a batch's records out, and back.
+"""Record batches as columns: encodes Arrow and NumPy columns into a batch, and decodes a batch.
 
-The public face of three modules: `record_layout` (what a record looks like), `record_encoding` and
-`record_decoding`. There is no Python object per record in either direction.
+This is the public interface of three modules: `record_layout` (the form of a record),
+`record_encoding` and `record_decoding`. No Python object is made per record in either direction.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class DecodedBatch:
-    """The records of one batch, in offset order. Timestamps in ms.
+    """The records of one batch, in offset order. Timestamps are in ms.
 
-    `origins` is None where no record has one; rows without an origin hold zeros there and False in
+    origins: None if no record has an origin. A row without an origin has zeros there, and False in
     `has_origin`. A control batch (transaction markers) has no rows.
     """
 
@@ -55,10 +55,11 @@ def encode(
     keys: pa.BinaryArray | None = None,
     codec: Codec = Codec.ZSTD,
 ) -> EncodedBatch:
-    """One batch of all rows; values and keys may be null. A pure function: same rows, same bytes.
+    """Encodes all rows as one batch; values and keys may be null. The same rows give the same
+    bytes.
 
-    Records that the codec cannot make smaller are left uncompressed. ValueError for no rows,
-    columns of different lengths, or 2 GiB and more.
+    If the codec does not make the records smaller, they stay uncompressed. Raises ValueError for no
+    rows, for columns of different lengths, and for 2 GiB or more.
     """
     count = len(values)
     check_columns(values, timestamps, origins, keys)
@@ -71,9 +72,9 @@ def encode(
 
 
 def decode(raw: Readable, *, limit_bytes: int = DECOMPRESSED_BYTES_MAX) -> DecodedBatch:
-    """All records of one whole batch, of any producer. Keeps no reference to `raw`.
+    """Decodes all records of one whole batch, from any producer. Keeps no reference to `raw`.
 
-    CorruptBatch when the batch is damaged or unpacks to more than `limit_bytes`.
+    Raises CorruptBatch when the batch is damaged, or larger than `limit_bytes` after decompression.
     """
     parsed = parse(raw, limit_bytes)
     return DecodedBatch(
@@ -90,17 +91,17 @@ def decode(raw: Readable, *, limit_bytes: int = DECOMPRESSED_BYTES_MAX) -> Decod
 def decode_headers(
     raw: Readable, *, limit_bytes: int = DECOMPRESSED_BYTES_MAX
 ) -> tuple[Int64s, Int64s, Origins | None, Bools]:
-    """Offsets, timestamps, origins, has_origin as `decode` gives them, without keys and values."""
+    """Offsets, timestamps, origins and has_origin, as `decode` returns them."""
     parsed = parse(raw, limit_bytes)
     return parsed.offsets, parsed.timestamps, parsed.origins, parsed.has_origin
 
 
 def cuts(value_sizes: Int64s, limit_bytes: int) -> list[int]:
-    """Where to cut rows into batches: end indexes, the last of them the number of rows.
+    """Where to cut rows into batches: the end index of each batch; the last is the number of rows.
 
-    No batch of `encode`d rows between two cuts is above `limit_bytes` (header included, before
-    compression), except a batch of one row that is too large by itself. Add key sizes to value
-    sizes.
+    When the rows between two cuts are encoded, the batch has at most `limit_bytes` (with header,
+    before compression). The exception is a single row that is too large by itself. The sizes that
+    are passed must include the keys.
     """
     room = limit_bytes - HEADER_BYTES
     ends = np.cumsum(np.maximum(value_sizes, 0) + RECORD_OVERHEAD_MAX)

@@ -5,8 +5,8 @@
     lz4      LZ4 frames of independent blocks: Java refuses linked ones
     zstd     Zstandard frames; needs Produce version 7 and Fetch version 10
 
-Decompression is bounded: it never writes more than `limit_bytes`, whatever sizes the input claims,
-and does not use memory in proportion to a claimed size. Damaged input raises `CorruptBatch`.
+Decompression is bounded: it never writes more than `limit_bytes`, whatever sizes the input claims.
+Its memory does not grow with a claimed size. Damaged input raises `CorruptBatch`.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from skidway.kafka.batch import Codec, CorruptBatch, Readable
 
 __all__ = ["DECOMPRESSED_BYTES_MAX", "Codec", "compress", "decompress"]
 
-# Far above our batches (0.9 MB before compression) and those of other producers (a few MB).
+# Far above Skidway's own batches (0.9 MB uncompressed) and other producers' (a few MB).
 DECOMPRESSED_BYTES_MAX = 128 * 1024 * 1024
 
-_ZSTD_LEVEL = 1  # 4.3 M records/s; level 3 takes twice the time for a few percent
-_LZ4_LEVEL = 1  # above 2 it is another algorithm, five times slower for a tenth of the size
+_ZSTD_LEVEL = 1  # 4.3 M records/s; level 3 takes twice as long and saves a few percent
+_LZ4_LEVEL = 1  # above 2, LZ4 uses another algorithm: five times slower, a tenth smaller
 _GZIP_LEVEL = 6
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)  # version, lowest compatible version
 _XERIAL_BLOCK_BYTES = 32 * 1024  # snappy-java's default
-_SNAPPY_RATIO_MAX = 32  # a copy element makes 64 bytes of 3 at most
-_LZ4_RATIO_MAX = 256  # one more byte of length stands for 255 at most
+_SNAPPY_RATIO_MAX = 32  # a copy element makes at most 64 bytes from 3
+_LZ4_RATIO_MAX = 256  # one more length byte stands for at most 255 bytes
 _GZIP_RATIO_MAX = 1040  # deflate's limit is 1032
-_BELIEVED_RATIO_MAX = 64  # above it, memory is reserved, and used only as it is written
+_BELIEVED_RATIO_MAX = 64  # if a frame claims more, only address space is reserved
 _INT32 = struct.Struct(">i")
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 
 def compress(codec: Codec, data: Readable) -> bytes:
-    """The data, compressed as in a batch of that codec."""
+    """The data, compressed with a codec, in the form that batches have."""
     if codec is Codec.ZSTD:
         return bytes(cramjam.zstd.compress(data, _ZSTD_LEVEL))
     if codec is Codec.LZ4:
         stream = cramjam.lz4.Compressor(
             level=_LZ4_LEVEL, content_checksum=False, block_linked=False
         )
-        stream.compress(bytes(data))  # the stream takes nothing else
+        stream.compress(bytes(data))  # the stream takes only bytes
         return bytes(stream.finish())
     if codec is Codec.SNAPPY:
         return _compress_xerial(memoryview(data))
@@ -55,10 +55,10 @@ def compress(codec: Codec, data: Readable) -> bytes:
 
 
 def decompress(codec: Codec, data: Readable, limit_bytes: int = DECOMPRESSED_BYTES_MAX) -> Readable:
-    """The data as it was before compression (the same object where there is none).
+    """The data before compression (without compression, the same object).
 
-    CorruptBatch when it is damaged, cut off, followed by something else, or would be longer than
-    `limit_bytes`.
+    Raises CorruptBatch when the data is damaged, cut off, followed by other bytes, or would be
+    longer than `limit_bytes`.
     """
     if codec is Codec.NONE:
         if len(data) > limit_bytes:
@@ -76,7 +76,8 @@ def decompress(codec: Codec, data: Readable, limit_bytes: int = DECOMPRESSED_BYT
 
 
 def _decompress_zstd(data: Readable, limit_bytes: int) -> Readable:
-    """Into a buffer of the size that the first frame states, or else like the other codecs."""
+    """Decompresses into a buffer of the size in the first frame, if that size is plausible; else
+    like the other codecs."""
     size = _zstd_content_size(data)
     if size is not None and size <= min(limit_bytes, _BELIEVED_RATIO_MAX * len(data)):
         buffer = bytearray(size)
@@ -84,12 +85,12 @@ def _decompress_zstd(data: Readable, limit_bytes: int) -> Readable:
             if cramjam.zstd.decompress_into(data, buffer) == size:
                 return buffer
         except cramjam.DecompressionError:
-            pass  # several frames, or damaged: the call below tells which
+            pass  # several frames, or damaged data: the call below finds out which
     return _decompress_reserved(cramjam.zstd, data, limit_bytes, limit_bytes)
 
 
 def _zstd_content_size(data: Readable) -> int | None:
-    """The content size that the first frame states, or None (RFC 8878, section 3.1.1.1)."""
+    """The content size in the first frame's header, or None (RFC 8878, section 3.1.1.1)."""
     if len(data) < 18 or bytes(data[:4]) != _ZSTD_MAGIC:
         return None
     descriptor = data[4]
@@ -103,7 +104,8 @@ def _zstd_content_size(data: Readable) -> int | None:
 
 
 def _decompress_reserved(module: object, data: Readable, limit_bytes: int, ratio: int) -> Readable:
-    """Into address space of the largest size allowed; the kernel gives memory page by page."""
+    """Decompresses into reserved address space of the largest allowed size. The kernel supplies
+    memory page by page, as it is written."""
     most = min(limit_bytes, max(ratio * len(data), mmap.PAGESIZE))
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     buffer = mmap.mmap(-1, max(most, 1), flags=flags)

@@ -1,13 +1,13 @@
-"""Kafka's error codes, and the exceptions that broker and client make of them.
+"""Kafka's error codes, and the exceptions that broker and client raise for them.
 
 Names and numbers are Kafka's (its protocol guide, "Error Codes"); numbers never change. A code that
-this table does not know is read as UNKNOWN_SERVER_ERROR, and the sentence keeps the number.
+is not in this table is read as UNKNOWN_SERVER_ERROR; the exception's text has its number.
 
 Two families:
 
-* ``KafkaError``: the peer answered, and the answer was an error code.
-* ``ProtocolError``: the peer's bytes are not the protocol; nothing after them can be trusted, so
-  the connection is closed.
+* ``KafkaError``: the peer answered with an error code.
+* ``ProtocolError``: the peer's bytes do not follow the protocol. Later bytes cannot be understood
+  either, so the connection is closed.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class ErrorCode(IntEnum):
 
 RETRIABLE: frozenset[ErrorCode] = frozenset(
     {
-        ErrorCode.CORRUPT_MESSAGE,  # damaged on the way: the same bytes may arrive whole
+        ErrorCode.CORRUPT_MESSAGE,  # damaged in transit: the next copy may arrive intact
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.LEADER_NOT_AVAILABLE,
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -179,7 +179,7 @@ class KafkaError(SkidwayError):
 class OffsetOutOfRange(KafkaError):
     """A fetch asked for an offset that the log does not hold.
 
-    Bounds that the peer did not send are -1.
+    If the peer did not send a bound, it is -1.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ class BrokerUnreachable(Unreachable):
 
 
 class ProtocolError(SkidwayError):
-    """The peer's bytes are not what the protocol says: close the connection."""
+    """The peer's bytes do not follow the protocol; the connection must be closed."""
 
 
 class Truncated(ProtocolError):
@@ -213,19 +213,19 @@ class TrailingBytes(ProtocolError):
 
 
 class BadValue(ProtocolError):
-    """A value that its type does not allow: a negative length, null, text that is no UTF-8."""
+    """A value that its type does not allow: a negative length, null, text that is not UTF-8."""
 
 
 class FrameTooLarge(ProtocolError):
-    """A length prefix that is negative or above the limit; nothing was allocated for it."""
+    """A length prefix is negative or above the limit. No memory was allocated for the frame."""
 
 
 class UnknownApi(ProtocolError):
-    """A request for an API that this table does not know."""
+    """A request for an API that is not in the table."""
 
 
 class UnsupportedVersion(KafkaError):
-    """Client and broker have no version of an API in common, or a version cannot express it."""
+    """Client and broker have no common version of an API, or a version lacks a needed field."""
 
     def __init__(self, text: str) -> None:
         super().__init__(ErrorCode.UNSUPPORTED_VERSION, text)

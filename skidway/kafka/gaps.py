@@ -2,8 +2,8 @@
 
 0:120-300:expired,2:0-17:expired        partition:first-end:reason; end is one past the last
 
-In ZooKeeper it is one value. Clients read no string above 32,767 bytes, so brokers show a long
-value in parts, each of whole gaps: `mirror.gaps`, `mirror.gaps.2`, `mirror.gaps.3`.
+In ZooKeeper this is one value. Clients read no string above 32,767 bytes, so brokers show a long
+value in parts, each with whole gaps: `mirror.gaps`, `mirror.gaps.2`, `mirror.gaps.3`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ _log = log.get(__name__)
 
 CONFIG = "mirror.gaps"
 GAPS_MAX = 1000
-"""A topic with more is stopped: its source loses records faster than anybody can look."""
+"""A topic with more gaps is stopped: its source loses records faster than a person can
+investigate."""
 
 
 class Gap(NamedTuple):
-    """Offsets [first, end) of a partition that the source no longer had, and why."""
+    """Offsets [first, end) of a partition that the source no longer had, and the reason."""
 
     partition: int
     first: int
@@ -34,12 +35,12 @@ class Gap(NamedTuple):
 
 
 def encode(gaps: Iterable[Gap]) -> str:
-    """The config's value."""
+    """Gaps as the value of the config."""
     return ",".join(f"{gap.partition}:{gap.first}-{gap.end}:{gap.reason}" for gap in gaps)
 
 
 def shown(text: str, size_max: int) -> dict[str, str]:
-    """Splits the value into configs whose values have at most `size_max` bytes."""
+    """Splits the value into several configs, each with a value of at most `size_max` bytes."""
     parts: list[str] = []
     size = size_max
     for gap in text.split(","):
@@ -53,7 +54,7 @@ def shown(text: str, size_max: int) -> dict[str, str]:
 
 
 def told(configs: Mapping[str, str]) -> str:
-    """The whole value, joined from configs as a broker shows them."""
+    """The whole value, joined from the configs that a broker shows."""
     parts = [configs.get(CONFIG, "")]
     while more := configs.get(f"{CONFIG}.{len(parts) + 1}"):
         parts.append(more)
@@ -61,7 +62,7 @@ def told(configs: Mapping[str, str]) -> str:
 
 
 def decode(text: str) -> list[Gap]:
-    """The gaps of a config's value. ValueError when it is none."""
+    """The gaps in a config's value. Raises ValueError for a malformed value."""
     gaps = []
     for part in text.split(",") if text else ():
         partition, offsets, reason = part.split(":", 2)
@@ -71,7 +72,7 @@ def decode(text: str) -> list[Gap]:
 
 
 def refusal(text: str) -> str | None:
-    """What is wrong with a value, in words that follow its name; None if nothing."""
+    """What is wrong with a value, in words that follow the config's name; None if it is valid."""
     try:
         decode(text)
     except ValueError:
@@ -80,7 +81,7 @@ def refusal(text: str) -> str | None:
 
 
 def added(known: Iterable[Gap], gap: Gap) -> list[Gap]:
-    """The gaps with one more; one that lies within another is not named twice."""
+    """The gaps and one more. Of two gaps, one inside the other, only the outer one is kept."""
     gaps = list(known)
     if any(_within(gap, each) for each in gaps):
         return gaps
@@ -88,7 +89,7 @@ def added(known: Iterable[Gap], gap: Gap) -> list[Gap]:
 
 
 def covers(gaps: Iterable[Gap], partition: int, first: int, end: int) -> bool:
-    """Whether every offset of [first, end) is named as missing from a partition."""
+    """Whether gaps name every offset of [first, end) of a partition as missing."""
     for gap in sorted(each for each in gaps if each.partition == partition):
         if gap.first > first:
             break
@@ -97,7 +98,7 @@ def covers(gaps: Iterable[Gap], partition: int, first: int, end: int) -> bool:
 
 
 def reason(gaps: Iterable[Gap], partition: int, first: int, end: int) -> str | None:
-    """Why offsets [first, end) of a partition are missing, where gaps name all of them."""
+    """Why offsets [first, end) of a partition are missing; None if gaps do not name all of them."""
     here = sorted(each for each in gaps if each.partition == partition)
     if first >= end or not covers(here, partition, first, end):
         return None
@@ -106,10 +107,10 @@ def reason(gaps: Iterable[Gap], partition: int, first: int, end: int) -> str | N
 
 
 def named_by_mirrors(client: Client, topics: Sequence[str]) -> dict[str, list[Gap]]:
-    """The gaps that mirrors recorded for these topics; none for a topic that is no mirror.
+    """The gaps that mirrors recorded for these topics; an empty list for a topic that is no mirror.
 
-    A mirror writes a gap down before it copies anything behind it: a caller that asks after it has
-    seen an offset learns of every gap below it. Raises what the client raises.
+    A mirror writes a gap down before it copies any record after the gap. So a caller that has seen
+    an offset, and asks then, gets every gap below that offset. Raises the errors of the client.
     """
     configs = client.topic_configs(sorted(topics))
     return {name: _of_mirror(name, configs.get(name, {})) for name in topics}
@@ -120,7 +121,7 @@ def _of_mirror(topic: str, configs: Mapping[str, str]) -> list[Gap]:
     if not configs.get(CLUSTER_CONFIG) or not text:
         return []
     wrong = refusal(text)
-    if wrong is not None:  # an unreadable value names no gap
+    if wrong is not None:  # a value that cannot be read names no gap
         _log.error("gaps_unreadable", topic=topic, reason=f"{CONFIG} {wrong}")
         return []
     return decode(text)

@@ -1,12 +1,13 @@
-"""Where groups lie in ZooKeeper: Kafka 0.8's layout, for the broker and for our own consumers.
+"""Paths of consumer groups in ZooKeeper: Kafka 0.8's layout, for brokers and Skidway's consumers.
 
     /consumers/G/ids/C         registrations of consumers that coordinate through ZooKeeper
-    /consumers/G/owners/T/P    what those consumers read
-    /consumers/G/offsets/T/P   the next offset to read, in decimal; metadata or a leader epoch
-                               follow it as a JSON object. The commit's time is the node's mtime.
+    /consumers/G/owners/T/P    owner of each partition that those consumers read
+    /consumers/G/offsets/T/P   the next offset to read, in decimal; a JSON object with metadata or a
+                               leader epoch may follow. The commit's time is the node's mtime.
     /consumers/G/group         generation and members of a group that a broker coordinates
 
-A group's name may be any text; characters that a node's name cannot have are percent-encoded.
+A group's name may be any text; characters that are not allowed in a node's name are
+percent-encoded.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ def group_of(name: str) -> str:
 
 
 def record_path(group: str) -> str:
-    """Generation and members of a group that a broker coordinates."""
+    """The node with generation and members of a group that a broker coordinates."""
     return f"{group_path(group)}/group"
 
 
 def ids_path(group: str) -> str:
-    """Where consumers that coordinate through ZooKeeper register."""
+    """The parent of the registrations of consumers that coordinate through ZooKeeper."""
     return f"{group_path(group)}/ids"
 
 
@@ -62,6 +63,6 @@ def offset_path(group: str, tp: TopicPartition) -> str:
 
 
 def split_offset(data: bytes) -> tuple[int, bytes] | None:
-    """The offset in such a node, and the JSON behind it (empty where there is none)."""
+    """The offset in an offset node, and the JSON after it (empty if there is none)."""
     found = _OFFSET.match(data)
     return None if found is None else (int(found[1]), found[2] or b"")

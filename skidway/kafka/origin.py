@@ -2,13 +2,14 @@
 
 Header key `origin`, value 28 bytes, big-endian:
 
-    agent id    u64   (ids stay below 2^63, so that they are positive in every signed type too)
+    agent id    u64   (ids are below 2^63, so that they are positive in signed types, too)
     file id     u64
     first byte  u64   position in the file
-    length      u32   bytes, line terminator included
+    length      u32   bytes, including the line terminator
 
-A line that is sent again has the same origin as the first time, so repeats are recognized
-downstream (docs/delivery.md). A header with this key but another length is not ours and is ignored.
+If a line is sent again, it has the same origin as before. So programs that read the records
+recognize repeats (docs/delivery.md). A header with this key and another length was not written by
+an agent, and is ignored.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Origin(NamedTuple):
 
 
 def pack(agent: int, file: int, first: int, length: int) -> bytes:
-    """The 28 bytes of a header's value. ValueError when a number does not fit its field."""
+    """The 28 bytes of a header's value. Raises ValueError when a number does not fit its field."""
     if not (0 <= agent < _ID_END and 0 <= file < _ID_END and 0 <= first < _ID_END):
         raise ValueError("agent, file and first byte must lie in 0 .. 2^63-1")
     if not 0 <= length < 1 << 32:
@@ -43,7 +44,7 @@ def pack(agent: int, file: int, first: int, length: int) -> bytes:
 
 
 def unpack(value: bytes | bytearray | memoryview) -> Origin | None:
-    """The origin in a header's value, or None where the value is no origin of ours."""
+    """The origin in a header's value; None if the value is not an agent's origin."""
     if len(value) != ORIGIN_BYTES:
         return None
     origin = Origin._make(_LAYOUT.unpack(value))

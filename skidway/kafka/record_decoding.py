@@ -1,12 +1,12 @@
-"""From a batch's records to columns.
+"""Decodes a batch's records into columns.
 
-One loop over the records follows the chain of lengths (each record's place depends on the one
-before); everything else is done for a whole batch at once. Only records with headers other than a
-single `origin` are read one by one.
+One loop over the records follows the chain of lengths, because each record begins where the one
+before ends. Everything else is done for a whole batch at once. Only records with headers other than
+a single `origin` are read one by one.
 
-What is decoded comes from outside. Lengths are compared with what is there before anything is
-allocated; every record must fill exactly the bytes it claims; offset deltas must rise. Whatever
-breaks this raises `CorruptBatch`.
+The bytes come from outside. Lengths are compared with the bytes present before any memory is
+allocated. Every record must fill exactly the bytes that its length claims. Offset deltas must rise.
+Bytes that break one of these rules raise `CorruptBatch`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from skidway.kafka.record_layout import (
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """Where everything lies in a batch's unpacked records; sizes are -1 for null."""
+    """Positions and sizes of all fields in a batch's uncompressed records; size -1 is null."""
 
     header: BatchHeader
     payload: Readable
@@ -61,7 +61,7 @@ class Parsed:
 
 
 def parse(raw: Readable, limit_bytes: int) -> Parsed:
-    """Finds everything in one whole batch. CorruptBatch when it is damaged or too long."""
+    """Finds all fields in one whole batch. Raises CorruptBatch if it is damaged or too long."""
     header = read_header(raw)
     check(raw, 0, header)
     if header.size_bytes != len(raw):
@@ -87,9 +87,9 @@ def _nothing(header: BatchHeader) -> Parsed:
 
 
 def _payload(raw: Readable, header: BatchHeader, limit_bytes: int) -> bytes | bytearray:
-    """The records, unpacked, in a form whose single bytes Python reads fastest."""
+    """The records, uncompressed, in the form whose single bytes Python reads fastest."""
     packed = memoryview(raw)[HEADER_BYTES:]
-    if header.count == 0 and len(packed) == 0:  # compaction keeps the header alone
+    if header.count == 0 and len(packed) == 0:  # compaction may leave only the header
         return b""
     payload = decompress(header.codec, packed, limit_bytes)
     if header.count > len(payload) // RECORD_BYTES_MIN:
@@ -98,7 +98,7 @@ def _payload(raw: Readable, header: BatchHeader, limit_bytes: int) -> bytes | by
 
 
 def _record_ends(payload: bytes | bytearray, count: int) -> Int64s:
-    """Position behind every record: the one loop over the records."""
+    """The position after every record. This is the one loop over the records."""
     ends: list[int] = []
     found = ends.append
     at = 0
@@ -122,7 +122,7 @@ def _record_ends(payload: bytes | bytearray, count: int) -> Int64s:
 
 
 def _long_record_end(payload: bytes | bytearray, at: int) -> int:
-    """Position behind a record whose length has three bytes or more."""
+    """The position after a record whose length has three bytes or more."""
     size = shift = 0
     while payload[at] > 127:
         size |= (payload[at] & 127) << shift
@@ -142,7 +142,7 @@ def _parse_records(header: BatchHeader, payload: bytes | bytearray) -> Parsed:
     length, at = _varints(data, at, VARINT_BYTES_MAX)
     if (at + length != ends).any():
         raise CorruptBatch("a record's length is negative")
-    delta, at = _varints(data, at + 1, VARLONG_BYTES_MAX)  # behind the attributes
+    delta, at = _varints(data, at + 1, VARLONG_BYTES_MAX)  # after the attributes
     number, at = _varints(data, at, VARINT_BYTES_MAX)
     if number[0] < 0 or number[-1] > header.last_offset_delta or (np.diff(number) <= 0).any():
         raise CorruptBatch("offsets of records do not rise inside of the batch's range")
@@ -169,20 +169,20 @@ def _parse_records(header: BatchHeader, payload: bytes | bytearray) -> Parsed:
 def _timestamps(header: BatchHeader, delta: Int64s) -> Int64s:
     if header.has_log_append_time:
         return np.full(len(delta), header.max_timestamp, np.int64)
-    return np.int64(header.base_timestamp) + delta  # wraps as Java's longs do
+    return np.int64(header.base_timestamp) + delta  # overflow wraps, as in Java
 
 
 def _behind(at: Int64s, size: Int64s) -> Int64s:
-    """Where the next field begins; size -1 is null and has no bytes."""
+    """The positions of the next fields. A size of -1 is null, and has no bytes."""
     if (size < -1).any():
         raise CorruptBatch("a key or value has a negative length")
     return at + np.maximum(size, 0)
 
 
 def _varints(data: Bytes, at: Int64s, bytes_max: int) -> tuple[Int64s, Int64s]:
-    """Zigzag varints at many positions, and the positions behind them.
+    """Zigzag varints at many positions, and the positions after them.
 
-    IndexError where one lies outside of the data, CorruptBatch where one is too long.
+    Raises IndexError if one lies outside of the data, CorruptBatch if one is too long.
     """
     byte = data[at]
     number, at = (byte & 127).astype(np.int64), at + 1
@@ -200,8 +200,9 @@ def _varints(data: Bytes, at: Int64s, bytes_max: int) -> tuple[Int64s, Int64s]:
 
 
 def cut(payload: Readable, at: Int64s, size: Int64s) -> pa.BinaryArray:
-    """Many slices of one buffer, copied out. The bounds of the slices and of the bytes between them
-    are interleaved as the offsets of one array, and every other element is taken."""
+    """Copies many slices of one buffer into an array. An intermediate array over the buffer has the
+    bounds of the slices as offsets; so its elements are, in turn, a slice and the bytes between two
+    slices. Every other element is copied."""
     count = len(at)
     if count == 0 or size.max() < 0:
         return pa.nulls(count, pa.binary())
@@ -220,7 +221,7 @@ def _origins(payload: bytes | bytearray, at: Int64s, ends: Int64s) -> tuple[Orig
     ours = ends - at == ORIGIN.itemsize
     rows = np.zeros(count, ORIGIN)
     if ours.any():
-        # one item of 37 bytes at every byte of the payload, so that taking rows is one copy each
+        # a view with one item of 37 bytes at every byte of the payload: each row is a single copy
         window = np.ndarray(len(payload) - ORIGIN.itemsize + 1, ORIGIN, payload, strides=(1,))
         rows[ours] = window[at[ours]]
         ours &= rows["head"] == ORIGIN_HEAD
@@ -243,7 +244,7 @@ def _origins(payload: bytes | bytearray, at: Int64s, ends: Int64s) -> tuple[Orig
 def _read_headers(
     payload: bytes | bytearray, at: int, end: int, rows: npt.NDArray[Any], row: int
 ) -> bool:
-    """Reads any headers one by one; puts the last valid origin among them into its row."""
+    """Reads headers of any kind one by one. Puts the last valid origin among them into the row."""
     found = False
     count, at = _varint(payload, at, end)
     if count < 0:
@@ -268,7 +269,7 @@ def _read_headers(
 
 
 def _varint(payload: bytes | bytearray, at: int, end: int) -> tuple[int, int]:
-    """One zigzag varint, and the position behind it."""
+    """One zigzag varint, and the position after it."""
     number = 0
     for shift in range(0, 7 * VARINT_BYTES_MAX, 7):
         if at >= end:

@@ -1,7 +1,7 @@
-"""From columns to a batch's records, without an object per record.
+"""Encodes columns as a batch's records, without a Python object per record.
 
-The varints of all records are written side by side into a matrix, and its used bytes are cut out
-row by row; Arrow joins them with keys, values and headers.
+The varints of all records are written side by side into a matrix, whose used bytes are then cut out
+row by row. Arrow joins them with keys, values and headers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def check_columns(
     origins: Origins | None,
     keys: pa.BinaryArray | None,
 ) -> None:
-    """Raises ValueError for columns that cannot be one batch."""
+    """Raises ValueError for columns that cannot form one batch."""
     count = len(values)
     if count == 0:
         raise ValueError("a batch needs at least one record")
@@ -54,7 +54,7 @@ def check_columns(
 def records_of(
     values: pa.BinaryArray, delta: Int64s, origins: Origins | None, keys: pa.BinaryArray | None
 ) -> memoryview:
-    """The records section, uncompressed."""
+    """The records of a batch, uncompressed."""
     count = len(values)
     values, value_length, value_size = _lengths(values)
     key_size: Int64s | int = 0
@@ -103,7 +103,7 @@ def _origin_suffix(origins: Origins, count: int) -> pa.BinaryArray:
 
 
 def _varint_sizes(numbers: UInt64s) -> Int64s:
-    """Bytes of each number as a varint."""
+    """The number of bytes of each number as a varint."""
     sizes = np.ones(len(numbers), np.int64)
     for bits in range(7, int(numbers.max()).bit_length(), 7):
         sizes += numbers >= np.uint64(1 << bits)
@@ -111,7 +111,7 @@ def _varint_sizes(numbers: UInt64s) -> Int64s:
 
 
 def _varint_rows(columns: list[UInt64s | None]) -> pa.BinaryArray:
-    """Each row's varints one after the other; None stands for one zero byte."""
+    """Each row's varints, one after the other. None stands for a column of zero bytes."""
     count = next(len(column) for column in columns if column is not None)
     widths = [1 if c is None else max(-(-int(c.max()).bit_length() // 7), 1) for c in columns]
     matrix = np.zeros((count, sum(widths)), np.uint8)
@@ -129,7 +129,7 @@ def _varint_rows(columns: list[UInt64s | None]) -> pa.BinaryArray:
 
 
 def _put_varints(matrix: Bytes, used: Bools, numbers: UInt64s) -> None:
-    """Seven bits a column, low ones first; the top bit says that more follow."""
+    """Writes seven bits per column, low bits first. The top bit says that another byte follows."""
     rest, going_on = numbers, np.ones(len(numbers), np.bool_)
     for k in range(matrix.shape[1]):
         used[:, k] = going_on

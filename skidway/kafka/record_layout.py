@@ -1,10 +1,10 @@
-"""How a record lies in a batch, as NumPy and Arrow see it.
+"""The layout of a record in a batch, for NumPy and Arrow.
 
     record = length  attributes  timestamp delta  offset delta
              key length  key  value length  value  header count  headers
     header = key length  key  value length  value
 
-All numbers are zigzag varints except the attributes, one unused byte; length -1 stands for null.
+All numbers are zigzag varints, except the attributes, which are one unused byte. Length -1 is null.
 
 Source: KIP-98 (format of records), Kafka's message format documentation.
 """
@@ -26,13 +26,13 @@ Bytes = npt.NDArray[np.uint8]
 Bools = npt.NDArray[np.bool_]
 
 ARROW_BYTES_MAX = (1 << 31) - 1  # NumPy and Arrow bounds are int32
-RECORD_BYTES_MIN = 7  # seven varints of one byte: nothing can be shorter
+RECORD_BYTES_MIN = 7  # seven varints of one byte
 # length 5, attributes 1, timestamp 10, offset 5, key length 1, value length 5, header 37
 RECORD_OVERHEAD_MAX = 64
 VARINT_BYTES_MAX = 5
 VARLONG_BYTES_MAX = 10
 
-# header count 1, key length 6, key, value length 28: the bytes before every origin of ours
+# header count 1, key length 6, key, value length 28: the same bytes before every origin
 ORIGIN_HEAD = b"\x02\x0c" + origin.ORIGIN_HEADER + b"\x38"
 ORIGIN = np.dtype(
     [("head", "S9"), ("agent", ">i8"), ("file", ">i8"), ("first", ">i8"), ("length", ">u4")]
@@ -43,7 +43,7 @@ assert ORIGIN.itemsize == len(ORIGIN_HEAD) + origin.ORIGIN_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """Where records came from, as columns; see `skidway.kafka.origin`."""
+    """The origins of records, as columns; see `skidway.kafka.origin`."""
 
     agent: Int64s
     file: Int64s
@@ -52,6 +52,6 @@ class Origins:
 
 
 def binary_array(bounds: npt.NDArray[np.int32], data: Any, count: int) -> pa.BinaryArray:
-    """An array on these int32 offsets and this data, without copying either."""
+    """An array with these int32 offsets and this data; neither is copied."""
     buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
     return pa.BinaryArray.from_buffers(pa.binary(), count, buffers)

@@ -1,9 +1,9 @@
-"""Which topic of which cluster a record was first published to.
+"""The source of a record: the topic and cluster to which it was first published.
 
-A mirror topic (`dc1.hdfs-logs`) says so in its topic configs (mirror.source.cluster,
-mirror.source.cluster.id, mirror.source.topic, mirror.source.topic.id); any other topic is its own
-source. Marks, counts and manifests carry the source with both ids, so that a recreated topic is
-another topic.
+A mirror topic (`dc1.hdfs-logs`) names its source in its topic configs (mirror.source.cluster,
+mirror.source.cluster.id, mirror.source.topic, mirror.source.topic.id). Any other topic is its own
+source. Marks, counts and manifests contain the source with both ids. So a topic that was deleted
+and created again counts as another topic.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from skidway.kafka.client import Client
 
 CLUSTER_NAME: Final = "cluster.name"
-"""The broker config in which our brokers name their cluster; Apache Kafka has none."""
+"""The broker config with the cluster's name. Skidway's brokers have it, Apache Kafka's do not."""
 
 DEFAULT_CLUSTER: Final = "main"
-"""Name of a cluster that nobody has named."""
+"""The cluster's name if neither the brokers nor the settings name it."""
 
 CLUSTER_CONFIG = "mirror.source.cluster"
-"""The topic config that makes a topic a mirror; its siblings add `.id`, and name the topic."""
+"""The topic config that marks a mirror topic. Related configs have the ids and the topic's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,8 @@ class Source:
 
 
 def check_cluster_name(name: str | None) -> None:
-    """ConfigurationRefused if a cluster name is empty or has a dot: it precedes a topic's name."""
+    """Raises ConfigurationRefused if a cluster name is empty or has a dot. The dot is reserved: it
+    follows the cluster's name in the name of a mirror topic."""
     if name is not None and (not name or "." in name):
         raise ConfigurationRefused(f"cluster.name: {name!r} must be a name without a dot")
 
@@ -46,9 +47,9 @@ def check_cluster_name(name: str | None) -> None:
 def cluster_name_of(broker_configs: Mapping[str, str], configured: str | None) -> str:
     """The name of the cluster whose brokers have these configs (delivery.md, 1).
 
-    All programs have to use one name, or counts and announcements never meet; so the brokers' own
-    name wins, and `configured` is for Apache Kafka, which has none. Raises ConfigurationRefused if
-    both are there and differ.
+    All programs must use the same name; otherwise their counts and announcements do not match. So
+    the brokers' own name wins; `configured` is for Apache Kafka, whose brokers have none. Raises
+    ConfigurationRefused if both exist and differ.
     """
     own = broker_configs.get(CLUSTER_NAME)
     if own is not None and configured is not None and own != configured:
@@ -60,7 +61,7 @@ def cluster_name_of(broker_configs: Mapping[str, str], configured: str | None) -
 
 
 def sources_of(client: Client, topics: Sequence[str], cluster_name: str) -> dict[str, Source]:
-    """The source of each of these topics that exists. `cluster_name` names the client's cluster."""
+    """The sources of those topics that exist. cluster_name: the name of the client's cluster."""
     cluster = client.metadata(sorted(topics))
     existing = {name: topic for name, topic in cluster.topics.items() if topic.partitions}
     configs = client.topic_configs(sorted(existing))
@@ -73,7 +74,7 @@ def sources_of(client: Client, topics: Sequence[str], cluster_name: str) -> dict
 
 
 def _mirrored(configs: dict[str, str]) -> Source | None:
-    """What the topic configs of a mirror say; None for any other topic."""
+    """The source in the topic configs of a mirror; None for any other topic."""
     if not configs.get(CLUSTER_CONFIG):
         return None
     return Source(

@@ -1,4 +1,4 @@
-"""Names that every part of the Kafka side shares."""
+"""Types that every Kafka module uses."""
 
 from __future__ import annotations
 

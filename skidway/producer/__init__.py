@@ -1,26 +1,28 @@
-"""The producer for applications: messages in, record batches out, a future for each send.
-`from skidway.producer import Producer` is all they need (docs/client.md).
+"""The producer for applications: takes messages, sends record batches, returns a future per send.
+`from skidway.producer import Producer` is all that an application needs (docs/client.md).
 
 Reading order:
 
-    settings        Kafka's names
-    sending         the result of a send: its future, filled batch by batch
-    accumulator     messages into batches, by size and by time: pure
-    partitioner     which partition: by key, by an own function, or sticky at random
+    settings        the producer's settings, with Kafka's names
+    sending         the result of a send: its future, completed batch by batch
+    accumulator     gathers messages into batches, by size and by time: pure
+    partitioner     chooses the partition: by key, by the caller's function, or sticky at random
     directory       topics as the producer knows them
-    buffer          messages accepted and not yet delivered: bounded, in batches
+    buffer          accepted messages that are not delivered yet: bounded, in batches
     sender          the thread that owns the connections
-    producer        the public face
+    producer        the public interface
 
-The core producer (`skidway.kafka.client`) sends whole batches and keeps their order; this one
-gathers messages into batches for it. Any thread may send: one lock orders them, and one thread of
-our own has the sockets. Batches of a partition go out in the order in which they were begun.
+The producer of the client package (`skidway.kafka.client`) sends whole batches and keeps their
+order; this package gathers messages into batches for it. Any thread may send: one lock puts the
+threads in order, and one thread of the producer owns the sockets. Batches of a partition are sent
+in the order in which they were begun.
 
-Bounds: bytes of messages accepted and not yet delivered (`buffer.memory`; above it `send` waits,
-and raises BufferFull after `max.block.ms`), batches in flight, bytes of a batch. A batch that the
-broker finds too large is halved and sent again, down to a single message; only that message's
-future has the error. Retriable errors are retried for ever, because a batch that expired could
-leave a hole behind it; `flush` and `close` report what is not delivered within their timeout.
+These are bounded: bytes of accepted messages that are not delivered (`buffer.memory`; above it
+`send` waits, and raises BufferFull after `max.block.ms`), batches in flight, bytes of a batch. A
+batch that the broker finds too large is halved and sent again, down to a single message; only that
+message's future gets the error. Retriable errors are retried without limit, because a batch that
+expires could leave a hole before later batches. `flush` and `close` report sends that are not
+delivered within their timeout.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Gathers messages into batches: a batch is ready when full, after `linger.ms`, or in a flush.
+"""Gathers messages into batches. A batch is ready when full, after `linger.ms`, or in a flush.
 
 Pure: no I/O, no clock, no lock; the producer's lock guards it.
 """
@@ -18,18 +18,18 @@ from skidway.kafka.types import TopicPartition
 from skidway.producer.sending import Sending
 
 AHEAD = 1_000
-"""How many messages are tried at once, whether all of them fit."""
+"""So many messages are checked at once: either all of them fit, or each is checked alone."""
 
 
 class Messages(NamedTuple):
-    """Messages to send, with a key each or none at all, and one timestamp (ms)."""
+    """Messages to send: each has a key, or none has one; all have one timestamp (ms)."""
 
     keys: Sequence[bytes | None] | None
     values: Sequence[bytes | None]
     timestamp: int
 
     def sizes(self) -> list[int]:
-        """The most bytes that each takes in a batch, before compression."""
+        """For each message, the largest number of bytes that it takes in an uncompressed batch."""
         if self.keys is None:
             values = [value or b"" for value in self.values]
             return [size + RECORD_OVERHEAD_MAX for size in map(len, values)]
@@ -38,7 +38,7 @@ class Messages(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """Consecutive messages that belong to one sending, from its index `first` on."""
+    """Consecutive messages of one sending, beginning with its message number `first`."""
 
     sending: Sending
     first: int
@@ -47,7 +47,7 @@ class _Run(NamedTuple):
 
 
 class PendingBatch:
-    """Messages of one partition that will be one batch."""
+    """Messages of one partition that will become one batch."""
 
     __slots__ = ("_runs", "keys", "opened_at", "size_bytes", "timestamps", "tp", "values")
 
@@ -75,14 +75,14 @@ class PendingBatch:
         self.size_bytes += size_bytes
 
     def encode(self, codec: Codec) -> EncodedBatch:
-        """The record batch."""
+        """The messages as a record batch."""
         has_keys = self.keys.count(None) < len(self.keys)
         keys = pa.array(self.keys, pa.binary()) if has_keys else None
         times = np.array(self.timestamps, np.int64)
         return encode(pa.array(self.values, pa.binary()), times, keys=keys, codec=codec)
 
     def halves(self) -> tuple[Self, Self]:
-        """The same messages in two batches; for a batch of at least two."""
+        """The same messages in two batches. The batch must have at least two messages."""
         middle = len(self.values) // 2
         return self._part(0, middle), self._part(middle, len(self.values))
 
@@ -100,7 +100,7 @@ class PendingBatch:
         return part
 
     def delivered(self, base_offset: int) -> list[Sending]:
-        """The broker has the batch; returns the sendings that it completes."""
+        """Notes that the broker has the batch. Returns the sendings that are complete now."""
         return [
             run.sending
             for run in self._runs
@@ -113,12 +113,12 @@ class PendingBatch:
         ]
 
     def failed(self, error: Exception) -> list[Sending]:
-        """The batch will not be delivered; returns the sendings that it completes."""
+        """Notes that the batch will not be delivered. Returns the sendings complete now."""
         return [run.sending for run in self._runs if run.sending.failed(run.length, error)]
 
 
 class Accumulator:
-    """The batches that are being filled, and those that are full."""
+    """The batches that are being filled, and the full ones."""
 
     def __init__(self, linger_s: float) -> None:
         self._linger_s = linger_s
@@ -126,12 +126,12 @@ class Accumulator:
         self._full: deque[PendingBatch] = deque()
 
     def room(self, tp: TopicPartition, limit_bytes: int) -> int:
-        """How many bytes the open batch still takes; 0 if none is open."""
+        """How many more bytes the open batch can take; 0 if no batch is open."""
         batch = self._open.get(tp)
         return 0 if batch is None else max(limit_bytes - batch.size_bytes, 0)
 
     def begin(self, tp: TopicPartition, now: float) -> None:
-        """Begins a batch; the previous one counts as full."""
+        """Begins a batch. The partition's previous batch counts as full."""
         before = self._open.pop(tp, None)
         if before is not None:
             self._full.append(before)
@@ -150,29 +150,30 @@ class Accumulator:
         self._open[tp].extend(messages, start, end, size_bytes, sending)
 
     def take(self, now: float, *, everything: bool = False) -> Iterator[PendingBatch]:
-        """The batches that are ready, oldest first; those of a partition in their order."""
+        """The batches that are ready, oldest first; those of a partition in order."""
         while self._full:
             yield self._full.popleft()
         for tp, batch in list(self._open.items()):
             if not (everything or now >= batch.opened_at + self._linger_s):
-                break  # they were begun in this order
+                break  # the batches are sorted by the time at which they were begun
             del self._open[tp]
             yield batch
 
     def next_deadline(self) -> float:
-        """When the next batch is ready without being full."""
+        """When the next batch is ready although it is not full."""
         if self._full:
             return float("-inf")
         first = next(iter(self._open.values()), None)
         return float("inf") if first is None else first.opened_at + self._linger_s
 
     def drain(self) -> list[PendingBatch]:
-        """Takes out all batches, which are never sent."""
+        """Removes all batches without sending them."""
         return list(self.take(0.0, everything=True))
 
 
 def as_many(sizes: list[int], start: int, end: int, room: int) -> tuple[int, int]:
-    """The end of the messages that fit, at least one, and their bytes. Looks little further."""
+    """Finds the messages that fit, at least one. Returns their end index and their bytes. Looks at
+    hardly more messages than these."""
     stop, used = start, 0
     while stop < end:
         ahead = min(stop + AHEAD, end)

@@ -1,7 +1,7 @@
-"""Messages accepted and not yet delivered: bounded, in batches, with a future for each send.
+"""Accepted messages that are not delivered yet: bounded, in batches, with a future for each send.
 
-One lock orders all threads: those that send, and the sender's own, which takes its batches from
-here (`sender.Batches`).
+One lock puts all threads in order: those that send, and the sender's own thread, which takes
+batches out of the buffer (`sender.Batches`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from skidway.producer.settings import ProducerSettings
 
 
 class Buffer:
-    """Any thread fills it, the sender's empties it; `wake` wakes that one for work."""
+    """Any thread fills it, the sender's thread empties it. wake: wakes the sender's thread."""
 
     def __init__(self, settings: ProducerSettings, clock: Clock, wake: Callable[[], None]) -> None:
         self.end: BaseException | None = None
@@ -39,12 +39,12 @@ class Buffer:
         self._buffered_bytes = 0
         self._flushing = 0
         self._numbers = itertools.count()
-        self._sendings: dict[int, Sending] = {}  # not complete, in their order
+        self._sendings: dict[int, Sending] = {}  # incomplete ones, in order
         self._abandoned = 0
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of undelivered messages, including keys and an allowance for each."""
+        """Bytes of undelivered messages, including keys and an allowance per message."""
         return self._buffered_bytes
 
     def queue(
@@ -56,7 +56,8 @@ class Buffer:
         *,
         single: bool,
     ) -> Future[Any]:
-        """Accepts messages, each as soon as there is room. BufferFull after max_block_ms."""
+        """Accepts messages, each as soon as there is room for it. Raises BufferFull after
+        max_block_ms without room."""
         sizes, count = messages.sizes(), len(messages.values)
         with self._changed:
             sending = Sending(next(self._numbers), count, single=single)
@@ -66,7 +67,7 @@ class Buffer:
                 while start < end:
                     try:
                         self._wait_for_room(sizes[start])
-                    except BaseException as error:  # also Ctrl-C: a flush would wait for the rest
+                    except BaseException as error:  # also Ctrl-C: else a flush would wait forever
                         why = error if isinstance(error, Exception) else SkidwayError("interrupted")
                         if sending.failed(count - start, why):
                             self._sendings.pop(sending.number, None)
@@ -80,7 +81,7 @@ class Buffer:
             return sending.future
 
     def flush(self, timeout_s: float) -> tuple[bool, int]:
-        """Waits for all earlier sends; returns whether they are done, and how many are left."""
+        """Waits for all earlier sends. Returns whether they are done, and how many are left."""
         with self._changed:
             last = next(reversed(self._sendings), -1)
             self._flushing += 1
@@ -92,18 +93,18 @@ class Buffer:
             return done, len(self._sendings) + self._abandoned
 
     def require_open(self) -> None:
-        """SkidwayError if no more messages are accepted."""
+        """Raises SkidwayError if the buffer accepts no more messages."""
         if self.end is not None:
             raise SkidwayError(f"the producer has ended: {self.end}")
 
     def close(self, why: BaseException) -> None:
-        """Accepts nothing more; threads that wait for room get the error."""
+        """Stops accepting messages. Threads that wait for room get the error."""
         with self._changed:
             self.end = self.end or why
             self._changed.notify_all()
 
     def abandon(self, why: str) -> None:
-        """Fails all sends that are left, so that nobody waits for them for ever."""
+        """Fails all sends that are left, so that no thread waits for them forever."""
         with self._changed:
             left, self._sendings = list(self._sendings.values()), {}
             self._abandoned += len(left)
@@ -149,7 +150,7 @@ class Buffer:
     def _batch(
         self, topic: str, known: KnownTopic, partition: int | None, size_bytes: int
     ) -> tuple[TopicPartition, int]:
-        """A batch with room for a message of `size_bytes`, and how many bytes it takes."""
+        """A batch with room for a message of `size_bytes`, and the size of the room in bytes."""
         limit, accumulator = known.limit_bytes, self._accumulator
         chosen = self._sticky.present(topic) if partition is None else partition
         if chosen is not None:
@@ -167,7 +168,8 @@ class Buffer:
         return tp, max(accumulator.room(tp, limit), size_bytes)
 
     def _wait_for_room(self, size_bytes: int) -> None:
-        """A message larger than the whole buffer is let in alone."""
+        """Waits for room. If a message is larger than the whole buffer, it waits for an empty
+        buffer."""
         most = self._settings.buffer_memory
 
         def has_room() -> bool:
@@ -182,7 +184,7 @@ class Buffer:
         self.require_open()
 
     def _wait_for(self, has_room: Callable[[], bool]) -> bool:
-        """Sends all batches in spite of `linger.ms`, because nothing else makes room."""
+        """Waits. Meanwhile all batches are sent in spite of `linger.ms`, to make room."""
         self._flushing += 1
         self._wake()
         try:

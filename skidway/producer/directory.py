@@ -1,7 +1,8 @@
-"""Topics as the producer knows them: partitions, and how large a batch may be.
+"""Topics as the producer knows them: number of partitions, and largest size of a batch.
 
-The thread that sends asks, over a separate connection, because the sender's must not wait. One
-thread asks at a time; the others wait for what it learns, each at most `max.block.ms`.
+The thread that calls `send` asks the brokers, over a connection of its own, because the sender's
+thread must not wait. One thread asks at a time. Other threads wait for the answer, each at most
+`max.block.ms`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ LOOK_AGAIN_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class KnownTopic:
-    """A topic; `available` partitions have a leader, or are all of them if none has."""
+    """A topic. available: partitions that have a leader; all partitions if none has one."""
 
     partitions: int
     available: tuple[int, ...]
@@ -28,10 +29,10 @@ class KnownTopic:
 
 
 class Directory:
-    """The topics that are known; for several threads."""
+    """The known topics; for several threads."""
 
     def __init__(self, client: Client, *, batch_size: int, age_max_s: float, clock: Clock) -> None:
-        """Owns the client from now on."""
+        """Owns the client from now on, and closes it."""
         self._client = client
         self._batch_size = batch_size
         self._age_max_s = age_max_s
@@ -41,11 +42,13 @@ class Directory:
         self._closed = False
 
     def topic(self, name: str, timeout_s: float, partition: int = 0) -> KnownTopic:
-        """A topic. KafkaError if there is none after `timeout_s`, Unreachable if no broker answers.
+        """A topic. Raises KafkaError if it does not exist after `timeout_s`, Unreachable if no
+        broker answers.
 
-        A `partition` that it did not have may have been added, so the topic is asked for again. A
-        topic that is merely old is asked for once, by one thread, and stays valid if nobody
-        answers: a broker that is away must not hold up a thread that knows where to send.
+        If the known topic lacks `partition`, the partition may be new: the topic is asked for
+        again. If the knowledge is merely old, one thread asks once; without an answer the old
+        knowledge stays valid. So a broker that is away does not delay a thread that knows where to
+        send.
         """
         known = self._topics.get(name)
         now = self._clock.monotonic()
@@ -57,23 +60,23 @@ class Directory:
         try:
             return self._learn(name, known, now + timeout_s if is_missing else now)
         except SkidwayError:
-            return known  # old, but better than none
+            return known  # old, but usable
 
     def close(self) -> None:
-        """Closes the connection without waiting; a thread that is asking closes it afterwards."""
+        """Closes the connection without waiting. A thread that is asking closes it later."""
         self._closed = True
         if self._lock.acquire(blocking=False):
             self._release()
 
     def _learn(self, name: str, before: KnownTopic | None, until: float) -> KnownTopic:
-        """Asks, or returns what another thread has learned meanwhile."""
+        """Asks the brokers, or returns what another thread has learned meanwhile."""
         if not self._lock.acquire(timeout=max(until - self._clock.monotonic(), 0.0)):
             raise Unreachable(f"no broker has answered about topic {name} in time")
         try:
             known = self._topics.get(name)
             return self._ask(name, until) if known is None or known is before else known
         except SkidwayError:
-            if before is not None:  # so that no other thread asks in vain until it is old again
+            if before is not None:  # so that other threads do not ask again at once
                 self._topics[name] = replace(before, asked_at=self._clock.monotonic())
             raise
         finally:
@@ -105,7 +108,7 @@ class Directory:
         return found
 
     def _look(self, name: str) -> TopicMetadata:
-        """The topic as it is now. KafkaError if there is none yet; BrokerUnreachable."""
+        """The topic as it is now. Raises KafkaError if it does not exist; BrokerUnreachable."""
         topic = self._client.metadata([name]).topics.get(name)
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error
         if topic is None or code is not ErrorCode.NONE or not topic.partitions:
@@ -113,7 +116,8 @@ class Directory:
         return topic
 
     def _max_message_bytes(self, name: str) -> int:
-        """If the broker does not tell it, a batch that is too large is halved later."""
+        """The topic's limit for a batch. If the broker does not tell it, the producer halves a
+        batch that is too large later."""
         try:
             text = self._client.topic_configs([name])[name].get("max.message.bytes", "")
         except (KafkaError, Unreachable):

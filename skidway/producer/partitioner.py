@@ -1,10 +1,10 @@
-"""Which partition a message goes to.
+"""Chooses the partition of a message.
 
-    key           as Kafka's own producers: messages with one key keep their order
-    own           a function of key, value and the number of partitions
-    neither       sticky: a partition at random for each batch, among those that have a leader
+    key           as Kafka's own producers do: messages with the same key keep their order
+    own           by a function of key, value and the number of partitions
+    neither       sticky: for each batch a random partition, among those that have a leader
 
-Source: KIP-480 and KIP-794 for the sticky one; the paper, section 3.2, for random and own.
+Source: KIP-480 and KIP-794 for sticky; the paper, section 3.2, for random and own.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from skidway.errors import UsageError
 from skidway.kafka.partitioning import of_key, of_keys
 
 COLUMN_LEAST = 50
-"""Fewer keys are hashed one by one: a column has a cost of its own."""
+"""Fewer keys are hashed one by one, because making a column costs time, too."""
 
 Partitioner = Callable[[bytes | None, bytes | None, int], int]
-"""From key, value and the number of partitions to a partition."""
+"""A function from key, value and number of partitions to a partition."""
 
 Segment = tuple[int | None, int, int]
-"""A partition (None: any), and the indexes from and to which messages go there."""
+"""A partition (None: any), and the first and end index of the messages that go there."""
 
 
 def segments(
@@ -36,7 +36,7 @@ def segments(
     partition: int | None,
     partitioner: Partitioner | None,
 ) -> list[Segment]:
-    """Where the messages go; consecutive ones to the same partition are one segment."""
+    """The partition of each message. Consecutive messages to one partition are one segment."""
     if partition is not None and not 0 <= partition < count:
         raise UsageError(f"topic {topic} has the partitions 0 to {count - 1} only")
     if partition is not None or (partitioner is None and keys.count(None) == len(keys)):
@@ -57,7 +57,7 @@ def segments(
 
 
 def own_choice(partitioner: Partitioner, key: bytes | None, value: bytes | None, count: int) -> int:
-    """The partition that the function chooses. UsageError if there is no such partition."""
+    """The partition that the function chooses. Raises UsageError if it does not exist."""
     partition = partitioner(key, value, count)
     if not 0 <= partition < count:
         raise UsageError(f"the partitioner chose {partition} of {count} partitions")
@@ -65,7 +65,7 @@ def own_choice(partitioner: Partitioner, key: bytes | None, value: bytes | None,
 
 
 def by_key(keys: Sequence[bytes | None], count: int) -> list[int | None]:
-    """The partition of each key, out of `count`; None where there is no key."""
+    """The partition of each key, out of `count`; None for a message without key."""
     if len(keys) < COLUMN_LEAST:
         return [None if key is None else of_key(key, count) for key in keys]
     present = [key for key in keys if key is not None]
@@ -74,18 +74,18 @@ def by_key(keys: Sequence[bytes | None], count: int) -> list[int | None]:
 
 
 class StickyPartitions:
-    """The partition for messages without a key, per topic, until the next batch begins."""
+    """For each topic the partition of messages without a key, until the next batch begins."""
 
     def __init__(self, choose: Callable[[Sequence[int]], int]) -> None:
-        """`choose` takes one at random; injected so that tests can repeat a run."""
+        """choose: takes one at random; a parameter so that tests can repeat a run."""
         self._choose = choose
         self._present: dict[str, int] = {}
 
     def present(self, topic: str) -> int | None:
-        """The partition whose batch is being filled, if there is one."""
+        """The partition whose batch is being filled; None if there is none."""
         return self._present.get(topic)
 
     def next(self, topic: str, available: Sequence[int]) -> int:
-        """Chooses another one, because a batch begins."""
+        """Chooses a partition for a new batch."""
         partition = self._present[topic] = self._choose(available)
         return partition

@@ -1,4 +1,4 @@
-"""The public face of the producer."""
+"""The public interface of the producer."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ Value = bytes | None
 
 
 class Producer:
-    """Sends messages to topics; for several threads.
+    """Sends messages to topics. Several threads may use it.
 
         with Producer("broker:9092") as producer:
             where = producer.send("clicks", b"a message", key=b"user-7").result()
 
-    Leaving the block waits until everything is delivered. Settings are those of `ProducerSettings`.
+    At the end of the `with` block it waits until every message is delivered. Settings are those of
+    `ProducerSettings`.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class Producer:
         clock: Clock | None = None,
         **settings: Unpack[ProducerOptions],
     ) -> None:
-        """Connects when it is first used. UsageError for settings that make no sense."""
+        """Connects at first use. Raises UsageError for settings that make no sense."""
         parse_bootstrap(bootstrap_servers)
         self._bootstrap = bootstrap_servers
         self._settings = _settings(settings)
@@ -89,15 +90,16 @@ class Producer:
         partitioner: Partitioner | None = None,
         timestamp_ms: int | None = None,
     ) -> Future[Any]:
-        """Queues one message, or a set of messages; the future gives where they are, or the error.
+        """Queues one message, or a set of messages. The future returns where they are, or raises
+        the error.
 
-        A message goes to `partition` if given, where `partitioner` says if given, else by its key
-        as Kafka does, else to any partition. `key`: of all messages, or one for each.
-        `timestamp_ms`: now, if not given.
+        A message goes to `partition` if that is given, or else where `partitioner` says if that is
+        given, or else by its key as in Kafka, or else to any partition. key: one key for all
+        messages, or one for each. timestamp_ms: by default the present time.
 
-        Waits while the buffer is full; BufferFull after max_block_ms. KafkaError for a topic or
-        partition that does not exist, Unreachable if no broker answers, both also after
-        max_block_ms. UsageError for what is no message.
+        Waits while the buffer is full. Raises BufferFull after max_block_ms. Raises KafkaError for
+        a topic or partition that does not exist, and Unreachable if no broker answers, both also
+        after max_block_ms. Raises UsageError for a message that is not bytes.
         """
         self._buffer.require_open()
         single = messages is None or isinstance(messages, bytes | bytearray | memoryview)
@@ -111,7 +113,7 @@ class Producer:
         return self._buffer.queue(topic, known, messages_, where, single=single)
 
     def flush(self, timeout_ms: int | None = None) -> None:
-        """Waits until all that was sent before is delivered or refused; futures say which.
+        """Waits until all earlier sends are delivered or refused; their futures say which.
 
         Raises Unreachable when that takes longer than `timeout_ms` (delivery_timeout_ms).
         """
@@ -125,7 +127,7 @@ class Producer:
             raise Unreachable(f"{left} sends not acknowledged after {timeout_ms} ms: {trouble}")
 
     def close(self, timeout_ms: int | None = None) -> None:
-        """Flushes, and ends; sends that are not delivered by then fail. Raises as `flush` does."""
+        """Flushes, then ends. Sends that are not delivered by then fail. Raises as `flush`."""
         try:
             if not self._closed:
                 self.flush(timeout_ms)
@@ -144,7 +146,7 @@ class Producer:
         self.close()
 
     def _shut(self) -> None:
-        """Ends the thread; sends that are not delivered fail."""
+        """Ends the sender's thread. Sends that are not delivered fail."""
         with self._closing:
             if self._closed:
                 return
@@ -164,23 +166,23 @@ class Producer:
         )
 
     def _connect(self) -> tuple[core.Client, Outgoing]:
-        """On the sender's thread."""
+        """Connects. Runs on the sender's thread."""
         settings, client = self._settings, self._client()
         producer = core.Producer(
             client,
             acks=settings.acks_number,
             idempotent=settings.enable_idempotence,
             max_in_flight=settings.max_in_flight_requests_per_connection,
-            max_buffered_bytes=_UNBOUNDED,  # `buffer.memory` bounds it before
+            max_buffered_bytes=_UNBOUNDED,  # `buffer.memory` is the limit, and comes first
         )
         return client, Outgoing(producer, self._buffer, settings.codec)
 
 
 _UNBOUNDED = 1 << 62
 ASKED_LEAST_MS = 100
-"""How long a broker has at least to answer about a topic, however short `max.block.ms` is."""
+"""The least time that a broker has to answer about a topic, even if `max.block.ms` is shorter."""
 TIMESTAMP_MAX_MS = (1 << 62) - 1
-"""Within a batch the differences of timestamps are 64-bit numbers."""
+"""A limit, because a batch stores differences of timestamps as 64-bit numbers."""
 
 
 def _settings(options: ProducerOptions) -> ProducerSettings:
@@ -199,14 +201,14 @@ def _keys_of(key: Any, count: int) -> Sequence[bytes | None]:
 
 
 def _time(timestamp_ms: int) -> int:
-    """Checked here, because an error on the encoding thread would fail everybody's messages."""
+    """Checks a timestamp. A bad one would fail other messages, too, when the batch is encoded."""
     if isinstance(timestamp_ms, int) and -1 <= timestamp_ms <= TIMESTAMP_MAX_MS:
         return timestamp_ms
     raise UsageError(f"timestamp_ms is a whole number of milliseconds, not {timestamp_ms!r:.50}")
 
 
 def _all_bytes(data: Sequence[Any]) -> list[bytes | None]:
-    if set(map(type, data)) <= {bytes, type(None)}:  # nearly always, and checked without a loop
+    if set(map(type, data)) <= {bytes, type(None)}:  # the usual case, checked without a loop
         return list(data)
     return [_bytes(each) for each in data]
 

@@ -1,4 +1,4 @@
-"""The thread that has the connections: takes ready batches, sends them, reports on them."""
+"""The thread that owns the connections: takes ready batches, sends them, reports the outcome."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ _log = log.get(__name__)
 
 
 class Batches(Protocol):
-    """The source of batches, which is also told their outcome; called on another thread."""
+    """The source of batches, which also gets their outcome. The sender's thread calls it."""
 
     def ready(self) -> Iterable[PendingBatch]:
-        """Takes out what is ready."""
+        """Takes out the batches that are ready."""
         ...
 
     def next_deadline(self) -> float:
-        """When something will be ready."""
+        """When the next batch will be ready."""
         ...
 
     def delivered(self, batch: PendingBatch, base_offset: int) -> None:
-        """The broker has it."""
+        """Notes that the broker has the batch."""
         ...
 
     def failed(self, batch: PendingBatch, error: Exception) -> None:
-        """The broker refused it for good."""
+        """Notes that the broker refused the batch for good."""
         ...
 
     def died(self, error: BaseException) -> None:
-        """Nothing will be sent any more."""
+        """Notes that the thread has ended: nothing will be sent any more."""
         ...
 
 
 class Outgoing:
-    """One producer's batches on their way: encodes, sends, sends again, halves."""
+    """One producer's undelivered batches: encodes, sends, sends again, halves."""
 
     def __init__(self, producer: core.Producer, batches: Batches, codec: Codec) -> None:
         self._producer = producer
@@ -55,18 +55,18 @@ class Outgoing:
 
     @property
     def troubles(self) -> dict[TopicPartition, KafkaError]:
-        """The last refusal of every partition whose batches are being tried again."""
+        """For each partition whose batches are sent again, the last refusal."""
         return self._producer.troubles
 
     def turn(self, timeout_s: float, wake: int) -> None:
-        """Sends what is ready, and takes the deliveries that come within `timeout_s`."""
+        """Sends the ready batches, and takes the deliveries that come within `timeout_s`."""
         for batch in self._batches.ready():
             self._send(batch)
         for delivery in self._producer.poll(math.ceil(max(timeout_s, 0.0) * 1000), wake):
             self._take(delivery)
 
     def close(self) -> None:
-        """Forgets what is on its way."""
+        """Forgets undelivered batches."""
         self._producer.close()
 
     def _send(self, batch: PendingBatch) -> None:
@@ -91,32 +91,33 @@ class Outgoing:
 
 
 class Sender:
-    """Runs an `Outgoing` on a thread of its own until it is stopped."""
+    """Runs an `Outgoing` on its own thread until it is stopped."""
 
     def __init__(self, connect: Callable[[], tuple[core.Client, Outgoing]], batches: Batches):
         self._connect = connect
         self._batches = batches
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        # A flush after the end must not write to a descriptor that is another's by then.
+        # After `stop` the descriptor's number may belong to another file: a late wake must not
+        # write.
         self._wake_lock = threading.Lock()
         self._stopping = False
         self._ended = threading.Event()
-        self._troubles: dict[TopicPartition, KafkaError] = {}  # replaced, never changed
+        self._troubles: dict[TopicPartition, KafkaError] = {}  # replaced as a whole, never changed
         self._thread = threading.Thread(target=self._run, name="skidway-producer", daemon=True)
         self._thread.start()
 
     def wake(self) -> None:
-        """Wakes the thread: something is ready. For any thread; does nothing once stopped."""
+        """Wakes the thread, because a batch is ready. Any thread may call it, also after `stop`."""
         with self._wake_lock:
             if self._wake >= 0:
                 os.eventfd_write(self._wake, 1)
 
     def troubles(self) -> dict[TopicPartition, KafkaError]:
-        """The last refusal of every partition whose batches are being tried again."""
+        """For each partition whose batches are sent again, the last refusal."""
         return self._troubles
 
     def stop(self) -> None:
-        """Ends the thread, whatever is on its way."""
+        """Ends the thread, even if batches are undelivered."""
         self._stopping = True
         self.wake()
         self._thread.join()

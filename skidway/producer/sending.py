@@ -1,4 +1,4 @@
-"""The result of one `send`: where its messages are, or its error."""
+"""The result of one `send`: the places of its messages in the log, or its error."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class RecordMetadata(NamedTuple):
-    """Where a message is. `offset` is -1 if the broker does not return it (acks 0, or a repeat that
-    it already had); `timestamp` in ms.
+    """The place of a message in the log. offset: -1 if the broker does not return it (acks 0, or a
+    repeat of a batch that it already had). timestamp: in ms.
     """
 
     topic: str
@@ -24,7 +24,7 @@ class RecordMetadata(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Consecutive messages in one batch; `first` is the index of the first in its sending."""
+    """Consecutive messages in one batch. first: index of the first one in its sending."""
 
     first: int
     tp: TopicPartition
@@ -38,7 +38,7 @@ class _Piece(NamedTuple):
 
 
 class SetMetadata(Sequence[RecordMetadata]):
-    """Where each message of a set is, in order; made on demand, because few callers ask."""
+    """The place of each message of a set, in order; computed on demand, because few callers ask."""
 
     __slots__ = ("_ends", "_pieces")
 
@@ -72,17 +72,18 @@ class SetMetadata(Sequence[RecordMetadata]):
 
 
 class Sending:
-    """The messages of one call, perhaps in several batches; its future is done with the last.
+    """The messages of one call, perhaps in several batches. The future is done with the last batch.
 
-    The future's result is RecordMetadata for a single message, SetMetadata for a set; or it raises
-    the first error, once every message has been delivered or refused. Several threads may report
-    its parts: the one that reports the last part ends it.
+    The future's result is RecordMetadata for a single message, and SetMetadata for a set. If a
+    message was refused, the future raises the first error, once every message is delivered or
+    refused. Several threads may report parts; the thread that reports the last part completes the
+    future.
     """
 
     __slots__ = ("_error", "_found", "_left", "_lock", "_single", "future", "number")
 
     def __init__(self, number: int, count: int, *, single: bool) -> None:
-        """`number`: numbers the sendings of one producer."""
+        """number: the number of this sending among those of one producer."""
         self.number = number
         self.future: Future[Any] = Future()
         self._found: list[_Piece] = []
@@ -96,20 +97,20 @@ class Sending:
     def delivered(
         self, first: int, tp: TopicPartition, base_offset: int, timestamps: list[int]
     ) -> bool:
-        """Messages from index `first` on begin at `base_offset`. True if these are the last."""
+        """Messages from index `first` on begin at `base_offset`. Returns whether they are last."""
         self._found.append(_Piece(first, tp, base_offset, timestamps))
         return self._less(len(timestamps))
 
     def failed(self, count: int, error: Exception) -> bool:
-        """`count` messages will not be delivered. True if they were the last."""
+        """Notes that `count` messages will not be delivered. Returns whether they were the last."""
         return self._less(count, error)
 
     def abandon(self, error: Exception) -> None:
-        """Fails the messages that are left: nobody will report on them."""
+        """Fails the messages that are left, because nobody will report on them."""
         self._less(None, error)
 
     def _less(self, count: int | None, error: Exception | None = None) -> bool:
-        """Subtracts `count` messages, or all that are left. True if they were the last."""
+        """Subtracts `count` messages, or all that are left. Returns whether they were the last."""
         with self._lock:
             gone = self._left if count is None else min(count, self._left)
             self._left -= gone
@@ -121,7 +122,7 @@ class Sending:
 
     def _end(self) -> None:
         if not self.future.set_running_or_notify_cancel():
-            return  # the caller has cancelled it
+            return  # the caller has cancelled the future
         if self._error is not None:
             self.future.set_exception(self._error)
         else:

@@ -32,10 +32,10 @@ class ProducerOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerSettings:
-    """What a `Producer` takes beside its address; times in ms, sizes in bytes.
+    """What a `Producer` takes beside its address. Times are in ms, sizes in bytes.
 
-    acks: "all" (survives any crash), 1 (written by the leader), 0 (sent; order and arrival
-      are not kept, and enable_idempotence must be False).
+    acks: "all" (the message survives any crash), 1 (the leader has written it), 0 (it was sent;
+      order and arrival are not guaranteed, and enable_idempotence must be False).
     batch_size: largest batch before compression; never above the topic's max.message.bytes.
     linger_ms: how long a message waits for others to fill its batch.
     buffer_memory, max_block_ms: while more than `buffer_memory` bytes of messages are not
@@ -57,7 +57,7 @@ class ProducerSettings:
     delivery_timeout_ms: int = 120_000
 
     def __post_init__(self) -> None:
-        """UsageError for values that make no sense."""
+        """Raises UsageError for values that make no sense."""
         if str(self.acks) not in _ACKS:
             raise UsageError("acks must be 'all', 1 or 0")
         if self.compression_type.upper() not in Codec.__members__:
@@ -73,7 +73,7 @@ class ProducerSettings:
 
     @property
     def acks_number(self) -> int:
-        """-1, 1 or 0."""
+        """The setting as Kafka's number: -1, 1 or 0."""
         return _ACKS[str(self.acks)]
 
     @property

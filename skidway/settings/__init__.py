@@ -9,17 +9,18 @@
 
     settings = load(BrokerSettings, args.config, args.set, program="broker")
 
-Sources, the later one wins: the defaults of the class, one YAML file, `--set KEY=VALUE`. Keys are
-flat or nested alike at any depth (`log.dirs: x` is `log: {dirs: x}`, `parser.type: raw` is
+Sources, in rising precedence: the defaults of the class, one YAML file, `--set KEY=VALUE`. Keys may
+be flat or nested at any depth (`log.dirs: x` is `log: {dirs: x}`, `parser.type: raw` is
 `parser: {type: raw}`). Any mistake raises ConfigurationRefused with one sentence that names file,
-line and key, and for an unknown key the nearest known one. Nothing here reads the environment.
+line and key; for an unknown key it also names the nearest known one. This package reads no
+environment variable.
 
-The YAML is read as a tree of scalars with their lines, not as Python objects: the type of the
+The YAML is read as a tree of scalars with their lines, not as Python objects. The type of the
 setting decides what a scalar means, so a cluster called `no` or a password `0123` stays as it was
 written. Types: bool, int, float, str, Path, Literal, list of these (also given as one
 comma-separated scalar, as in Kafka), settings classes, list of settings classes, dict[str, str],
-and each of them `| None`. A method `check(self)` is called after loading, in nested settings too,
-and may raise ConfigurationRefused about combinations.
+and each of them `| None`. After loading, a method `check(self)` is called, also in nested settings;
+it may raise ConfigurationRefused for combinations of settings.
 
 Reading order: source (text to tree), spec (class to table of keys), gathering (tree to keys),
 conversion (keys to an instance), document (tables and example files for people).
@@ -54,10 +55,10 @@ def load(
     program: str | None = None,
     directory: Path = DEFAULT_DIRECTORY,
 ) -> T:
-    """Reads defaults, file and overrides into one instance. Raises ConfigurationRefused.
+    """Builds one instance from defaults, file and overrides. Raises ConfigurationRefused.
 
     Without `config` the file is `<directory>/<program>.yml`, if `program` is given and the file
-    exists; a `config` that is named must exist.
+    exists. A file that `config` names must exist.
     """
     path = _path(config, program, directory)
     tree: Tree = {} if path is None else gather(cls, read_file(path))
@@ -74,8 +75,8 @@ def peek(
     program: str | None = None,
     directory: Path = DEFAULT_DIRECTORY,
 ) -> str | None:
-    """One scalar as it is written, even if other keys are refused; None if it is missing, or if its
-    source cannot be read. Used to report that a configuration was refused."""
+    """Reads the text of one key, even if other keys are refused. None if the key is missing, or if
+    its source cannot be read. It serves to report that a configuration was refused."""
     found = None
     path = _path(config, program, directory)
     if path is not None:

@@ -1,4 +1,4 @@
-"""Keys to an instance: scalars become what the type of the setting says, within its bounds."""
+"""Keys to an instance: converts scalars to the types of the settings, and checks their bounds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def build(cls: type[T], tree: Tree, *, where: str, path: str = "") -> T:
-    """Makes an instance; `where` names the file of a missing key. Raises ConfigurationRefused."""
+    """Makes an instance. where: names the file of a missing key. Raises ConfigurationRefused."""
     values: dict[str, Any] = {}
     for key, spec in specs(cls).items():
         if key in tree:
@@ -38,7 +38,7 @@ def build(cls: type[T], tree: Tree, *, where: str, path: str = "") -> T:
 
 
 def _missing(spec: Spec, where: str, path: str) -> Any:
-    if spec.shape.kind is Kind.SECTION:  # good if all that it holds has defaults
+    if spec.shape.kind is Kind.SECTION:  # allowed if all settings of the section have defaults
         return build(spec.shape.type, {}, where=where, path=f"{path}.")
     raise ConfigurationRefused(f"{where}: the key '{path}' is missing: {_inline(spec.help)}")
 
@@ -112,7 +112,7 @@ def _scalar(shape: Shape, given: Node | Tree, path: str) -> Any:
 
 
 def _parsed(kind: type[Any], text: str) -> Any:
-    """The value, or None if the text is not of that kind."""
+    """The value, or None if the text is not of that type."""
     try:
         if kind is bool:
             low = text.lower()

@@ -1,4 +1,5 @@
-"""Tables and example files for people, made from the settings class so that they cannot drift."""
+"""Tables and example files for people. They are made from the settings classes, so that they always
+agree with them."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ COMMENT_COLUMNS = 98
 
 @dataclass(frozen=True, slots=True)
 class SettingDoc:
-    """One row of a table of settings. `key` of a list's section is "sources[].topic"."""
+    """One row of a table of settings. The key of a setting in a list is "sources[].topic"."""
 
     key: str
     type: str
@@ -31,7 +32,7 @@ class SettingDoc:
 
 
 def documented(cls: type[Any], prefix: str = "") -> list[SettingDoc]:
-    """Every setting of a class; those of a section follow it."""
+    """Every setting of a class. The settings of a section follow the section."""
     docs: list[SettingDoc] = []
     for key, spec in specs(cls).items():
         section = _section_of(spec.shape)
@@ -46,9 +47,9 @@ def documented(cls: type[Any], prefix: str = "") -> list[SettingDoc]:
 
 
 def example(cls: type[Any], *, title: str = "", active: bool = False) -> str:
-    """An example file: required settings are active, the others are comments with their defaults.
+    """An example file: required settings are set, others are comments with their defaults.
 
-    With `active` the defaults are active too: loading such a file gives the defaults.
+    With `active` the defaults are set, too: loading this file gives the defaults.
     """
     head = [f"# {line}".rstrip() for line in textwrap.wrap(title, COMMENT_COLUMNS)]
     return "\n".join([*head, *([""] if head else []), *_lines(cls, active)]) + "\n"
@@ -81,7 +82,7 @@ def _body(spec: Spec, active: bool) -> Iterator[str]:
 
 
 def _written_out(spec: Spec) -> bool:
-    """Whether the default itself can be shown; of a list of sections only a sample can."""
+    """Whether the default can be written. For a list of sections only a sample can be."""
     return _writable(spec.default) and _section_of(spec.shape) is None
 
 

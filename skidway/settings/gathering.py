@@ -1,4 +1,5 @@
-"""Tree to keys: flat and nested spellings become one table, keyed as the settings class says."""
+"""Tree to keys: brings flat and nested spellings into one table, with the keys of the settings
+class."""
 
 from __future__ import annotations
 
@@ -10,13 +11,14 @@ from skidway.settings.source import Node, Scalar, Section
 from skidway.settings.spec import Kind, Spec, specs
 
 Tree = dict[str, Any]
-"""key -> Node as written, or Tree for a section and for a dict[str, str]."""
+"""key -> a Node as written, or a Tree for a section or a dict[str, str]."""
 
 
 def gather(cls: type[Any], section: Section, path: str = "") -> Tree:
-    """Sorts entries under the keys of a class. Raises ConfigurationRefused for unknown keys.
+    """Assigns the entries of a section to the keys of a class. Raises ConfigurationRefused for
+    unknown keys.
 
-    `path` is the section's place in the whole file ("sources[0]."), for the error's sentence.
+    path: the section's place in the whole file ("sources[0]."), for the error.
     """
     tree: Tree = {}
     for key, node in section.entries:
@@ -25,7 +27,7 @@ def gather(cls: type[Any], section: Section, path: str = "") -> Tree:
 
 
 def merge(tree: Tree, over: Tree) -> None:
-    """Lays later settings over earlier ones: sections key by key, anything else as a whole."""
+    """Applies later settings to earlier ones: sections key by key, other values as a whole."""
     for key, value in over.items():
         below = tree.get(key)
         if isinstance(value, dict) and isinstance(below, dict):
@@ -35,7 +37,7 @@ def merge(tree: Tree, over: Tree) -> None:
 
 
 def keys(cls: type[Any]) -> list[str]:
-    """Every key that may be written; those of a section follow its own, behind a dot."""
+    """Every key that may be written. The keys of a section follow its own key, after a dot."""
     found: list[str] = []
     for key, spec in specs(cls).items():
         found.append(key)
@@ -65,7 +67,8 @@ def _place(cls: type[Any], name: str, at: str, node: Node, tree: Tree, path: str
 
 
 def _place_texts(cls: type[Any], spec: Spec, at: str, node: Node, tree: Tree, path: str) -> None:
-    """A dict[str, str] whose key begins other keys (`roster`, `roster.file`): it lacks those."""
+    """Fills a dict[str, str] whose key is the beginning of other keys (`roster`, `roster.file`).
+    The dict does not get the entries of those other keys."""
     if not isinstance(node, Section):
         _set(spec, at, node, tree, path)
         return
@@ -108,7 +111,7 @@ def _set(spec: Spec, at: str, node: Node, tree: Tree, path: str) -> None:
 
 
 def _texts(section: Section, prefix: str) -> Tree:
-    """A dict[str, str]: nested keys are joined by dots, as if written flat."""
+    """Fills a dict[str, str]. Nested keys are joined by dots, as in the flat spelling."""
     tree: Tree = {}
     for key, node in section.entries:
         name = prefix + key.text

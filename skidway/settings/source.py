@@ -1,7 +1,7 @@
-"""Text to tree: YAML files and `--set KEY=VALUE` as scalars, items and sections with their place.
+"""Text to tree: reads YAML files and `--set KEY=VALUE` into scalars, lists and sections.
 
-No types are guessed here. Every node knows its place ("agent.yml, line 3"), so that a later refusal
-can name it.
+This module does not guess types. Every node knows its place ("agent.yml, line 3"), so that a later
+error can name the place.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from skidway.errors import ConfigurationRefused
 
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 FILE_BYTES_MAX = 16 << 20
-"""A larger file is not a configuration but a mistake (a log file given as --config)."""
+"""A larger file is a mistake, not a configuration (for example, a log file given as --config)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """One value as written."""
+    """One value, as it is written in the file."""
 
     text: str
     quoted: bool
@@ -28,7 +28,7 @@ class Scalar:
 
     @property
     def is_null(self) -> bool:
-        """Whether nothing is written there."""
+        """Whether no value is written."""
         return not self.quoted and self.text in NULLS
 
 
@@ -42,7 +42,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A mapping; keys in the order written, possibly flat ("log.dirs")."""
+    """A mapping. Keys are in the order of the file, and may be flat ("log.dirs")."""
 
     entries: tuple[tuple[Scalar, Node], ...]
     at: str
@@ -74,7 +74,7 @@ def read_file(path: Path) -> Section:
 
 
 def text_of(section: Section, key: str) -> str | None:
-    """The text of one key, written flat or nested; None if it is not there or no scalar."""
+    """The text of one key, flat or nested; None if it is missing or not a scalar."""
     found = None
     for name, node in section.entries:
         if name.text == key and isinstance(node, Scalar) and not node.is_null:
@@ -86,7 +86,7 @@ def text_of(section: Section, key: str) -> str | None:
 
 
 def read_override(override: str) -> Section:
-    """Reads one KEY=VALUE; the value as it stands, or as YAML if it is [..], {..} or quoted."""
+    """Reads one KEY=VALUE. The value is taken as it stands, or as YAML if [..], {..} or quoted."""
     key, equals, value = override.partition("=")
     key, value = key.strip(), value.strip()
     at = f"--set {override}"

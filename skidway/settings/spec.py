@@ -1,4 +1,4 @@
-"""Class to table: which keys a settings class has, of what shape, with which bounds."""
+"""Class to table: the keys of a settings class, with their types and bounds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 
 class Required(Enum):
-    """The default of a setting that has none."""
+    """Stands for the default of a setting that has none."""
 
     REQUIRED = auto()
 
@@ -29,7 +29,7 @@ _METADATA = "skidway.setting"
 
 
 class Kind(Enum):
-    """What a value looks like in the file."""
+    """The form of a value in the file."""
 
     SCALAR = auto()
     LIST = auto()
@@ -39,7 +39,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A type, taken apart: `type` is a scalar's or section's class, `item` a list's items."""
+    """A type in parts. type: class of a scalar or section. item: shape of a list's items."""
 
     kind: Kind
     type: Any = str
@@ -73,10 +73,11 @@ def setting(
     choices: Sequence[Any] | None = None,
     example: Any = None,
 ) -> Any:
-    """A field of a settings class; `key` is Kafka's, ZooKeeper's or Confluent's if they have one.
+    """A field of a settings class. key: the name in Kafka, ZooKeeper or Confluent if they have the
+    setting.
 
-    Bounds are inclusive; on a list they bound its length. `example` is what the example file shows
-    for a setting without default.
+    Bounds are inclusive; for a list they limit its length. example: what the example file shows for
+    a setting without default.
     """
     metadata = {
         _METADATA: {
@@ -124,7 +125,7 @@ def _table(cls: type[Any]) -> dict[str, Spec]:
 
 
 def shape_of(hint: Any, choices: tuple[Any, ...] = ()) -> Shape:
-    """Takes a type hint apart. Raises TypeError for one that no file can hold."""
+    """Takes a type hint apart. Raises TypeError for a type that a file cannot hold."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):
         inner = [argument for argument in arguments if argument is not type(None)]

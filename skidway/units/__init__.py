@@ -1,26 +1,26 @@
-"""The systemd units of our programs, as files beside this module: their only source.
+"""The systemd units of Skidway's programs, as files beside this module. They exist only here.
 
-`skidway unit show` prints them; the Ansible roles, the Debian package and the snippet install what
-the installed version prints, so a unit always belongs to its program's version. They are static:
-what an operator changes goes into drop-ins, /etc/systemd/system/<unit>.d/*.conf.
+`skidway unit show` prints them. The Ansible roles, the Debian package and the snippet install what
+the installed version prints, so a unit always belongs to its program's version. The units are
+static: operators put their changes into drop-ins, /etc/systemd/system/<unit>.d/*.conf.
 
-What they have in common:
+What the units have in common:
 
-- ExecStart is /opt/skidway/current/<program>/bin/skidway: a link per program to a version.
+- ExecStart is /opt/skidway/current/<program>/bin/skidway: each program has a link to a version.
 - `Type=notify` (skidway.systemd): "started" means that the program can do its work.
 - `Restart=on-failure`, but not after 65 or 78: a refused state or configuration needs a person. The
-  unit stays failed, where one sees it, instead of failing again and again. For the same reason
-  there is no ExecStartPre: none of its exit statuses would keep systemd from a restart. `run`
-  itself first refuses what `validate` refuses.
+  unit then stays failed, which a person sees, instead of failing again and again. For the same
+  reason there is no ExecStartPre: no exit status of ExecStartPre keeps systemd from a restart.
+  `run` itself begins with the checks of `validate`.
 - Units that a timer starts (the load, the recount) are `Type=oneshot` without a restart: after any
   status but 0 the unit stays failed until a later run succeeds.
-- `KillMode=mixed`: only our process gets SIGTERM and stops its children (JVM, Spark's workers).
-- Each program has its own user, and its state in /var/lib/skidway/<program>, which is also its
+- `KillMode=mixed`: only the program gets SIGTERM; it stops its children (JVM, Spark's workers).
+- Each program has its own user, and its state in /var/lib/skidway/<program>. That is also its
   working directory (crash files of a JVM); everything else is read-only or hidden. Exposure by
   `systemd-analyze security` is at most 1.5. Units with a JVM lack MemoryDenyWriteExecute, because
   a JVM compiles at run time.
-- LimitNOFILE sets both limits, so a program that raises its own has nothing to do; the system call
-  filter would refuse it (@resources).
+- LimitNOFILE sets both limits, so a program need not raise its own; the system call filter would
+  refuse that (@resources).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def names() -> list[str]:
 
 
 def text(unit: str) -> str:
-    """The text of a unit's file. `unit` is its name, or short: agent, audit-count@, loader.timer.
+    """The text of a unit's file. unit: its name, or short: agent, audit-count@, loader.timer.
 
     Raises UsageError for an unknown unit.
     """

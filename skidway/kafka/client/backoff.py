@@ -1,4 +1,4 @@
-"""How long to wait before the next attempt."""
+"""The waits between two attempts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _JITTER = 0.2
 class Backoff:
     """Waits that double from 50 ms to 1 s, with 20 % jitter, so that clients do not retry together.
 
-    `random` gives numbers in 0..1; it is injected so that tests can repeat a run.
+    `random` returns numbers in 0..1; it is a parameter so that tests can repeat a run.
     """
 
     __slots__ = ("_next_s", "_random")
@@ -28,5 +28,5 @@ class Backoff:
         return wait_s
 
     def reset(self) -> None:
-        """After a success the next wait is short again."""
+        """Makes the next wait short again, after a success."""
         self._next_s = FIRST_S

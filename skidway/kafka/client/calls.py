@@ -1,4 +1,4 @@
-"""Requests as values that a connection can send once it has agreed on a version."""
+"""Requests as values. A connection sends them once it has agreed on a version with the broker."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Buffer = bytes | bytearray | memoryview
 
 
 class Call(Protocol):
-    """One request: how to write it in a version, and how to read its response."""
+    """One request: writes itself in a version, and reads its response."""
 
     @property
     def api(self) -> ApiKey:
-        """Which API."""
+        """The API of the request."""
         ...
 
     @property
@@ -28,21 +28,21 @@ class Call(Protocol):
         ...
 
     def frame(self, version: int, correlation_id: int, client_id: str) -> Sequence[Buffer]:
-        """The whole request, in pieces that are sent as they are."""
+        """The whole request, in pieces that are sent one after the other."""
         ...
 
     def read(self, body: memoryview, version: int) -> Any:
-        """The response. ProtocolError if the body is not one."""
+        """The response. Raises ProtocolError if the body is not a valid response."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class MessageCall:
-    """Any request that is written and read by the tables of `skidway.kafka.protocol`."""
+    """A request of any kind, written and read by the tables of `skidway.kafka.protocol`."""
 
     api: ApiKey
     build: Callable[[int], Request]
-    """Makes the request for a version (some fields exist in some versions only)."""
+    """Makes the request for a version, because some fields exist only in some versions."""
     response: type[Response]
     is_answered: bool = True
 
@@ -58,7 +58,7 @@ class MessageCall:
 
 @dataclass(frozen=True, slots=True)
 class ProduceCall:
-    """Batches for partitions of one leader, at most one each; `data` in order of topics."""
+    """Batches for partitions of one leader, at most one per partition. data: sorted by topic."""
 
     acks: int
     timeout_ms: int
@@ -71,17 +71,17 @@ class ProduceCall:
 
     @property
     def is_answered(self) -> bool:
-        """With acks 0 there is no response."""
+        """Whether there is a response: with acks 0 there is none."""
         return self.acks != 0
 
     def frame(self, version: int, correlation_id: int, client_id: str) -> Sequence[Buffer]:
-        """The batches are pieces of their own and not copied."""
+        """The request in pieces; each batch is a piece of its own and is not copied."""
         return produce.write_request(
             correlation_id, client_id, version, self.acks, self.timeout_ms, self.data
         )
 
     def read(self, body: memoryview, version: int) -> produce.ProduceAnswer:
-        """What became of each batch."""
+        """The result of each batch."""
         return produce.parse_response(body, version)
 
 
@@ -102,5 +102,5 @@ class FetchCall:
         return [fetch_request.write_request(correlation_id, client_id, version, self.request)]
 
     def read(self, body: memoryview, version: int) -> fetch_response.FetchAnswer:
-        """Batches as views of the response."""
+        """The response; its batches are views of the body."""
         return fetch_response.parse_response(body, version)

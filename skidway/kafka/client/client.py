@@ -1,4 +1,4 @@
-"""The blocking client: asks brokers and waits for answers, on the caller's thread."""
+"""The blocking client: sends requests to brokers and waits for answers, on the caller's thread."""
 
 from __future__ import annotations
 
@@ -37,12 +37,13 @@ _RETRY_WAIT_S = 0.05
 
 # More than 25 methods: one for each request to a cluster, and the loop that waits for answers.
 class Client:
-    """Brokers of one cluster. Connects when it is first used; not for several threads at once.
+    """Sends requests to the brokers of one cluster. Connects at first use. Not for several threads
+    at once.
 
-    A request that no broker answers within the request timeout raises `BrokerUnreachable`; an
-    answer that is an error raises `KafkaError`, unless the method returns errors per topic.
-    Producers and fetchers made with a client share its connections' loop: while one of them waits,
-    the others' bytes flow.
+    A request that no broker answers within the request timeout raises `BrokerUnreachable`. An
+    answer that is an error raises `KafkaError`, unless the method returns the errors per topic.
+    Producers and fetchers that are made with a client share the loop of its connections: while one
+    of them waits, the bytes of the others are sent and received, too.
     """
 
     def __init__(
@@ -54,10 +55,10 @@ class Client:
         refused_timeout_ms: int | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """`bootstrap`: host:port, several separated by commas. UsageError if it is malformed.
+        """bootstrap: host:port, several separated by commas. Raises UsageError if it is malformed.
 
-        refused_timeout_ms: how long addresses that refuse to connect are tried before the first
-        answer; for people who wait. None: as long as for any other failure.
+        refused_timeout_ms: how long to try addresses that refuse connections, before any broker has
+        answered; short if a person waits. None: as long as for any other failure.
         """
         self.bootstrap = bootstrap
         self.request_timeout_ms = request_timeout_ms
@@ -86,14 +87,14 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Closes every connection; open requests stay unanswered."""
+        """Closes every connection. Open requests get no answer."""
         if not self._closed:
             self._closed = True
             self._network.close()
             self._watcher.close()
 
     def metadata(self, topics: Sequence[str] | None = None) -> Cluster:
-        """Brokers and topics (None: all topics); a topic that does not exist has an error."""
+        """Brokers and topics (None: all topics). A topic that does not exist has an error."""
         cluster = cluster_of(self._ask(metadata_call(topics), self._any_address))
         self.picture.learned(cluster)
         return cluster
@@ -101,10 +102,11 @@ class Client:
     def list_offsets(
         self, times: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, ListedOffset]:
-        """The first offset at or after a time in ms, or of LATEST or EARLIEST, per partition.
+        """For each partition the first offset at or after a time in ms, or that of LATEST or
+        EARLIEST.
 
-        Looks up the leaders again until each partition has its answer. Raises KafkaError for a
-        partition that does not exist or whose leader refuses.
+        Asks for the leaders again until it has an answer for each partition. Raises KafkaError for
+        a partition that does not exist, or whose leader refuses.
         """
         found: dict[TopicPartition, ListedOffset] = {}
         deadline = self.clock.monotonic() + self.request_timeout_ms / 1000
@@ -124,12 +126,13 @@ class Client:
     def list_offsets_now(
         self, times: Mapping[TopicPartition, int]
     ) -> tuple[dict[TopicPartition, ListedOffset], dict[TopicPartition, KafkaError]]:
-        """The same without retries: what leaders answer at once, and the errors of the others."""
+        """Like `list_offsets`, without retries: the offsets that leaders give at once, and the
+        errors of the other partitions."""
         found: dict[TopicPartition, ListedOffset] = {}
         return found, self._list_offsets_once(times, found)
 
     def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commits offsets of a group without members. KafkaError if the cluster refuses them."""
+        """Commits offsets of a group without members. Raises KafkaError if the cluster refuses."""
         deadline = self.clock.monotonic() + self.request_timeout_ms / 1000
         backoff = Backoff(self.random)
         while True:
@@ -141,21 +144,23 @@ class Client:
             self.pause(backoff.next_s())
 
     def create_topics(self, topics: Sequence[NewTopic]) -> requests.Results:
-        """Makes topics; returns the error of each, or None. The controller has them at once."""
+        """Creates topics. Returns the error of each topic, or None. The controller knows the topics
+        at once, other brokers later."""
         call = requests.create_topics_call(topics, self.request_timeout_ms)
         return self._ask_controller(call, requests.created_topics)
 
     def delete_topics(self, names: Sequence[str]) -> requests.Results:
-        """Deletes topics; returns the error of each, or None."""
+        """Deletes topics. Returns the error of each topic, or None."""
         call = requests.delete_topics_call(names, self.request_timeout_ms)
         return self._ask_controller(call, requests.deleted_topics)
 
     def create_partitions(
         self, counts: Mapping[str, int], *, validate_only: bool = False
     ) -> requests.Results:
-        """Gives topics more partitions, `counts` in all; returns the error of each, or None.
+        """Adds partitions to topics, up to `counts` in all. Returns the error of each topic, or
+        None.
 
-        UnsupportedVersion where the broker cannot do it.
+        Raises UnsupportedVersion if the broker cannot do it.
         """
         call = requests.create_partitions_call(
             counts, self.request_timeout_ms, validate_only=validate_only
@@ -163,26 +168,28 @@ class Client:
         return self._ask_controller(call, requests.created_partitions)
 
     def topic_configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
-        """The settings of topics. KafkaError when one of them does not exist."""
+        """The settings of topics. Raises KafkaError when one of the topics does not exist."""
         if not names:
             return {}
         call = requests.describe_configs_call(ResourceType.TOPIC, names)
         return requests.described_configs(self._ask(call, self._any_address))
 
     def config_entries(self, topic: str) -> list[ConfigEntry]:
-        """Every setting of a topic, and its source. KafkaError when it does not exist."""
+        """Every setting of a topic, with its source. Raises KafkaError without such a topic."""
         call = requests.describe_configs_call(ResourceType.TOPIC, [topic])
         return requests.config_entries(self._ask(call, self._any_address))[topic]
 
     def alter_configs(
         self, topic: str, changes: ConfigChanges, *, validate_only: bool = False
     ) -> KafkaError | None:
-        """Changes settings of a topic; the error, or None. UnsupportedVersion as above."""
+        """Changes settings of a topic. Returns the error, or None. Raises UnsupportedVersion if the
+        broker cannot do it."""
         call = requests.alter_configs_call(topic, changes, validate_only=validate_only)
         return requests.altered_configs(self._ask(call, self._any_address))[topic]
 
     def log_dirs(self, broker: Broker) -> list[LogDir]:
-        """The log directories of a broker, and what lies in them. UnsupportedVersion as above."""
+        """The log directories of a broker, and their contents. Raises UnsupportedVersion if the
+        broker cannot tell."""
         response = self._ask(requests.describe_log_dirs_call(), _always(broker.address))
         return requests.described_log_dirs(response)
 
@@ -193,23 +200,24 @@ class Client:
             call = requests.describe_configs_call(ResourceType.BROKER, [str(number)])
             try:
                 response = self._ask(call, _always(brokers[number].address))
-            except BrokerUnreachable:  # it died, and is still listed
+            except BrokerUnreachable:  # the broker has died and is still listed
                 if number == max(brokers):
                     raise
             else:
                 return requests.described_configs(response)[str(number)]
         raise BrokerUnreachable("the cluster has no broker now")
 
-    # for producers and fetchers of this package
+    # for the producers and fetchers of this package
 
     def wait(self, timeout_s: float, wake: Sequence[int] = ()) -> bool:
-        """Moves bytes until something happens, or time is up; True if a `wake` is readable."""
+        """Sends and receives bytes until something happens or the time is up. Returns whether a
+        descriptor of `wake` is readable."""
         now = self.clock.monotonic()
         delivered_count = self.session.delivered_count
         self._network.turn(now)
         deadline = self.session.next_deadline
         if self.session.delivered_count != delivered_count:
-            timeout_s = 0  # something happened while sending or dialling
+            timeout_s = 0  # something happened while sending or connecting
         elif deadline is not None:
             timeout_s = min(timeout_s, deadline - now)
         woken = False
@@ -221,11 +229,11 @@ class Client:
         return woken
 
     def push(self) -> None:
-        """Sends what can be sent without waiting."""
+        """Sends the bytes that can be sent without waiting."""
         self._network.turn(self.clock.monotonic())
 
     def pause(self, seconds: float) -> None:
-        """Waits for a while, and lets others' bytes flow."""
+        """Waits for a while; meanwhile bytes of other requests are sent and received."""
         until = self.clock.monotonic() + seconds
         while (left_s := until - self.clock.monotonic()) > 0:
             self.wait(left_s)
@@ -236,7 +244,7 @@ class Client:
         return self.picture.next_address(self.session, Channel.CONTROL, now)
 
     def _ask(self, call: Call, choose: Callable[[float], Address | None]) -> Any:
-        """The response of the first broker that answers; they are asked in turn."""
+        """The response of the first broker that answers; brokers are asked one after the other."""
         begin = self.clock.monotonic()
         deadline = begin + self.request_timeout_ms / 1000
         inbox: Inbox = deque()
@@ -274,7 +282,7 @@ class Client:
     def _ask_controller(
         self, call: Call, results: Callable[[Any], requests.Results]
     ) -> requests.Results:
-        """Asks the controller; asks the next one if it has moved meanwhile."""
+        """Asks the controller; if the controller has changed meanwhile, asks the new one."""
         deadline = self.clock.monotonic() + self.request_timeout_ms / 1000
         backoff = Backoff(self.random)
         while True:
@@ -299,7 +307,7 @@ class Client:
     def _list_offsets_once(
         self, times: Mapping[TopicPartition, int], found: dict[TopicPartition, ListedOffset]
     ) -> dict[TopicPartition, KafkaError]:
-        """Asks every leader once; what is found is added, errors are returned."""
+        """Asks every leader once. Adds the offsets to `found`, and returns the errors."""
         cluster = self.metadata(sorted({tp.topic for tp in times}))
         errors: dict[TopicPartition, KafkaError] = {}
         leaders: dict[Address, dict[TopicPartition, int]] = {}

@@ -1,4 +1,4 @@
-"""What a client knows of a cluster, as values: brokers, topics, partitions, offsets."""
+"""A client's knowledge of a cluster, as values: brokers, topics, partitions, offsets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PORT_DEFAULT = 9092
 
 
 class Address(NamedTuple):
-    """Where a broker listens."""
+    """Host and port on which a broker listens."""
 
     host: str
     port: int
@@ -61,7 +61,7 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One partition; leader -1 where there is none, leader epoch -1 where it is unknown."""
+    """One partition. leader: -1 if there is none. leader_epoch: -1 if it is unknown."""
 
     index: int
     leader: int
@@ -72,7 +72,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class TopicMetadata:
-    """A topic; partitions in the order of their indexes. `topic_id` is None where unknown."""
+    """A topic, with partitions in the order of their indexes. topic_id: None if it is unknown."""
 
     name: str
     topic_id: uuid.UUID | None
@@ -82,7 +82,7 @@ class TopicMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """One answer to a Metadata request; controller id -1 where there is none."""
+    """One answer to a Metadata request. controller_id: -1 if there is no controller."""
 
     cluster_id: str | None
     controller_id: int
@@ -90,7 +90,7 @@ class Cluster:
     topics: Mapping[str, TopicMetadata]
 
     def leader(self, tp: TopicPartition) -> Address | None:
-        """Where the leader of a partition listens; None if that is unknown."""
+        """The address of a partition's leader; None if it is unknown."""
         topic = self.topics.get(tp.topic)
         if topic is None or not 0 <= tp.partition < len(topic.partitions):
             return None
@@ -100,7 +100,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic to be made; -1 stands for the broker's default."""
+    """A topic to be created; -1 means the broker's default."""
 
     name: str
     partitions: int = -1
@@ -110,7 +110,7 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
-    """One setting of a topic or broker: its value, and where that comes from."""
+    """One setting of a topic or broker, with its value and the source of the value."""
 
     name: str
     value: str | None
@@ -120,7 +120,7 @@ class ConfigEntry:
 
 @dataclass(frozen=True, slots=True)
 class ConfigChanges:
-    """Changes to a topic's settings; others stay. `append` and `subtract` are for lists."""
+    """Changes to a topic's settings; other settings stay. `append` and `subtract` change lists."""
 
     set: Mapping[str, str] = field(default_factory=dict)
     delete: Sequence[str] = ()
@@ -130,7 +130,7 @@ class ConfigChanges:
 
 @dataclass(frozen=True, slots=True)
 class LogDir:
-    """A log directory of a broker; bytes are -1 where unknown. error: NONE while it is in use."""
+    """A broker's log directory. Bytes are -1 if unknown. error: NONE if the directory is in use."""
 
     path: str
     error: ErrorCode
@@ -140,9 +140,10 @@ class LogDir:
 
 
 class ListedOffset(NamedTuple):
-    """The offset found for a time, its record's timestamp in ms, the epoch of its leader.
+    """The offset that was found for a time, the timestamp of its record in ms, and its leader
+    epoch.
 
-    The offset is -1 if no record is at or after the time; timestamp and epoch are -1 where unknown.
+    The offset is -1 if no record is at or after the time. Timestamp and epoch are -1 if unknown.
     """
 
     offset: int
@@ -151,7 +152,7 @@ class ListedOffset(NamedTuple):
 
 
 def cluster_of(response: MetadataResponse) -> Cluster:
-    """A Metadata response as values."""
+    """A Metadata response as a `Cluster`."""
     return Cluster(
         response.cluster_id,
         response.controller_id,
@@ -161,7 +162,7 @@ def cluster_of(response: MetadataResponse) -> Cluster:
 
 
 def _topic(name: str, topic: MetadataResponseTopic) -> TopicMetadata:
-    """A topic whose partitions are not 0, 1, 2 ... is not usable; it gets no partitions."""
+    """A topic as a value. If its partitions are not 0, 1, 2 ..., it gets no partitions."""
     rows = sorted(topic.partitions, key=lambda row: row.partition_index)
     if [row.partition_index for row in rows] != list(range(len(rows))):
         rows = []
@@ -180,7 +181,7 @@ def _topic(name: str, topic: MetadataResponseTopic) -> TopicMetadata:
 
 
 def code_of(number: int) -> ErrorCode:
-    """An error code from the wire; one that is not known is UNKNOWN_SERVER_ERROR."""
+    """The error code of a number from the wire. An unknown number is UNKNOWN_SERVER_ERROR."""
     try:
         return ErrorCode(number)
     except ValueError:
@@ -188,9 +189,9 @@ def code_of(number: int) -> ErrorCode:
 
 
 def parse_bootstrap(servers: str) -> tuple[Address, ...]:
-    """Addresses of `host:port,host:port`; the port may be left out, IPv6 stands in brackets.
+    """Addresses of `host:port,host:port`. The port may be left out; IPv6 addresses need brackets.
 
-    Raises UsageError, which names the part that is no address.
+    Raises UsageError, which quotes the part that is not an address.
     """
     addresses = tuple(_address(part.strip()) for part in servers.split(",") if part.strip())
     if not addresses:

@@ -1,11 +1,11 @@
-"""One connection to a broker, without the socket: bytes in, answers out, deadlines as values.
+"""One connection to a broker, without the socket. Bytes, answers and deadlines are values.
 
     opened -> ApiVersions is sent -> answered: calls flow, each in the highest common version
 
-Rules: responses come in the order of the requests, and a response that is not the oldest request's
-ends the connection. Every request has a deadline; one that passes ends the connection too, because
-no later request can be answered any more. `Session` ends a connection by dropping this object with
-all that is in it, so nothing that an old connection still delivers reaches a caller.
+Rules: responses come in the order of the requests; a response to any request but the oldest ends
+the connection. Every request has a deadline. If a deadline passes, the connection ends, too,
+because no later request can be answered either. The session ends a connection by dropping this
+object with all its contents, so a caller never gets an answer from an old connection.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from skidway.kafka.protocol.apis import ApiKey, VersionRange, choose
 from skidway.kafka.protocol.frames import FrameReader, peek_correlation_id, response_body
 
 SOFTWARE = "skidway"
-SOFTWARE_VERSION = "1"  # of this client's conversation, not of a release
-# Up to here, memory for a response is allocated for its length alone; beyond, it grows as bytes
-# arrive.
+SOFTWARE_VERSION = "1"  # of this client's use of the protocol, not of a release
+# Up to this length, the memory for a response is allocated at once; for a longer response it grows
+# as bytes arrive.
 EAGER_BYTES = 16 * 1024 * 1024
 _API_VERSIONS = 3
 _CORRELATION_END = 1 << 31
@@ -31,7 +31,7 @@ _SEND_PIECES_MAX = 64
 
 
 class Answer(NamedTuple):
-    """What became of a call: a response or an error, never both."""
+    """The outcome of a call: a response or an error, never both."""
 
     ticket: int
     response: Any
@@ -53,7 +53,7 @@ class _Sent(NamedTuple):
 
 
 class Connection:
-    """The conversation on one connection, from its first byte on."""
+    """Requests and responses on one connection, from its first byte on."""
 
     __slots__ = (
         "_answers",
@@ -71,7 +71,7 @@ class Connection:
     )
 
     def __init__(self, client_id: str, response_bytes_max: int, deadline: float) -> None:
-        """`deadline`: by when the versions must be agreed (monotonic seconds)."""
+        """deadline: until when the versions must be agreed on (monotonic seconds)."""
         self._client_id = client_id
         self._reader = FrameReader(
             response_bytes_max, eager_bytes=min(EAGER_BYTES, response_bytes_max)
@@ -81,15 +81,15 @@ class Connection:
         self._waiting: deque[_Pending] = deque()
         self._out: deque[memoryview] = deque()
         self._out_bytes = self._written_bytes = 0
-        self._silent: deque[tuple[int, int]] = deque()  # (written bytes at its end, ticket)
+        self._silent: deque[tuple[int, int]] = deque()  # (bytes written once it is sent, ticket)
         self._answers: list[Answer] = []
         self._correlation_id = 0
-        self._negotiation = -1  # no caller's ticket
+        self._negotiation = -1  # the ticket of ApiVersions; no caller's ticket is negative
         self._ask_versions(_API_VERSIONS, deadline)
 
     @property
     def is_ready(self) -> bool:
-        """Whether versions are agreed."""
+        """Whether the versions are agreed on."""
         return self._ranges is not None
 
     @property
@@ -99,13 +99,13 @@ class Connection:
 
     @property
     def next_deadline(self) -> float | None:
-        """When the oldest open call has to be answered (monotonic seconds)."""
+        """The earliest deadline of an open call (monotonic seconds); None without open calls."""
         deadlines = [each.deadline for each in self._sent]
         deadlines += [each.deadline for each in self._waiting]
         return min(deadlines, default=None)
 
     def submit(self, ticket: int, call: Call, deadline: float) -> None:
-        """Sends a call, or holds it until versions are agreed."""
+        """Sends a call. Before the versions are agreed on, the call waits."""
         if self._ranges is None:
             self._waiting.append(_Pending(ticket, call, deadline))
         else:
@@ -119,13 +119,13 @@ class Connection:
         return bool(self._out)
 
     def outgoing(self) -> list[memoryview]:
-        """The next pieces to send, as many as sendmsg takes."""
+        """The next pieces to send, at most as many as one sendmsg takes."""
         if len(self._out) <= _SEND_PIECES_MAX:
             return list(self._out)
         return [self._out[i] for i in range(_SEND_PIECES_MAX)]
 
     def sent(self, count: int) -> None:
-        """`count` bytes of `outgoing` were sent."""
+        """Notes that `count` bytes of `outgoing` were sent."""
         self._written_bytes += count
         while count:
             piece = self._out[0]
@@ -140,21 +140,21 @@ class Connection:
     # the reading side
 
     def space(self) -> memoryview:
-        """Where to receive next."""
+        """The memory to receive the next bytes into."""
         return self._reader.space()
 
     def received(self, count: int) -> None:
-        """Takes `count` bytes received into `space`. A ProtocolError ends the connection."""
+        """Takes `count` bytes received into `space`. Raises ProtocolError to end the connection."""
         for frame in self._reader.received(count):
             self._take(frame)
 
     def answers(self) -> list[Answer]:
-        """What has been answered since the last call."""
+        """The answers that have come since the last call."""
         found, self._answers = self._answers, []
         return found
 
     def abandoned(self) -> list[int]:
-        """Tickets of all calls that will never be answered here."""
+        """Tickets of all calls that this connection will never answer."""
         tickets = [each.ticket for each in self._sent if each.ticket != self._negotiation]
         tickets += [ticket for _, ticket in self._silent]
         return tickets + [each.ticket for each in self._waiting]
@@ -162,7 +162,7 @@ class Connection:
     def _take(self, frame: memoryview) -> None:
         if not self._sent:
             raise ProtocolError("a response that nobody asked for")
-        sent = self._sent[0]  # stays there if its response cannot be read
+        sent = self._sent[0]  # removed only after its response was read without error
         if peek_correlation_id(frame) != sent.correlation_id:
             raise ProtocolError("a response to another request than the oldest")
         body = response_body(frame, sent.call.api, sent.version)
@@ -202,7 +202,8 @@ class Connection:
         self._put(_Pending(self._negotiation, call, deadline), version)
 
     def _agree(self, body: memoryview, sent: _Sent) -> None:
-        """A broker that does not know our version answers in version 0, error 35 (KIP-511)."""
+        """Takes the broker's versions. A broker that does not know the version of our ApiVersions
+        request answers in version 0, with error 35 (KIP-511): then asks again in version 0."""
         refused = len(body) >= 2 and int.from_bytes(body[:2], "big") == 35
         if refused and sent.version > 0:
             self._ask_versions(0, sent.deadline)

@@ -1,4 +1,4 @@
-"""What a producer reports to its owner."""
+"""The reports of a producer to its owner."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from skidway.kafka.types import TopicPartition
 
 
 class Delivery(NamedTuple):
-    """What became of one batch.
+    """The outcome of one batch.
 
-    `base_offset` is -1 where the broker did not send it (acks 0, DUPLICATE_SEQUENCE_NUMBER), and
-    where there is an error. `error`: the broker refused this batch for good, or `Drained`.
-    `attempts`: how often it was sent. A refused batch may have arrived with any attempt but the
-    last, a drained one with any.
+    base_offset: -1 if there is an error, or if the broker did not send an offset (acks 0,
+    DUPLICATE_SEQUENCE_NUMBER). error: the broker refused this batch for good, or `Drained`.
+    attempts: how often the batch was sent. A refused batch may have been stored by any attempt
+    except the last one, a drained batch by any attempt.
     """
 
     token: object
@@ -26,7 +26,8 @@ class Delivery(NamedTuple):
 
 
 class Drained(KafkaError):
-    """An earlier batch of the partition was refused for good: send this one again, or decide."""
+    """An earlier batch of the partition was refused for good. The owner decides whether to send
+    this batch again."""
 
     def __init__(self, tp: TopicPartition) -> None:
         super().__init__(
@@ -37,4 +38,4 @@ class Drained(KafkaError):
 
 
 class BufferFull(SkidwayError):
-    """The producer holds as many bytes as it may; poll it until it `has_room`."""
+    """The producer holds as many bytes as it may. Poll it until it `has_room`."""

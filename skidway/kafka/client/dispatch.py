@@ -1,10 +1,10 @@
-"""The producer's decisions: puts batches of many partitions into requests to their leaders.
+"""The producer's decisions: which batches go into which requests to which leaders.
 
-Pure: `plan` says which requests to send now, `answered` and `lost` take their outcomes,
+Pure: `plan` says which requests to send now; `answered` and `lost` take their outcomes;
 `deliveries` reports to the owner. The driver does the I/O and fetches producer ids.
 
-A request holds at most one batch of a partition; at most `max_in_flight` requests are open to a
-leader. Partitions take turns.
+A request holds at most one batch of each partition. At most `max_in_flight` requests are open to
+one leader. Partitions take turns.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.protocol.produce import ProduceResult, TopicBuffers
 from skidway.kafka.types import TopicPartition
 
-REQUEST_BYTES_MAX = 4 * 1024 * 1024  # of batches in one request, where there is more than one
+REQUEST_BYTES_MAX = 4 * 1024 * 1024  # limit for all batches of a request; one batch may be larger
 
 Leaders = Callable[[TopicPartition], Address | None]
 
 
 class Planned(NamedTuple):
-    """A Produce request to be sent to an address now; batches in order of their topics."""
+    """A Produce request that must be sent to an address now; batches sorted by topic."""
 
     id: int
     address: Address
@@ -42,7 +42,7 @@ class _Open(NamedTuple):
 
 
 class Dispatch:
-    """Every partition's outbox, and the requests that are open."""
+    """The outboxes of all partitions, and the open requests."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Dispatch:
         self._max_buffered_bytes = max_buffered_bytes
         self._random = random
         self._outboxes: dict[TopicPartition, Outbox] = {}
-        self._active: dict[TopicPartition, None] = {}  # with batches on their way, in turn
+        self._active: dict[TopicPartition, None] = {}  # have undelivered batches; in turn
         self._ids = itertools.count()
         self._open: dict[int, _Open] = {}
         self._open_count: Counter[Address] = Counter()
@@ -67,7 +67,7 @@ class Dispatch:
         self.buffered_bytes = 0
         self.pending_count = 0
         self.has_stale_leaders = False
-        self.is_stalled = False  # at the last plan a partition waited for a leader or link
+        self.is_stalled = False  # in the last plan some partition had no leader or no connection
 
     @property
     def has_room(self) -> bool:
@@ -75,7 +75,8 @@ class Dispatch:
         return self.buffered_bytes < self._max_buffered_bytes
 
     def add(self, tp: TopicPartition, encoded: EncodedBatch, token: object) -> None:
-        """Queues a batch. BufferFull unless it `has_room`; the last one in may exceed the limit."""
+        """Queues a batch. Raises BufferFull unless it `has_room`. The batch may exceed the
+        limit."""
         size = encoded.size_bytes
         if not self.has_room:
             raise BufferFull(f"{self.buffered_bytes} bytes wait to be sent already")
@@ -95,7 +96,7 @@ class Dispatch:
     def plan(
         self, leader: Leaders, usable: Callable[[Address], bool], now: float, wall_ms: int
     ) -> list[Planned]:
-        """Requests to be sent now, in this order; they count as sent."""
+        """The requests to send now, in this order. They count as sent."""
         self._settle_changed()
         requests: list[Planned] = []
         places = self._places(leader, usable)
@@ -113,7 +114,7 @@ class Dispatch:
     def answered(
         self, request_id: int, results: Iterable[ProduceResult], now: float, wall_ms: int
     ) -> None:
-        """Takes a response; a batch that it leaves out is sent again."""
+        """Takes a response. A batch without a result in the response is sent again."""
         opened = self._closed(request_id)
         for result in results:
             tp = TopicPartition(result.topic, result.partition)
@@ -125,21 +126,21 @@ class Dispatch:
             self._answer(tp, entry, missing, now, wall_ms)
 
     def written(self, request_id: int, now: float, wall_ms: int) -> None:
-        """A request with acks 0 has left: nothing more will be known of it."""
+        """Takes a sent request with acks 0: the broker will send no response."""
         opened = self._closed(request_id)
         for tp, entry in opened.entries.items():
             result = ProduceResult(*tp, ErrorCode.NONE, -1)
             self._answer(tp, entry, result, now, wall_ms)
 
     def lost(self, request_id: int) -> None:
-        """The connection ended without a response."""
+        """Notes that a request's connection ended without a response."""
         self.has_stale_leaders = True
         for tp, entry in self._closed(request_id).entries.items():
             self._outboxes[tp].lost(entry)
             self._changed.add(tp)
 
     def deliveries(self) -> list[Delivery]:
-        """What has become of batches since the last call; of each partition in send order."""
+        """The outcomes of batches since the last call; for each partition in send order."""
         self._settle_changed()
         found = list(self._deliveries)
         self._deliveries.clear()
@@ -151,30 +152,30 @@ class Dispatch:
         return any(self._outboxes[tp].wants_identity for tp in self._active)
 
     def identified(self, producer_id: int, epoch: int) -> None:
-        """Takes a producer id that has never been used before."""
+        """Takes a producer id that was never used before."""
         generation = 1 if self._identity is None else self._identity.generation + 1
         self._identity = Identity(producer_id, epoch, generation)
 
     def next_deadline(self, now: float) -> float | None:
-        """When a refused batch may be tried again (monotonic seconds)."""
+        """When the next refused batch may be sent again (monotonic seconds)."""
         times = (self._outboxes[tp].retry_at for tp in self._active)
         return min((each for each in times if each > now), default=None)
 
     @property
     def waiting(self) -> frozenset[TopicPartition]:
-        """The partitions that have batches which are not acknowledged yet."""
+        """The partitions with batches that are not acknowledged yet."""
         return frozenset(self._active)
 
     @property
     def troubles(self) -> dict[TopicPartition, KafkaError]:
-        """The last refusal of every partition whose batches are being tried again."""
+        """For each partition whose batches are sent again, the last refusal."""
         boxes = (self._outboxes[tp] for tp in self._active)
         return {box.tp: box.trouble for box in boxes if box.trouble is not None}
 
     def _places(
         self, leader: Leaders, usable: Callable[[Address], bool]
     ) -> dict[Address, list[Outbox]]:
-        """Active partitions by their leader, if it can be reached."""
+        """Active partitions by the address of their leader, if that can be reached."""
         places: dict[Address, list[Outbox]] = {}
         self.is_stalled = False
         for tp in self._active:
@@ -187,7 +188,8 @@ class Dispatch:
         return places
 
     def _has_identity(self, outbox: Outbox) -> bool:
-        """Gives the newest identity to a partition that wants one and has not had it."""
+        """Gives the newest producer id to a partition that wants a newer one. Returns False if
+        there is none yet."""
         if not outbox.wants_identity:
             return True
         if self._identity is None or self._identity.generation < outbox.generation_wanted:
@@ -198,7 +200,7 @@ class Dispatch:
     def _request(
         self, address: Address, boxes: list[Outbox], now: float, wall_ms: int
     ) -> Planned | None:
-        """One request with a batch of every partition that may send, up to its size."""
+        """One request with a batch of each partition that may send, up to the size limit."""
         entries: dict[TopicPartition, OutboxEntry] = {}
         data: list[TopicBuffers] = []
         size = 0
@@ -213,7 +215,7 @@ class Dispatch:
             data.append(TopicBuffers(*outbox.tp, (header, entry.encoded.body)))
             size += entry.encoded.size_bytes
             self._active.pop(outbox.tp)
-            self._active[outbox.tp] = None  # behind the others, next time
+            self._active[outbox.tp] = None  # next time, the other partitions come first
         if not data:
             return None
         request_id = next(self._ids)

@@ -1,4 +1,4 @@
-"""The blocking fetcher: whole batches of many partitions, from positions that the owner sets."""
+"""The blocking fetcher: whole batches of many partitions, from offsets that the owner sets."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from skidway.kafka.types import TopicPartition
 
 
 class Fetcher:
-    """Reads partitions from offsets on, up to their high watermarks, and waits there for more.
+    """Reads partitions from given offsets up to their high watermarks, and waits there for more.
 
-    While the owner works on what `poll` gave, the next response is on its way.
+    While the owner works on the batches of a `poll`, the next response is already requested.
     """
 
     def __init__(
@@ -22,7 +22,7 @@ class Fetcher:
         max_wait_ms: int = 500,
         min_bytes: int = 1,
     ) -> None:
-        """`max_bytes` of one response, unless one batch alone is longer."""
+        """max_bytes: limit for one response, unless a single batch is larger."""
         self._client = client
         self._fetching = Fetching(
             max_bytes=max_bytes,
@@ -32,11 +32,11 @@ class Fetcher:
         )
         self._pump = FetchPump(self._fetching, client.session, client.picture)
         self.stopped: TopicPartition | None = None
-        """Which partition the last error raised by `poll` is about."""
+        """The partition of the last error that `poll` raised."""
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
-        """The offset behind the last batch that `poll` gave, for every partition."""
+        """For every partition, the offset after the last batch that `poll` returned."""
         return self._fetching.positions
 
     @property
@@ -54,12 +54,12 @@ class Fetcher:
         self._fetching.remove(tp)
 
     def poll(self, timeout_ms: int, *wake: int) -> list[Fetched]:
-        """The batches that have come; waits at most `timeout_ms` for some. Positions move behind
-        them.
+        """Returns the batches that have arrived, and moves the positions past them. Waits at most
+        `timeout_ms` for the first.
 
-        Returns early when one of the descriptors `wake` is readable. Raises OffsetOutOfRange,
-        CorruptBatch or KafkaError once for a partition that cannot go on; it is not read until
-        `seek` or `remove`, the others go on.
+        Returns early when one of the descriptors `wake` is readable. If a partition cannot go on,
+        raises OffsetOutOfRange, CorruptBatch or KafkaError once. That partition is not read until
+        `seek` or `remove`; the others are.
         """
         clock, client = self._client.clock, self._client
         until = clock.monotonic() + timeout_ms / 1000
@@ -73,7 +73,7 @@ class Fetcher:
             pause_s = until - now if due is None else min(until, due) - now
             last_look = client.wait(pause_s, wake) or clock.monotonic() >= until
         found = self._fetching.take()
-        if found:  # ask for what follows while the owner is busy with this
+        if found:  # request the next batches while the owner works on these
             self._pump.advance(clock.monotonic())
             client.push()
             return found

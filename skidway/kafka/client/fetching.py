@@ -1,13 +1,13 @@
 """The fetcher's decisions: each partition's position, and what to fetch from which leader.
 
-Pure: `plan` says which fetches to send now, `answered` and `lost` take their outcomes, `take` gives
-the batches to the owner. One fetch is open to a leader at a time, and none while batches from it
-wait to be taken, so at most one response per leader is held. Partitions take turns at the front of
-the requests, because a broker fills a response from the front.
+Pure: `plan` says which fetches to send now; `answered` and `lost` take their outcomes; `take` gives
+the batches to the owner. Only one fetch is open to a leader at a time, and none while batches from
+that leader wait to be taken. So at most one response per leader is held in memory. Partitions take
+turns at the front of the requests, because a broker fills a response from the front.
 
-Batches come whole, from the one that contains the position on; a partial last one is dropped and
-fetched again. The next position is behind the last whole batch: nothing is skipped, nothing comes
-twice. Gaps between batches come from the log (compaction).
+The owner gets whole batches, from the batch that contains the position on. A partial last batch is
+dropped and fetched again. The next position is after the last whole batch: so nothing is skipped,
+and nothing comes twice. Offsets may be missing between two batches if the log was compacted.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from skidway.kafka.types import TopicPartition
 PARTITIONS_AT_ONCE = 100
 REST_S_A_PARTITION = 25e-6
 REST_S_MAX = 0.1
-"""A fetch names all partitions of a leader. If these are many and there is little to fetch, the
-next fetch waits a little: otherwise both sides would look at all partitions for each small
+"""A fetch names all partitions of a leader. If there are many of them and few bytes came, the next
+fetch waits a little. Otherwise client and broker would look at all partitions for each small
 batch."""
-RESPONSE_BYTES_MAX = 128 * 1024 * 1024  # a single batch above max_bytes is asked for up to here
+RESPONSE_BYTES_MAX = 128 * 1024 * 1024  # for one batch above max_bytes the limit grows up to here
 
 Leaders = Callable[[TopicPartition], Address | None]
 Place = tuple[Address, int]
-"""One connection: its address, and how many to that address ended before it."""
+"""One connection: its address, and how many connections to that address have ended before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
     """Whole batches of one partition, in offset order; views of one response's memory.
 
-    The first may begin below the position that was asked for: its first records have been read.
-    `unbroken`: they came on the same connection as the batches before them, with no refusal and no
-    long silence in between; False for the first ones after a seek.
+    The first batch may begin below the requested position: then its first records were read before.
+    unbroken: the batches came on the same connection as those before them, with no refusal and no
+    long silence in between. It is False for the first batches after a seek.
     """
 
     tp: TopicPartition
@@ -57,7 +57,7 @@ class Fetched:
 
 
 class PlannedFetch(NamedTuple):
-    """A Fetch request to be sent to an address now."""
+    """A Fetch request that must be sent to an address now."""
 
     id: int
     address: Address
@@ -77,14 +77,14 @@ class _Reading:
     )
 
     def __init__(self, offset: int, generation: int, max_bytes: int, backoff: Backoff) -> None:
-        self.position = offset  # behind what the owner has been given
-        self.next_offset = offset  # behind what has been fetched
+        self.position = offset  # after the last batch that the owner has taken
+        self.next_offset = offset  # after the last batch that was fetched
         self.generation = generation
         self.max_bytes = max_bytes
         self.retry_at = 0.0
         self.backoff = backoff
         self.is_halted = False
-        self.place: Place | None = None  # the connection of what was fetched last
+        self.place: Place | None = None  # the connection of the last fetched batches
 
 
 class _Ready(NamedTuple):
@@ -100,7 +100,7 @@ class _Open(NamedTuple):
 
 
 class Fetching:
-    """The partitions that are read, in turn."""
+    """The partitions that are read; they take turns."""
 
     def __init__(
         self, *, max_bytes: int, max_wait_ms: int, min_bytes: int, random: Callable[[], float]
@@ -119,15 +119,16 @@ class Fetching:
         self._interruptions: dict[TopicPartition, str] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
         self.has_stale_leaders = False
-        self.is_stalled = False  # at the last plan a partition waited for a leader or link
+        self.is_stalled = False  # in the last plan some partition had no leader or no connection
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
-        """The offset behind the last batch that the owner was given, for every partition."""
+        """For every partition, the offset after the last batch that the owner has taken."""
         return {tp: reading.position for tp, reading in self._readings.items()}
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
-        """Reads a partition from an offset on; what was fetched of it and not taken is dropped."""
+        """Reads a partition from an offset on. Batches of the partition that were fetched and not
+        taken are dropped."""
         if offset < 0:
             raise ValueError("a position is an offset, not negative")
         backoff = Backoff(self._random)
@@ -143,7 +144,7 @@ class Fetching:
     def plan(
         self, leader: Leaders, usable: Callable[[Address], bool], now: float
     ) -> list[PlannedFetch]:
-        """Fetches to be sent now; they count as sent."""
+        """The fetches to send now. They count as sent."""
         busy = {each.address for each in self._open.values()}
         busy |= {each.address for each in self._ready if self._reading_of(each) is not None}
         self._resting = {where: until for where, until in self._resting.items() if now < until}
@@ -163,8 +164,8 @@ class Fetching:
     def answered(
         self, request_id: int, answer: FetchAnswer, now: float, place: Place | None = None
     ) -> None:
-        """Takes a response, and the connection on which it came; partitions that were sought or
-        removed meanwhile are skipped.
+        """Takes a response, and the connection on which it came. Skips partitions that were sought
+        or removed since the request.
         """
         opened = self._open.pop(request_id)
         self._rest(opened.address, answer, now)
@@ -178,13 +179,13 @@ class Fetching:
             self._later(tp, generation, now, "left out of the broker's answer")
 
     def lost(self, request_id: int, now: float) -> None:
-        """The connection ended without a response."""
+        """Notes that a request's connection ended without a response."""
         self.has_stale_leaders = True
         for tp, generation in self._open.pop(request_id).generations.items():
             self._later(tp, generation, now, "the connection ended")
 
     def take(self) -> list[Fetched]:
-        """What has been fetched; positions move behind it."""
+        """The batches that were fetched. Moves the positions past them."""
         found: list[Fetched] = []
         while self._ready:
             ready = self._ready.popleft()
@@ -195,11 +196,11 @@ class Fetching:
         return found
 
     def take_error(self) -> tuple[TopicPartition, SkidwayError] | None:
-        """What stopped a partition, each error once. Call it after `take`, so that errors come in
-        order.
+        """The error that stopped a partition; each error is returned once. Call it after `take`:
+        the batches that were fetched before an error come first.
 
-        `OffsetOutOfRange`, `CorruptBatch`, or `KafkaError` with a code that waiting does not
-        change. The partition is not read until `seek` or `remove`.
+        The error is `OffsetOutOfRange`, `CorruptBatch`, or a `KafkaError` that waiting does not
+        cure. The partition is not read until `seek` or `remove`.
         """
         while self._errors:
             tp, generation, error = self._errors.popleft()
@@ -209,24 +210,25 @@ class Fetching:
         return None
 
     def interrupt(self, why: str) -> None:
-        """Interrupts all readings: the next batches need not follow those fetched before."""
+        """Marks all readings as interrupted: the next batches may come from another log."""
         for tp in self._readings:
             self._interrupt(tp, why)
 
     def take_interruptions(self) -> dict[TopicPartition, str]:
-        """The partitions whose reading was interrupted, each with the last reason; reading goes on
-        by itself. For a caller that must first check again what lies below.
+        """The partitions whose reading was interrupted since the last call, each with the newest
+        reason. Reading goes on by itself. For a caller that must check the batch below the position
+        again.
         """
         found, self._interruptions = self._interruptions, {}
         return found
 
     @property
     def has_something(self) -> bool:
-        """Whether `take` or `take_error` would give something."""
+        """Whether `take` or `take_error` would return something."""
         return bool(self._ready or self._errors)
 
     def next_deadline(self, now: float) -> float | None:
-        """When a partition may be asked for again (monotonic seconds)."""
+        """When the next partition may be asked for again (monotonic seconds)."""
         times = [reading.retry_at for reading in self._readings.values() if not reading.is_halted]
         times += self._resting.values()
         return min((each for each in times if each > now), default=None)
@@ -296,7 +298,7 @@ class Fetching:
         fetched = Fetched(tp, watermark, part.log_start_offset, batches, unbroken)
         reading.place = place
         self._ready.append(_Ready(place[0], reading.generation, end, fetched))
-        self._readings[tp] = self._readings.pop(tp)  # behind the others, next time
+        self._readings[tp] = self._readings.pop(tp)  # next time, the other partitions come first
 
     def _refused(
         self, tp: TopicPartition, reading: _Reading, part: FetchedPartition, now: float
@@ -316,7 +318,8 @@ class Fetching:
         self._errors.append((tp, reading.generation, error))
 
     def _ask_for_more(self, tp: TopicPartition, reading: _Reading, records: memoryview) -> None:
-        """Not one whole batch that reaches the position: the next answer must be longer."""
+        """Handles an answer without one whole batch that reaches the position: the next fetch asks
+        for more bytes."""
         needed = 2 * len(records)
         if len(records) >= HEADER_BYTES:
             needed = max(needed, read_header(records).size_bytes)
@@ -328,10 +331,10 @@ class Fetching:
 
 
 def whole_batches(records: memoryview, position: int) -> tuple[list[memoryview], int]:
-    """The whole batches that reach a position, and the position behind them.
+    """The whole batches that reach a position, and the position after them.
 
-    CorruptBatch when the first of them is damaged or offsets do not rise; whole batches before the
-    damage are returned, and the next call finds the damage.
+    Raises CorruptBatch when the first of them is damaged or offsets do not rise. If whole batches
+    come before the damage, it returns these, and the next call finds the damage.
     """
     found: list[memoryview] = []
     end = position

@@ -1,15 +1,15 @@
 """A client inside another loop: for mirrors, which run in a broker's loop.
 
-Nothing here waits, provided that the resolver does not wait for brokers' names. The loop gives a
-`Watcher` on its own epoll, passes on what that reports, and calls `turn` after it and at
-`next_deadline`::
+Nothing here waits, provided that the resolver does not wait for brokers' names. The loop supplies a
+`Watcher` on its own epoll, and passes the events of that epoll on. It calls `turn` after the
+events, and at `next_deadline`::
 
     source = LoopClient("dc1:9092", watcher, clock=clock)       # opens nothing yet
     ticket = source.ask(metadata_call(None))                    # any request, to any broker
     source.seek(TopicPartition("hdfs-logs", 0), log_end_offset) # the checkpoint is the log end
 
     for fd, readable, writable in epoll_events:
-        if not source.ready(fd, readable, writable): ...        # one of the broker's own sockets
+        if not source.ready(fd, readable, writable): ...        # then it is a socket of the broker
     turn = source.turn()
     for fetched in turn.fetched:                                # whole batches, raw
         for view in fetched.batches:
@@ -18,12 +18,13 @@ Nothing here waits, provided that the resolver does not wait for brokers' names.
     for answer in turn.answers: ...                             # .ticket, .response or .error
     wait_at_most_until(source.next_deadline)
 
-Batches are views of one response's memory; a mirror that keeps them keeps the response. To look
-again at the batch below its own end (docs/delivery.md: has the source diverged?), a mirror seeks to
-log end offset - 1 first: the first batch given is the one that contains it.
+Batches are views of one response's memory; a mirror that keeps a batch keeps the whole response. To
+compare the last batch below its log end with the source (docs/delivery.md: has the source
+diverged?), a mirror first seeks to log end offset - 1. The first batch that it gets contains that
+offset.
 
-Underneath, the same without sockets: `Connection` takes bytes by `space` and `received`, shows
-bytes by `wants_write`, `outgoing` and `sent`, and its deadline by `next_deadline`.
+`Connection` offers the same without sockets: it takes bytes by `space` and `received`, shows bytes
+by `wants_write`, `outgoing` and `sent`, and its deadline by `next_deadline`.
 """
 
 from __future__ import annotations
@@ -46,23 +47,23 @@ from skidway.kafka.client.session import Channel, ClientSession, Disconnected, I
 from skidway.kafka.types import TopicPartition
 
 STOOD_STILL_S = 5.0
-"""A loop with an open fetch always turns more often than this."""
+"""A loop with an open fetch always calls more often than this, unless it stood still."""
 
 
 class Turn(NamedTuple):
-    """What has happened since the last turn."""
+    """The events since the last turn."""
 
     fetched: list[Fetched]
     stopped: list[tuple[TopicPartition, SkidwayError]]
     answers: list[Answer]
     interrupted: dict[TopicPartition, str]
-    """Partitions whose fetch was lost or refused for a while, and why; they are asked for again."""
+    """Partitions whose fetch was lost or refused, with the reason; they are fetched again."""
 
 
 class LoopClient:
-    """Fetches raw batches and asks questions without ever waiting."""
+    """Fetches raw batches and sends requests, without ever waiting."""
 
-    # More than six arguments: Kafka's settings by their names, and what tests put in place.
+    # More than six arguments: Kafka's settings by their names, and parts that tests replace.
     def __init__(
         self,
         bootstrap: str,
@@ -77,9 +78,9 @@ class LoopClient:
         jitter: Callable[[], float] = random.random,
         look_up: Resolve = resolve,
     ) -> None:
-        """look_up: a resolver that does not wait; call `looked_up` when it knows more.
+        """look_up: a resolver that does not wait; call `looked_up` when it has an address.
 
-        UsageError when `bootstrap` is no list of host:port.
+        Raises UsageError when `bootstrap` is not a list of host:port.
         """
         self._clock: Clock = SystemClock() if clock is None else clock
         self._session = ClientSession(
@@ -95,24 +96,25 @@ class LoopClient:
         )
         self._pump = FetchPump(self._fetching, self._session, self._picture)
         self._inbox: Inbox = deque()
-        self._read: dict[str, set[int]] = {}  # topic: the partitions of it that are read
+        self._read: dict[str, set[int]] = {}  # topic -> the partitions that are read
         self._refused = -1
         self._called_at = self._clock.monotonic()
-        self._seen_count = -1  # answers of the session at the last turn; -1: a turn is due
+        self._seen_count = -1  # answers of the session at the last turn; -1 makes a turn due
 
     @property
     def cluster(self) -> Cluster:
-        """What is known of the cluster, for the partitions that are read."""
+        """The cluster as it is known, for the topics that are read."""
         return self._picture.cluster
 
     @property
     def last_failure(self) -> str:
-        """Why the last connection that failed ended or could not be made; for people."""
+        """Why the last connection to fail has ended or could not be opened; for people to read."""
         return self._session.last_failure
 
     @property
     def failure_count(self) -> int:
-        """How many connections have ended or could not be made: a change is an interruption."""
+        """How many connections have ended or could not be opened. If it changes, there was an
+        interruption."""
         return self._session.failure_count
 
     @property
@@ -126,7 +128,7 @@ class LoopClient:
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
-        """The offset behind the last batch that was given, for every partition."""
+        """For every partition, the offset after the last batch that a turn returned."""
         return self._fetching.positions
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
@@ -145,9 +147,10 @@ class LoopClient:
             self._picture.unwant(tp.topic)
 
     def ask(self, call: Call, address: Address | None = None) -> int:
-        """Sends a request to a broker, by default to any that can be reached; returns its ticket.
+        """Sends a request to a broker, by default to any that can be reached. Returns its ticket.
 
-        Its answer comes with a later turn: a response, or an error (`Disconnected`: ask again).
+        The answer comes with a later turn: a response, or an error (after `Disconnected`, ask
+        again).
         """
         now = self._clock.monotonic()
         if address is None:
@@ -161,15 +164,15 @@ class LoopClient:
         return self._session.submit(address, Channel.CONTROL, call, self._inbox, now)
 
     def looked_up(self) -> None:
-        """The resolver knows more: the next turn dials."""
+        """Notes that the resolver has an address: the next turn connects."""
         self._seen_count = -1
 
     def ready(self, fd: int, readable: bool, writable: bool) -> bool:
-        """Serves a descriptor that the watcher reported; False where it is none of ours."""
+        """Serves a descriptor from the watcher. Returns False if it is not one of this client's."""
         return self._network.ready(fd, readable, writable, self._now())
 
     def turn(self) -> Turn:
-        """Takes what has come, sends what is due."""
+        """Takes what has arrived, and sends what is due."""
         now = self._now()
         self._seen_count = self._session.delivered_count
         self._pump.advance(now)
@@ -186,7 +189,7 @@ class LoopClient:
 
     @property
     def has_news(self) -> bool:
-        """Whether a turn has something to do at once; cheap, however much is read."""
+        """Whether a turn has something to do now. Cheap, however many partitions are read."""
         return bool(
             self._session.delivered_count != self._seen_count
             or self._inbox
@@ -196,7 +199,7 @@ class LoopClient:
 
     @property
     def next_deadline(self) -> float | None:
-        """When the next turn is due even if nothing has come (monotonic seconds)."""
+        """When the next turn is due even if nothing arrives (monotonic seconds)."""
         if self.has_news:
             return self._clock.monotonic()
         times = (self._session.next_deadline, self._pump.next_deadline(self._clock.monotonic()))
@@ -207,9 +210,9 @@ class LoopClient:
         self._network.close()
 
     def _now(self) -> float:
-        """Monotonic seconds; interrupts all readings if the last call was long ago.
+        """Monotonic seconds. Marks all readings as interrupted if the last call was long ago.
 
-        The loop, or the whole machine, stood still: answers that wait here are from before, and the
+        Then the loop or the whole machine stood still: answers in the sockets may be old, and the
         next fetch may read another topic of the same name.
         """
         now = self._clock.monotonic()

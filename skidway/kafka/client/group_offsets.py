@@ -1,7 +1,8 @@
-"""Offsets of a group without members, for a reader that assigns partitions to itself.
+"""Commits offsets of a group without members, for a reader that assigns partitions to itself.
 
-Brokers keep them like any group's, so that retention and people can see how far a reader is. It
-takes two requests: find the group's coordinator, then send it the offsets.
+Brokers store these offsets like those of any group, so that retention and people can see how far
+the reader has come. A commit takes two requests: find the group's coordinator, then send it the
+offsets.
 """
 
 from __future__ import annotations
@@ -23,20 +24,20 @@ from skidway.kafka.types import TopicPartition
 
 
 def find_coordinator_call(group: str) -> MessageCall:
-    """Asks any broker who coordinates a group."""
+    """Asks any broker for the coordinator of a group."""
     request = FindCoordinatorRequest(key=group)
     return MessageCall(ApiKey.FIND_COORDINATOR, lambda _: request, FindCoordinatorResponse)
 
 
 def coordinator(response: FindCoordinatorResponse) -> Address:
-    """The coordinator's address. KafkaError if there is none now."""
+    """The coordinator's address. Raises KafkaError if there is no coordinator now."""
     if response.error_code:
         raise error_for(response.error_code, response.error_message)
     return Address(response.host, response.port)
 
 
 def commit_offsets_call(group: str, offsets: Mapping[TopicPartition, int]) -> MessageCall:
-    """Asks the coordinator to keep the next offset of each partition."""
+    """Asks the coordinator to store the next offset of each partition."""
     topics: dict[str, list[OffsetCommitRequestPartition]] = {}
     for tp, offset in offsets.items():
         row = OffsetCommitRequestPartition(partition_index=tp.partition, committed_offset=offset)
@@ -52,7 +53,7 @@ def commit_offsets_call(group: str, offsets: Mapping[TopicPartition, int]) -> Me
 
 
 def refused_offsets(response: OffsetCommitResponse) -> dict[TopicPartition, KafkaError]:
-    """The partitions whose offsets were not kept."""
+    """The partitions whose offsets were not stored, with the errors."""
     return {
         TopicPartition(topic.name, row.partition_index): error_for(row.error_code)
         for topic in response.topics

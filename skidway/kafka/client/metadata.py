@@ -1,8 +1,8 @@
 """Which broker leads which partition, as far as this client knows.
 
-It covers the topics in use. It asks again when a leader is missing or an answer shows that it is
-stale, at most once per backoff, and every five minutes anyway. Never creates a topic. No I/O:
-`advance` submits through the session, time comes in.
+It covers the topics in use. It asks again when a leader is unknown, or when an answer shows that a
+leader has changed, at most once per backoff; and every five minutes in any case. It never creates a
+topic. No I/O: `advance` submits requests through the session, and the time is a parameter.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _NOTHING = Cluster(None, -1, {}, {})
 
 
 def metadata_call(topics: Iterable[str] | None) -> MessageCall:
-    """Asks for some topics, or for all (None); never creates one."""
+    """A request for some topics, or for all (None). It never creates a topic."""
     wanted = None if topics is None else tuple(MetadataRequestTopic(name=t) for t in topics)
     request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
     return MessageCall(ApiKey.METADATA, lambda _: request, MetadataResponse)
 
 
 class Metadata:
-    """What is known of the cluster, and when to ask again."""
+    """The known state of the cluster, and the time to ask for it again."""
 
     def __init__(self, bootstrap: tuple[Address, ...], random: Callable[[], float]) -> None:
         self._bootstrap = bootstrap
@@ -52,7 +52,7 @@ class Metadata:
         self.cluster = _NOTHING
 
     def want(self, topic: str) -> None:
-        """Asks for this topic's leaders from now on."""
+        """Includes a topic from now on: asks for the leaders of its partitions."""
         if topic not in self._topics:
             if len(self._topics) >= TOPICS_MAX:
                 raise ValueError(f"more than {TOPICS_MAX} topics in one client")
@@ -60,11 +60,11 @@ class Metadata:
             self._stale, self._due_at = True, None
 
     def unwant(self, topic: str) -> None:
-        """Nobody uses the topic any more: it is not asked for again."""
+        """Excludes a topic that nobody uses any more: it is not asked for again."""
         self._topics.discard(topic)
 
     def leader(self, tp: TopicPartition) -> Address | None:
-        """Where a partition's leader listens; if that is unknown, asks again."""
+        """The address of a partition's leader. If it is unknown, notes to ask again."""
         address = self.cluster.leader(tp)
         if address is None:
             self.want(tp.topic)
@@ -72,21 +72,22 @@ class Metadata:
         return address
 
     def topic_id(self, topic: str) -> str:
-        """Its id in the last answer, 32 hexadecimal digits; "" if unknown."""
+        """A topic's id in the last answer, 32 hexadecimal digits; "" if unknown."""
         found = self.cluster.topics.get(topic)
         return "" if found is None or found.topic_id is None else found.topic_id.hex
 
     def is_stale(self) -> None:
-        """Asks again: an answer has shown that a leader is not where it was expected."""
+        """Notes to ask again: an answer has shown that a leader has changed."""
         self._stale = True
 
     def addresses(self) -> list[Address]:
-        """Every known broker, then those of `bootstrap`; each once."""
+        """Every known broker, then the addresses of `bootstrap`; each address once."""
         known = [broker.address for broker in self.cluster.brokers.values()]
         return list(dict.fromkeys([*known, *self._bootstrap]))
 
     def next_address(self, session: ClientSession, channel: Channel, now: float) -> Address | None:
-        """Any broker that can be asked now; a connected one if there is one, else by turns."""
+        """Any broker that can be asked now: a connected one if there is one, else one after the
+        other in turn."""
         addresses = self.addresses()
         usable = [each for each in addresses if session.usable(each, channel, now)]
         for address in usable:
@@ -96,7 +97,7 @@ class Metadata:
         return usable[self._turn % len(usable)] if usable else None
 
     def advance(self, session: ClientSession, now: float) -> None:
-        """Takes the answer that has come, and asks again if that is due."""
+        """Takes an answer if one has come, and asks again if that is due."""
         while self._inbox:
             self._take(now)
         old = bool(self._topics) and now - self._asked_at >= AGE_MAX_S
@@ -114,11 +115,12 @@ class Metadata:
 
     @property
     def next_deadline(self) -> float | None:
-        """When `advance` has something to do again (monotonic seconds)."""
+        """When to call `advance` again (monotonic seconds); None: only after another event."""
         return self._due_at if self._stale and self._ticket is None else None
 
     def learned(self, cluster: Cluster) -> None:
-        """Takes an answer to another request; its topics replace what was known of them."""
+        """Takes the answer to another request. Its topics replace those known before; other topics
+        stay."""
         topics = {**self.cluster.topics, **cluster.topics}
         self.cluster = Cluster(cluster.cluster_id, cluster.controller_id, cluster.brokers, topics)
 
@@ -133,7 +135,7 @@ class Metadata:
         self._due_at = now + self._backoff.next_s()
 
     def _is_complete(self) -> bool:
-        """Whether every topic wanted has leaders everywhere."""
+        """Whether every wanted topic exists, and all its partitions have leaders."""
         for name in self._topics:
             topic = self.cluster.topics.get(name)
             if topic is None or topic.error is not ErrorCode.NONE:

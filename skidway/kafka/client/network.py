@@ -1,11 +1,11 @@
-"""The sockets of a session: non-blocking, for whatever loop waits for them.
+"""The sockets of a session: non-blocking, for any loop that waits for their events.
 
     watcher   says when a descriptor is readable or writable: an epoll loop, or a selector
-    network   dials, hangs up, moves bytes between sockets and connections
-    session   decides; knows no socket
+    network   opens and closes sockets, moves bytes between sockets and connections
+    session   decides; uses no socket
 
-Bytes are sent with sendmsg from the pieces that the calls are made of, and received straight into
-the frame that they belong to.
+Each call's pieces of memory are sent with sendmsg, without copying. Bytes are received straight
+into the frame to which they belong.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from typing import Protocol
 
 from skidway.kafka.client.session import ClientSession, Link, LinkKey
 
-_RECEIVES_PER_TURN_MAX = 32  # then others have their turn
+_RECEIVES_PER_TURN_MAX = 32  # then other sockets have their turn
 _IN_PROGRESS = (errno.EINPROGRESS, errno.EWOULDBLOCK)
 
 
 class Watcher(Protocol):
-    """Waits for descriptors on behalf of a network."""
+    """Waits for descriptors, for a network."""
 
     def watch(self, fd: int, *, read: bool, write: bool) -> None:
         """Watches a descriptor for these events from now on."""
         ...
 
     def unwatch(self, fd: int) -> None:
-        """Stops watching; called before the descriptor is closed."""
+        """Stops watching a descriptor. It is called before the descriptor is closed."""
         ...
 
 
 AddressInfo = tuple[int, int, int, str, tuple[object, ...]]
-"""Family, type, protocol, canonical name, address: what getaddrinfo gives."""
+"""Family, type, protocol, canonical name, address: a result of getaddrinfo."""
 
 Resolve = Callable[[str, int], Sequence[AddressInfo] | None]
-"""The addresses of a host; None while they are being looked up. Raises OSError."""
+"""The addresses of a host; None while the name is being looked up. Raises OSError."""
 
 
 def resolve(host: str, port: int) -> Sequence[AddressInfo]:
-    """Looks a host up; waits for the resolver if the name is not in the hosts file."""
+    """Looks up a host. Waits for the resolver if the name is not in the hosts file."""
     return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
 
 
@@ -57,7 +57,8 @@ class _Socket:
 
 
 class Network:
-    """Owns the sockets. `turn` does what the session wants, `ready` serves what the watcher saw."""
+    """Owns the sockets. `turn` does what the session asks for, `ready` serves the watcher's
+    events."""
 
     def __init__(
         self, session: ClientSession, watcher: Watcher, look_up: Resolve = resolve
@@ -71,7 +72,7 @@ class Network:
         self._attempts: dict[LinkKey, int] = {}
 
     def turn(self, now: float) -> None:
-        """Closes links that are over, dials those that are wanted, sends what is ready."""
+        """Closes ended links, connects wanted ones, sends bytes that are ready."""
         self._session.expire(now)
         self._hang_up()
         waiting, self._unresolved = self._unresolved, []
@@ -86,7 +87,7 @@ class Network:
 
     @property
     def has_to_send(self) -> bool:
-        """Whether bytes wait for a `turn`; not those that wait for room in a socket."""
+        """Whether a `turn` would send bytes. Bytes that wait for room in a socket do not count."""
         for link in self._session.writers():
             found = self._by_link.get(link.key)
             if found is not None and found.is_open and not found.watches_write:
@@ -94,7 +95,7 @@ class Network:
         return False
 
     def ready(self, fd: int, readable: bool, writable: bool, now: float) -> bool:
-        """Serves a descriptor; False where it is none of ours."""
+        """Serves a descriptor. Returns False if the descriptor does not belong to this network."""
         found = self._by_fd.get(fd)
         if found is None:
             return False
@@ -137,7 +138,7 @@ class Network:
         self._watcher.watch(sock.fileno(), read=True, write=True)
 
     def _resolve(self, link: Link) -> tuple[int, tuple[object, ...]] | None:
-        """One of the name's addresses, another at each attempt (localhost is ::1 and 127.0.0.1)."""
+        """One address of the name, the next one at each attempt (localhost: ::1, 127.0.0.1)."""
         found = self._look_up(*link.key.address)
         if found is None:
             return None
@@ -156,7 +157,8 @@ class Network:
         self._session.opened(found.link, now)
 
     def _send(self, found: _Socket, now: float) -> None:
-        """Sends as much as the socket takes; watches for more room only if there is no more."""
+        """Sends as many bytes as the socket takes. Watches for more room only while the socket is
+        full."""
         connection = found.link.connection
         try:
             while connection is not None and connection.wants_write:

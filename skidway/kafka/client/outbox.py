@@ -1,24 +1,26 @@
-"""The batches of one partition on their way: which may be sent next, and what answers mean.
+"""The undelivered batches of one partition: which may be sent next, and what answers mean.
 
     queue    batches without a sequence, in send order
-    flight   batches with a sequence: unsent (again), sent, acknowledged or refused; the first one
-             is the first that is not acknowledged
-    doomed   batches that go back to the owner, behind a refused one
+    flight   batches with a sequence: unsent (or to be sent again), sent, acknowledged or refused;
+             the first one is the first that is not acknowledged
+    doomed   batches that go back to the owner: a refused batch and those after it
 
-Rules (docs/delivery.md; each is here because without it a schedule exists that leaves a hole):
+Rules (docs/delivery.md; without any one of them, some order of events leaves a hole):
 
-* Sequences count records. A retry is the same bytes with the same sequence, and never expires.
+* Sequences count records. A retry has the same bytes and the same sequence, and never expires.
 * A broker accepts any first sequence from a producer that it does not know. With several batches in
-  flight a later one could then overtake a refused earlier one. So only one is in flight until the
-  first acknowledgement under an identity, after a lost connection or another leader, after an hour
-  idle, and while event times are over an hour old (Apache Kafka forgets producers by event time).
-* OUT_OF_ORDER_SEQUENCE_NUMBER (45), INVALID_PRODUCER_EPOCH (47), UNKNOWN_PRODUCER_ID (59) or a
-  batch refused for good: nothing more is sent until every batch in flight is answered or its
-  connection is gone (drain); then a new producer id is taken, and everything from the first
-  unacknowledged batch on is sent again under it, or handed back from the refused batch on.
-* Acknowledgements go to the owner in send order without holes.
+  flight, a later batch could then overtake a refused earlier one. So only one batch is in flight in
+  these cases: until the first acknowledgement under an identity, after a lost connection or a
+  change of leader, after an hour without traffic, and while event times are over an hour old
+  (Apache Kafka forgets producers by event time).
+* After OUT_OF_ORDER_SEQUENCE_NUMBER (45), INVALID_PRODUCER_EPOCH (47), UNKNOWN_PRODUCER_ID (59) or
+  a batch refused for good, nothing more is sent until every batch in flight is answered or its
+  connection is gone (drain). Then the partition takes a new producer id. Under it, everything from
+  the first unacknowledged batch on is sent again; if a batch was refused for good, that batch and
+  all after it go back to the owner instead.
+* The owner gets acknowledgements in send order, without holes.
 
-No I/O and no clock: decisions from values.
+No I/O and no clock: times are parameters.
 """
 
 from __future__ import annotations
@@ -49,8 +51,8 @@ IDENTITY_LOST = frozenset(
         ErrorCode.PRODUCER_FENCED,
     }
 )
-# Errors that sending the same bytes again cannot change. All others are retried: the operator can
-# repair missing rights or a missing topic, so they are no reason to give up lines.
+# Errors that stay the same if the same bytes are sent again. All other errors are retried: the
+# operator can repair missing rights or a missing topic, so lines are not given up because of them.
 REFUSED_FOR_GOOD = frozenset(
     {
         ErrorCode.MESSAGE_TOO_LARGE,
@@ -64,7 +66,7 @@ REFUSED_FOR_GOOD = frozenset(
 
 
 class Identity(NamedTuple):
-    """A producer id and epoch; `generation` counts the identities that a producer has had."""
+    """A producer id and epoch. generation: counts the identities that a producer has had."""
 
     producer_id: int
     epoch: int
@@ -75,7 +77,7 @@ NO_IDENTITY = Identity(-1, -1, 0)
 
 
 class BatchState(Enum):
-    """Where a batch is between being queued and being delivered."""
+    """The state of a batch between being queued and being delivered."""
 
     UNSENT = "unsent"
     SENT = "sent"
@@ -84,7 +86,7 @@ class BatchState(Enum):
 
 
 class OutboxEntry:
-    """One batch on its way."""
+    """One undelivered batch."""
 
     __slots__ = (
         "attempts",
@@ -100,7 +102,7 @@ class OutboxEntry:
     def __init__(self, token: object, encoded: EncodedBatch) -> None:
         self.token = token
         self.encoded = encoded
-        self.header: bytes | None = None  # sealed under the present identity
+        self.header: bytes | None = None  # made under the present identity
         self.state = BatchState.UNSENT
         self.base_offset = -1
         self.error: KafkaError | None = None
@@ -108,12 +110,12 @@ class OutboxEntry:
         self.attempts = 0
 
     def start_again(self) -> None:
-        """Forgets what was true under the previous identity."""
+        """Forgets header, state and offset, which belong to the previous identity."""
         self.header, self.state, self.base_offset = None, BatchState.UNSENT, -1
 
 
 class Outbox:
-    """One partition's batches. `trouble` is the last refusal that is still being worked on."""
+    """One partition's batches. trouble: the last refusal, until a later batch is acknowledged."""
 
     __slots__ = (
         "_acked_at",
@@ -160,37 +162,37 @@ class Outbox:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is on its way."""
+        """Whether no batch is undelivered."""
         return not (self._queue or self._flight or self._doomed)
 
     @property
     def wants_identity(self) -> bool:
-        """Whether it has batches to send but no producer id."""
+        """Whether there are batches to send but no producer id."""
         return self._identity is None and bool(self._queue)
 
     def __iter__(self) -> Iterator[OutboxEntry]:
-        """Every batch on its way, in send order."""
+        """Every undelivered batch, in send order."""
         yield from self._flight
         yield from self._queue
         yield from self._doomed
 
     def add(self, entry: OutboxEntry) -> None:
-        """Queues a batch; behind one that goes back to the owner, it goes back too."""
+        """Queues a batch. If batches go back to the owner, the new one goes back after them."""
         (self._doomed if self._doomed else self._queue).append(entry)
 
     def identify(self, identity: Identity) -> None:
-        """Takes an identity that this partition has not had yet; sequences begin at 0."""
+        """Takes an identity that this partition has not had yet. Sequences begin at 0."""
         assert identity.generation >= self.generation_wanted, "an identity is used once"
         self._identity = identity
         self._sequence, self._is_known = 0, False
 
     def next_entry(self, address: Address, now: float, wall_ms: int) -> OutboxEntry | None:
-        """The batch that may be sent now to the leader at `address`; or None."""
+        """The batch that may be sent to the leader at `address` now, or None."""
         if self._draining or self._identity is None or now < self.retry_at:
             return None
         sent = sum(entry.state is BatchState.SENT for entry in self._flight)
         if sent and address != self._address:
-            return None  # the previous leader has to answer first
+            return None  # the previous leader must answer first
         window = self._window(address, now, wall_ms)
         if sent >= window:
             return None
@@ -204,7 +206,7 @@ class Outbox:
         return entry
 
     def send(self, entry: OutboxEntry, address: Address) -> bytes:
-        """Marks an entry as sent; returns its header, the same bytes at every retry."""
+        """Marks a batch as sent. Returns its header, which has the same bytes at every retry."""
         if self._queue and entry is self._queue[0]:
             self._flight.append(self._queue.popleft())
         if entry.header is None:
@@ -223,14 +225,14 @@ class Outbox:
         now: float,
         wall_ms: int,
     ) -> bool:
-        """Takes the broker's answer to a sent batch. False if the leader should be looked up."""
+        """Takes the answer to a sent batch. Returns False if the leader may have changed."""
         known_code = code_of(code)
         if known_code in ACKNOWLEDGED:
             self._acknowledge(entry, base_offset if code == 0 else -1, now, wall_ms)
             return True
         error = error_for(code, message)
         self.trouble = error
-        if now >= self.retry_at:  # one wait for all that were in flight
+        if now >= self.retry_at:  # one wait for all batches that were in flight together
             self.retry_at = now + self._backoff.next_s()
         if self._idempotent and known_code in IDENTITY_LOST:
             entry.state, self._draining = BatchState.REFUSED, True
@@ -242,11 +244,11 @@ class Outbox:
         return True
 
     def lost(self, entry: OutboxEntry) -> None:
-        """The batch's connection is gone; whether the broker has the batch is not known."""
+        """Notes that a batch's connection is gone: it is unknown whether the broker has it."""
         entry.state, self._is_known = BatchState.UNSENT, False
 
     def settle(self) -> list[Delivery]:
-        """Reports to the owner: acknowledged batches from the front, and those that go back."""
+        """The deliveries for the owner: acknowledged batches from the front, and doomed ones."""
         found: list[Delivery] = []
         while self._flight and self._flight[0].state is BatchState.ACKED:
             entry = self._flight.popleft()
@@ -262,7 +264,7 @@ class Outbox:
         return found
 
     def _end_drain(self) -> None:
-        """Nothing is in flight any more: begin again under another identity."""
+        """Ends the drain, when nothing is in flight any more: asks for another identity."""
         entries = [*self._flight, *self._queue]
         refused = next((i for i, each in enumerate(entries) if each.error), len(entries))
         self._flight.clear()
@@ -306,7 +308,8 @@ class Outbox:
         return seal_header(encoded, self._identity.producer_id, self._identity.epoch, sequence)
 
     def _is_refused_for_good(self, entry: OutboxEntry, code: ErrorCode) -> bool:
-        """Damage on the way is repaired by a retry; bytes that stay damaged are not."""
+        """Whether a retry is useless. A batch that arrives damaged is sent again, but only
+        `CORRUPT_TIMES_MAX` times in all: then its bytes themselves must be damaged."""
         if code is ErrorCode.CORRUPT_MESSAGE:
             entry.corrupt_times += 1
             return entry.corrupt_times >= CORRUPT_TIMES_MAX

@@ -1,4 +1,4 @@
-"""The blocking producer: whole batches in, acknowledgements out, order kept."""
+"""The blocking producer: takes whole batches, reports acknowledgements, keeps the order."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from skidway.kafka.types import TopicPartition
 
 
 class Producer:
-    """Sends batches to their partitions' leaders, exactly in order, until they are acknowledged.
+    """Sends batches to their partitions' leaders, in order, until they are acknowledged.
 
-    The rules are those of `skidway.kafka.client.outbox`. All work is done in `send`, which sends
-    what can be sent without waiting, and in `poll` and `flush`. What a broker refuses for now is
-    retried for ever; `troubles` says where and why.
+    The rules are those of `skidway.kafka.client.outbox`. `send`, `poll` and `flush` do all the
+    work; `send` never waits. If a broker refuses a batch only for now, the batch is sent again
+    without limit; `troubles` names the partition and the error.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Producer:
         max_buffered_bytes: int = 64 * 1024 * 1024,
         clock: Clock | None = None,
     ) -> None:
-        """`acks`: -1 durable, 1 written, 0 none (only without idempotence, order not kept)."""
+        """acks: -1 durable, 1 written, 0 none (only without idempotence; order is not kept)."""
         if acks not in (-1, 0, 1):
             raise ValueError("acks must be -1, 0 or 1")
         if idempotent and (acks == 0 or not 1 <= max_in_flight <= 5):
@@ -53,7 +53,7 @@ class Producer:
             random=client.random,
         )
         self._inbox: Inbox = deque()
-        self._requests: dict[int, int] = {}  # ticket: request id
+        self._requests: dict[int, int] = {}  # ticket -> request id
         self._identity_inbox: Inbox = deque()
         self._identity_asked = False
         self._identity_backoff = Backoff(client.random)
@@ -63,17 +63,19 @@ class Producer:
         self._topic_ids: dict[str, str] = {}
 
     def bind(self, topic_ids: Mapping[str, str]) -> None:
-        """From now on batches of these topics go to no other topic of the same name: if a topic was
-        recreated, its batches wait, and `made_again` names it. "" stands for an unknown id.
+        """Binds topics to their ids: batches go to no other topic of the same name. If a topic is
+        deleted and created again, its batches wait, and `made_again` names it. "" means an unknown
+        id.
 
-        Ids come with the leaders in metadata, so a topic that was deleted and recreated between two
-        batches takes batches until metadata is asked for again.
+        The client learns ids together with leaders, from metadata. So if a topic is deleted and
+        created again between two batches, the new topic gets batches until the client asks for
+        metadata again.
         """
         self._topic_ids = {topic: topic_id for topic, topic_id in topic_ids.items() if topic_id}
 
     @property
     def made_again(self) -> frozenset[str]:
-        """Topics that are bound to an id and now have another one."""
+        """Topics that are bound to an id and have another id now."""
         return frozenset(topic for topic in self._topic_ids if self._is_another(topic))
 
     @property
@@ -83,26 +85,26 @@ class Producer:
 
     @property
     def pending_count(self) -> int:
-        """Batches that are not delivered yet."""
+        """Number of batches that are not delivered yet."""
         return self._dispatch.pending_count + len(self._deliveries)
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of the batches that are on their way."""
+        """Bytes of the batches that are not delivered yet."""
         return self._dispatch.buffered_bytes
 
     @property
     def waiting(self) -> frozenset[TopicPartition]:
-        """The partitions that have batches which are not acknowledged yet."""
+        """The partitions with batches that are not acknowledged yet."""
         return self._dispatch.waiting
 
     @property
     def troubles(self) -> dict[TopicPartition, KafkaError]:
-        """The last refusal of every partition whose batches are being tried again."""
+        """For each partition whose batches are sent again, the last refusal."""
         return self._dispatch.troubles
 
     def send(self, tp: TopicPartition, encoded: EncodedBatch, token: object) -> None:
-        """Queues a batch, and sends what can be sent now. BufferFull unless `has_room`."""
+        """Queues a batch, and sends what can be sent now. Raises BufferFull unless `has_room`."""
         self._dispatch.add(tp, encoded, token)
         self._client.picture.want(tp.topic)
         self._advance()
@@ -127,7 +129,7 @@ class Producer:
         return found
 
     def flush(self, timeout_ms: int) -> bool:
-        """Waits until every batch is delivered; False when that takes longer.
+        """Waits until every batch is delivered. Returns False when that takes longer.
 
         The next `poll` returns the deliveries.
         """
@@ -141,14 +143,14 @@ class Producer:
             last_look = self._clock.monotonic() >= until
 
     def close(self) -> None:
-        """Forgets what is on its way; flush first. The client stays open."""
+        """Forgets undelivered batches: flush first. The client stays open."""
         self._closed = True
         for ticket in self._requests:
             self._client.session.forget(ticket)
         self._requests.clear()
 
     def _patience_s(self, until: float) -> float:
-        """How long to wait for the network before looking again."""
+        """How long to wait for the network before the next check."""
         now = self._clock.monotonic()
         times = [self._dispatch.next_deadline(now), self._client.picture.next_deadline]
         if self._dispatch.is_stalled:
@@ -158,7 +160,7 @@ class Producer:
         return min([until, *(each for each in times if each is not None)]) - now
 
     def _advance(self) -> None:
-        """Takes answers, decides, and hands new requests to the session."""
+        """Takes answers, decides, and gives new requests to the session."""
         if self._closed:
             raise ValueError("the producer is closed")
         now, wall_ms = self._clock.monotonic(), self._clock.time_ms()
@@ -168,7 +170,7 @@ class Producer:
         if self._dispatch.has_stale_leaders:
             self._dispatch.has_stale_leaders = False
             picture.is_stale()
-        picture.advance(session, now)  # so that this plan uses what was learned
+        picture.advance(session, now)  # before the plan, so that the plan uses new metadata
 
         def usable(address: Address) -> bool:
             return session.usable(address, Channel.PRODUCE, now)
@@ -185,7 +187,7 @@ class Producer:
         self._take_identity(now)
 
     def _is_another(self, topic: str) -> bool:
-        """Whether the topic of that name is not the one that batches are for."""
+        """Whether the topic of this name now has another id than the one it is bound to."""
         bound, found = self._topic_ids.get(topic), self._client.picture.topic_id(topic)
         return bound is not None and found not in ("", bound)
 
@@ -201,7 +203,7 @@ class Producer:
                 self._dispatch.answered(request_id, answer.response.results, now, wall_ms)
 
     def _take_identity(self, now: float) -> None:
-        """Asks any broker for a producer id if one is wanted; asks again until one answers."""
+        """Asks any broker for a producer id if one is needed, until a broker answers."""
         while self._identity_inbox:
             answer = self._identity_inbox.popleft()
             self._identity_asked = False

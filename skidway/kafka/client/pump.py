@@ -1,4 +1,4 @@
-"""Fetches on their way: from the fetcher's decisions to the session, and answers back."""
+"""Passes the fetcher's planned fetches to the session, and the answers back."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from skidway.kafka.client.fetching import Fetching, Place
 from skidway.kafka.client.metadata import Metadata
 from skidway.kafka.client.session import Channel, ClientSession, Inbox
 
-# How often to look again at a link in backoff or a missing leader that somebody waits for.
+# How often to check again for a missing leader, or a link in backoff, that a partition waits for.
 LOOK_AGAIN_S = 0.05
 
 
 class FetchPump:
-    """Joins a `Fetching` to a session, for both drivers; it decides nothing."""
+    """Joins a `Fetching` to a session, for both drivers. It decides nothing."""
 
     def __init__(self, fetching: Fetching, session: ClientSession, picture: Metadata) -> None:
         self._fetching = fetching
         self._session = session
         self._picture = picture
         self._inbox: Inbox = deque()
-        self._requests: dict[int, tuple[int, Place]] = {}  # ticket: request id, connection
+        self._requests: dict[int, tuple[int, Place]] = {}  # ticket -> (request id, connection)
 
     def advance(self, now: float) -> None:
         """Takes answers, and submits the fetches that are due."""
@@ -37,7 +37,7 @@ class FetchPump:
         if fetching.has_stale_leaders:
             fetching.has_stale_leaders = False
             picture.is_stale()
-        picture.advance(session, now)  # so that this plan uses what was learned
+        picture.advance(session, now)  # before the plan, so that the plan uses new metadata
 
         def usable(address: Address) -> bool:
             return session.usable(address, Channel.FETCH, now)
@@ -50,7 +50,7 @@ class FetchPump:
         picture.advance(session, now)
 
     def next_deadline(self, now: float) -> float | None:
-        """When to advance again even if nothing has come (monotonic seconds)."""
+        """When to advance again even if nothing arrives (monotonic seconds)."""
         times = [self._fetching.next_deadline(now), self._picture.next_deadline]
         if self._fetching.is_stalled:
             times.append(now + LOOK_AGAIN_S)

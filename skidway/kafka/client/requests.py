@@ -60,7 +60,7 @@ Results = dict[str, KafkaError | None]
 
 
 def list_offsets_call(times: Mapping[TopicPartition, int]) -> MessageCall:
-    """Asks one leader for the offsets of times (ms, LATEST or EARLIEST)."""
+    """A request to one leader for the offsets of times (ms, LATEST or EARLIEST)."""
     topics: dict[str, list[ListOffsetsPartition]] = {}
     for tp, time_ms in times.items():
         row = ListOffsetsPartition(partition_index=tp.partition, timestamp=time_ms)
@@ -74,7 +74,7 @@ def list_offsets_call(times: Mapping[TopicPartition, int]) -> MessageCall:
 def listed_offsets(
     response: ListOffsetsResponse,
 ) -> dict[TopicPartition, ListedOffset | KafkaError]:
-    """What was found for each partition, or its error."""
+    """The offset that was found for each partition, or its error."""
     found: dict[TopicPartition, ListedOffset | KafkaError] = {}
     for topic in response.topics:
         for row in topic.partitions:
@@ -88,7 +88,7 @@ def listed_offsets(
 
 
 def create_topics_call(topics: Sequence[NewTopic], timeout_ms: int) -> MessageCall:
-    """Asks the controller to make topics."""
+    """A request to the controller to create topics."""
     request = CreateTopicsRequest(
         topics=tuple(
             CreatableTopic(
@@ -113,7 +113,7 @@ def created_topics(response: CreateTopicsResponse) -> Results:
 
 
 def delete_topics_call(names: Sequence[str], timeout_ms: int) -> MessageCall:
-    """Asks the controller to delete topics."""
+    """A request to the controller to delete topics."""
     return MessageCall(
         ApiKey.DELETE_TOPICS,
         lambda version: DeleteTopicsRequest.by_name(names, version, timeout_ms),
@@ -130,7 +130,7 @@ def deleted_topics(response: DeleteTopicsResponse) -> Results:
 def create_partitions_call(
     counts: Mapping[str, int], timeout_ms: int, *, validate_only: bool = False
 ) -> MessageCall:
-    """Asks the controller to give topics more partitions."""
+    """A request to the controller to add partitions to topics."""
     request = CreatePartitionsRequest(
         topics=tuple(CreatePartitionsTopic(name=n, count=count) for n, count in counts.items()),
         timeout_ms=timeout_ms,
@@ -145,7 +145,7 @@ def created_partitions(response: CreatePartitionsResponse) -> Results:
 
 
 def describe_configs_call(kind: ResourceType, names: Iterable[str]) -> MessageCall:
-    """Asks for all settings of topics or of a broker."""
+    """A request for all settings of topics or of a broker."""
     request = DescribeConfigsRequest(
         resources=tuple(
             DescribeConfigsResource(resource_type=kind, resource_name=name) for name in names
@@ -155,7 +155,7 @@ def describe_configs_call(kind: ResourceType, names: Iterable[str]) -> MessageCa
 
 
 def described_configs(response: DescribeConfigsResponse) -> dict[str, dict[str, str]]:
-    """The settings that have a value. Raises the KafkaError of a resource, if one has an error."""
+    """The settings that have a value. Raises KafkaError if a resource has an error."""
     for row in response.results:
         if row.error_code:
             raise error_for(row.error_code, row.error_message or row.resource_name)
@@ -166,7 +166,7 @@ def described_configs(response: DescribeConfigsResponse) -> dict[str, dict[str, 
 
 
 def config_entries(response: DescribeConfigsResponse) -> dict[str, list[ConfigEntry]]:
-    """Every setting with its source. Raises the KafkaError of a resource, if one has an error."""
+    """Every setting with its source. Raises KafkaError if a resource has an error."""
     described_configs(response)
     return {
         row.resource_name: [
@@ -178,7 +178,7 @@ def config_entries(response: DescribeConfigsResponse) -> dict[str, list[ConfigEn
 
 
 def alter_configs_call(topic: str, changes: ConfigChanges, *, validate_only: bool) -> MessageCall:
-    """Asks for changes of a topic's settings."""
+    """A request to change a topic's settings."""
     operations = (
         (ConfigOperation.SET, changes.set.items()),
         (ConfigOperation.DELETE, ((name, None) for name in changes.delete)),
@@ -206,13 +206,13 @@ def altered_configs(response: IncrementalAlterConfigsResponse) -> Results:
 
 
 def describe_log_dirs_call() -> MessageCall:
-    """Asks a broker for its log directories and everything in them."""
+    """A request to a broker for its log directories and their contents."""
     request = DescribeLogDirsRequest()
     return MessageCall(ApiKey.DESCRIBE_LOG_DIRS, lambda _: request, DescribeLogDirsResponse)
 
 
 def described_log_dirs(response: DescribeLogDirsResponse) -> list[LogDir]:
-    """The directories. KafkaError if the broker refuses to list them."""
+    """The directories. Raises KafkaError if the broker refuses to list them."""
     if response.error_code:
         raise error_for(response.error_code, "log directories")
     return [
@@ -232,7 +232,7 @@ def described_log_dirs(response: DescribeLogDirsResponse) -> list[LogDir]:
 
 
 def init_producer_id_call() -> MessageCall:
-    """Asks any broker for a producer id that nobody has had."""
+    """A request to any broker for a producer id that was never used."""
     request = InitProducerIdRequest()
     return MessageCall(ApiKey.INIT_PRODUCER_ID, lambda _: request, InitProducerIdResponse)
 

@@ -1,16 +1,15 @@
-"""All connections of one client, without sockets: which dial, hang up or wait, and until when.
+"""All connections of one client, without sockets: which connect, end or wait, and until when.
 
-A link is the intention to talk to an address on a channel; it has a connection or is waiting for
-one. Each call has a ticket and an inbox; its outcome is put into the inbox exactly once: a
+A link stands for one address on one channel: it has a connection, is connecting, or waits. Each
+call has a ticket and an inbox. The outcome of a call is put into its inbox exactly once. It is a
 response, an error of the call (`UnsupportedVersion`), or `Disconnected` when the connection ended
-first. Nothing is retried here: only the caller knows what a retry would mean.
+first. Nothing is retried here, because only the caller knows whether a call may be repeated.
 
-Channels separate calls that must not wait for each other: a long-polling fetch holds up everything
-behind it on its connection.
+Channels separate calls that must not wait for each other: a long-polling fetch delays every later
+call on its connection.
 
 A driver (`skidway.kafka.client.network`) does the I/O: it asks for `dials` and `hangups`, moves
-bytes, and calls `expire` when `next_deadline` has come. Time comes in as a value (monotonic
-seconds).
+bytes, and calls `expire` at `next_deadline`. Times are parameters (monotonic seconds).
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ CALLS_PER_LINK_MAX = 64
 
 
 class Channel(Enum):
-    """What a connection is for."""
+    """The kind of requests that a connection is for."""
 
     CONTROL = "control"
     PRODUCE = "produce"
@@ -44,18 +43,18 @@ class Channel(Enum):
 
 
 class Disconnected(BrokerUnreachable):
-    """The connection ended before the call was answered; the broker may have acted on it."""
+    """The connection ended before the call was answered; the broker may have carried it out."""
 
 
 class LinkKey(NamedTuple):
-    """Identifies a connection: at most one to an address on a channel."""
+    """Identifies a link. There is at most one connection to an address on a channel."""
 
     address: Address
     channel: Channel
 
 
 class Link:
-    """One address on one channel: idle, dialling, connected, or waiting after a failure."""
+    """One address on one channel: idle, connecting, connected, or waiting after a failure."""
 
     __slots__ = (
         "_held",
@@ -76,35 +75,35 @@ class Link:
         self.retry_at = 0.0
         self.failure = ""
         self.ended_count = 0
-        self._held: deque[tuple[int, Call, float]] = deque()  # until it is connected
+        self._held: deque[tuple[int, Call, float]] = deque()  # calls that wait for the connection
 
     @property
     def in_flight_count(self) -> int:
-        """Calls that are not answered."""
+        """Number of calls that are not answered."""
         return len(self._held) + (self.connection.in_flight_count if self.connection else 0)
 
     @property
     def next_deadline(self) -> float | None:
-        """When dialling or the oldest call times out (monotonic seconds)."""
+        """When connecting, or the oldest call, times out (monotonic seconds)."""
         if self.connection is not None:
             return self.connection.next_deadline
         return self.dial_deadline
 
     def submit(self, ticket: int, call: Call, deadline: float) -> None:
-        """Sends a call now or once connected."""
+        """Sends a call now, or as soon as the link is connected."""
         if self.connection is None:
             self._held.append((ticket, call, deadline))
         else:
             self.connection.submit(ticket, call, deadline)
 
     def opened(self, connection: Connection) -> None:
-        """The socket is connected."""
+        """Takes the new connection after the socket has connected, and submits waiting calls."""
         self.connection, self.dial_deadline = connection, None
         while self._held:
             connection.submit(*self._held.popleft())
 
     def closed(self) -> list[int]:
-        """The socket is gone; returns the tickets of all calls that were open."""
+        """Drops the connection of a closed socket. Returns the tickets of all open calls."""
         tickets = [ticket for ticket, _, _ in self._held]
         self._held.clear()
         if self.connection is not None:
@@ -140,7 +139,8 @@ class ClientSession:
     # for callers
 
     def usable(self, address: Address, channel: Channel, now: float) -> bool:
-        """Whether a call may be submitted: not during a backoff, nor behind too many others."""
+        """Whether a call may be submitted: the address is not in backoff, and has room for another
+        call."""
         link = self._links.get(LinkKey(address, channel))
         if link is None:
             return True
@@ -148,14 +148,15 @@ class ClientSession:
         return not waiting and link.in_flight_count < CALLS_PER_LINK_MAX
 
     def is_ready(self, address: Address, channel: Channel) -> bool:
-        """Whether there is a connection with agreed versions."""
+        """Whether there is a connection whose versions are agreed on."""
         link = self._links.get(LinkKey(address, channel))
         return link is not None and link.connection is not None and link.connection.is_ready
 
     def submit(
         self, address: Address, channel: Channel, call: Call, inbox: Inbox, now: float
     ) -> int:
-        """Sends a call, dials first if needed; returns its ticket. Disconnected unless `usable`."""
+        """Sends a call, and connects first if needed. Returns its ticket. Raises Disconnected
+        unless `usable`."""
         key = LinkKey(address, channel)
         link = self._links.get(key)
         if link is None:
@@ -172,7 +173,7 @@ class ClientSession:
         return ticket
 
     def forget(self, ticket: int) -> None:
-        """Drops this answer: nobody waits for it any more."""
+        """Drops the answer to a call, because nobody waits for it any more."""
         self._inboxes.pop(ticket, None)
 
     def retry_at(self, address: Address, channel: Channel) -> float:
@@ -181,8 +182,8 @@ class ClientSession:
         return 0.0 if link is None else link.retry_at
 
     def ended_count(self, address: Address, channel: Channel) -> int:
-        """How many connections have ended or could not be made: a call is answered on the
-        connection for which it was submitted, or not at all.
+        """How many connections have ended or could not be opened. It identifies a connection: a
+        call is answered on the connection for which it was submitted, or not at all.
         """
         link = self._links.get(LinkKey(address, channel))
         return 0 if link is None else link.ended_count
@@ -190,12 +191,12 @@ class ClientSession:
     # for the driver
 
     def dials(self) -> list[Link]:
-        """Links that want a socket now; answer each with `opened` or `failed`."""
+        """Links that need a socket now. The driver reports `opened` or `failed` for each."""
         found, self._dials = self._dials, []
         return found
 
     def hangups(self) -> list[Link]:
-        """Links whose socket has to be closed: they have failed."""
+        """Failed links whose socket must be closed."""
         found, self._hangups = self._hangups, []
         return found
 
@@ -208,18 +209,18 @@ class ClientSession:
         ]
 
     def opened(self, link: Link, now: float) -> None:
-        """The link's socket is connected."""
+        """Notes that the link's socket is connected."""
         deadline = now + self._request_timeout_s
         link.opened(Connection(self._client_id, self._response_bytes_max, deadline))
 
     def sent(self, link: Link, count: int) -> None:
-        """`count` of the link's outgoing bytes were sent."""
+        """Notes that `count` of the link's outgoing bytes were sent."""
         if link.connection is not None:
             link.connection.sent(count)
             self._collect(link)
 
     def received(self, link: Link, count: int, now: float) -> None:
-        """`count` bytes came into the link's space; 0 is the end of the stream."""
+        """Takes `count` bytes that came into the link's space; 0 is the end of the stream."""
         if link.connection is None:
             return
         if count == 0:
@@ -236,7 +237,7 @@ class ClientSession:
         self._collect(link)
 
     def failed(self, link: Link, why: str, now: float) -> None:
-        """The link's connection has ended or could not be made: all its calls end here."""
+        """Notes that the link's connection ended or could not be opened. Ends all its calls."""
         link.failure = self.last_failure = f"{link.key.address}: {why}"
         self.failure_count += 1
         link.ended_count += 1
@@ -246,7 +247,7 @@ class ClientSession:
             self._deliver(Answer(ticket, None, Disconnected(link.failure)))
 
     def expire(self, now: float) -> None:
-        """Ends the links on which a deadline has passed."""
+        """Fails the links whose deadline has passed."""
         for link in list(self._links.values()):
             deadline = link.next_deadline
             if deadline is not None and deadline <= now:
@@ -255,12 +256,12 @@ class ClientSession:
 
     @property
     def next_deadline(self) -> float | None:
-        """When `expire` has to be called (monotonic seconds)."""
+        """When to call `expire` (monotonic seconds)."""
         deadlines = (link.next_deadline for link in self._links.values())
         return min((each for each in deadlines if each is not None), default=None)
 
     def close(self) -> None:
-        """Ends every link; open calls get Disconnected."""
+        """Ends every link. Open calls get Disconnected."""
         for link in self._links.values():
             self._hangups.append(link)
             for ticket in link.closed():

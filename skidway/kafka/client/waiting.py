@@ -1,4 +1,4 @@
-"""Waits for sockets, and for descriptors of others, on the caller's thread."""
+"""Waits for sockets and for other descriptors, on the caller's thread."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SelectorWatcher:
         self._selector.unregister(fd)
 
     def wait(self, timeout_s: float, wake: Sequence[int]) -> list[tuple[int, bool, bool]]:
-        """(descriptor, readable, writable) of each that is ready, including those of `wake`."""
+        """Each ready descriptor as (descriptor, readable, writable), including those of `wake`."""
         for fd in set(wake):
             self._selector.register(fd, selectors.EVENT_READ)
         try:

@@ -1,13 +1,14 @@
 """The Kafka wire protocol without I/O, for brokers and clients alike.
 
-Bytes come in as memoryviews, messages come out; messages go in, bytes (or lists of buffers) come
-out. Nothing here knows a socket, a clock or a log. A typed ``ProtocolError`` refuses whatever is
-not exactly what the version says: cut short, too long, a length that cannot fit, text that is not
-UTF-8. No length is believed before it is compared with the bytes that are there.
+Bytes come in as memoryviews, and messages go out; messages come in, and bytes (or lists of buffers)
+go out. No module here uses a socket, a clock or a log. A message that is not exactly what its
+version prescribes raises a ``ProtocolError``: cut short, too long, with a length that cannot fit,
+or with text that is not UTF-8. Every length is compared with the number of bytes present before it
+is used.
 
 Reading order::
 
-    primitives.py    Reader and the write functions: integers, varints, strings, arrays, tags
+    primitives.py    MessageReader, write functions: integers, varints, strings, arrays, tags
     cursor.py        the same reads at a position, for the hand-written parsers
     apis.py          ApiKey, VersionRange, which versions a broker offers and a client wants, choose
     messages.py      how a class with typed fields becomes a decoder and an encoder per version
@@ -25,10 +26,10 @@ Reading order::
 
 Messages
 --------
-A message is a frozen, slotted, keyword-only dataclass; its fields carry Kafka's names (in snake
-case) and their version ranges. A field that the version does not have is left out on writing and
-has its default on reading; where leaving it out would change what is asked for, ``encode`` refuses.
-Nested structures have the names of Kafka's message definitions. ::
+A message is a frozen, slotted, keyword-only dataclass. Its fields have Kafka's names (in snake
+case) and their version ranges. If a version does not have a field, the field is left out on writing
+and has its default on reading. If leaving it out would change the meaning of a request, ``encode``
+raises an error. Nested structures have the names of Kafka's message definitions. ::
 
     body = encode(MetadataRequest(topics=(MetadataRequestTopic(name="logs"),)), version=5)
     request = decode(MetadataRequest, view, version=5)      # raises ProtocolError
@@ -55,12 +56,12 @@ A broker
     pieces = fetch_response.write_response(correlation_id, version, results)
     # list of bytes | memoryview | FileSlice: bytes are sent, a FileSlice goes to os.sendfile
 
-``api_versions.answer(version, ranges)`` makes the ApiVersions body, including the one for an
-unsupported version (v0 body, error 35); its response header never has a tag section, and
-``response_frame`` knows that. A request whose key is unknown, whose version was not offered, or
-whose body is refused closes its connection, and only that one; Produce 0-2 is answered with
-UNSUPPORTED_VERSION. A broker decodes requests with ``may_have_more=True``, because librdkafka
-leaves trailing bytes behind one of them.
+``api_versions.answer(version, ranges)`` makes the ApiVersions body, also for an unsupported version
+(v0 body, error 35). The header of that response never has a tag section; ``response_frame`` takes
+care of this. A request closes its connection, and no other, if its key is unknown, its version was
+not offered, or its body is refused. Only Produce 0-2 is answered, with UNSUPPORTED_VERSION. A
+broker decodes requests with ``may_have_more=True``, because librdkafka leaves trailing bytes after
+one of them.
 
 A client
 --------
@@ -86,8 +87,8 @@ Errors
 ------
 ``skidway.kafka.errors``: ``ProtocolError`` (the peer's bytes are wrong: close the connection) with
 ``Truncated``, ``TrailingBytes``, ``BadValue``, ``FrameTooLarge``, ``UnknownApi``; and
-``UnsupportedVersion`` (no common version). Writing a value that the wire cannot hold is the
-caller's mistake and raises ``ValueError``.
+``UnsupportedVersion`` (no common version). If the caller writes a value that does not fit its
+field, that is the caller's error: it raises ``ValueError``.
 """
 
 from __future__ import annotations

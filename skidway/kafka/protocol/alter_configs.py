@@ -3,7 +3,8 @@
 1    throttling after the answer
 2    flexible
 
-A setting that is not named returns to its default; people mostly want `incremental_alter_configs`.
+A setting that the request does not name returns to its default. So people mostly want
+`incremental_alter_configs`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ VERSIONS = VersionRange(0, 2)
 
 @structure
 class AlterableConfig:
-    """One setting; value None is refused by brokers."""
+    """One setting. Brokers refuse the value None."""
 
     name: str
     value: str | None
@@ -52,7 +53,7 @@ class AlterConfigsRequest(Request):
 
 @structure
 class AlterConfigsResourceResponse:
-    """What became of one resource."""
+    """The result for one resource."""
 
     error_code: Int16 = 0
     error_message: ErrorText = None
@@ -62,7 +63,7 @@ class AlterConfigsResourceResponse:
 
 @structure
 class AlterConfigsResponse(Response):
-    """What became of each resource."""
+    """The result for each resource."""
 
     API = ApiKey.ALTER_CONFIGS
     VERSIONS = VERSIONS

@@ -4,12 +4,12 @@
     2    throttling after the answer
     3    flexible; client software name and version (KIP-511); features (KIP-584)
 
-The *response header* never has a tag section, in no version: a client must be able to read the
-answer to a version that the broker does not know (``frames.response_frame`` sees to it). That
-answer is a version 0 body with error 35 (UNSUPPORTED_VERSION) and the ranges, and the body of such
-a request is ignored (KIP-511).
+The *response header* never has a tag section, in any version, because a client must be able to read
+the answer to a version that the broker does not know (``frames.response_frame`` takes care of
+this). That answer is a version 0 body with error 35 (UNSUPPORTED_VERSION) and the ranges. The
+broker ignores the body of the request in that case (KIP-511).
 
-Ignored by our broker: features. Version 4 (a feature's lowest version may be 0) is left out.
+Skidway's broker ignores features. Version 4 (a feature's lowest version may be 0) is left out.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 @structure
 class ApiVersionsRequest(Request):
-    """Asks which APIs the broker serves, and says who is asking."""
+    """Asks which APIs the broker serves, and names the client's software."""
 
     API = ApiKey.API_VERSIONS
     VERSIONS = VERSIONS
@@ -49,7 +49,7 @@ class ApiVersionsRequest(Request):
 
 @structure
 class ApiVersion:
-    """The versions of one API, both ends included."""
+    """The versions of one API, including both ends."""
 
     api_key: Int16
     min_version: Int16
@@ -67,7 +67,7 @@ class SupportedFeatureKey:
 
 @structure
 class FinalizedFeatureKey:
-    """A feature and the levels that the cluster has settled on."""
+    """A feature and the levels that the cluster has agreed on."""
 
     name: str
     max_version_level: Int16
@@ -99,9 +99,10 @@ class ApiVersionsResponse(Response):
 def answer(
     version: int, ranges: Mapping[ApiKey, VersionRange], error: ErrorCode = ErrorCode.NONE
 ) -> bytes:
-    """The body that answers a request of any version with the ranges that a broker registered.
+    """The body of the answer to a request of any version, with the ranges that a broker registered.
 
-    A version that this module does not know gets version 0 with UNSUPPORTED_VERSION (KIP-511).
+    A version that this module does not know is answered in version 0 with UNSUPPORTED_VERSION
+    (KIP-511).
     """
     if version not in VERSIONS:
         version, error = 0, ErrorCode.UNSUPPORTED_VERSION
@@ -113,7 +114,7 @@ def answer(
 
 
 def valid_software(request: ApiVersionsRequest, version: int) -> bool:
-    """Whether a client of version 3 names itself as KIP-511 demands; otherwise INVALID_REQUEST."""
+    """Whether a request since version 3 names the software as KIP-511 demands."""
     if version < 3:
         return True
     names = (request.client_software_name, request.client_software_version)

@@ -1,16 +1,17 @@
-"""The APIs and their versions: what our broker can offer, and what our client wants.
+"""The APIs and their versions: what Skidway's broker can offer, and what its client wants.
 
-``flexible_since`` decides the headers and the encoding of a version (KIP-482). ``broker`` is what
-our broker can serve: its ApiVersions answer is computed from the handlers that it registers, each
-within this range. ``client`` is what our client can speak; ``choose`` takes the highest that both
-have. One set of ranges covers what today's clients were seen to need:
+``flexible_since`` decides the headers and the encoding of a version (KIP-482). ``broker`` is the
+range that the broker can serve: its ApiVersions answer lists the handlers that it registers, each
+within this range. ``client`` is the range that the client can use; ``choose`` takes the highest
+version that both have. The ranges cover what today's clients were seen to need:
 
 * Produce is offered from 0, because librdkafka before 2.11.1 sends uncompressed batches if the
   lowest version is above 0; 0-2 are answered with UNSUPPORTED_VERSION (KIP-896, KAFKA-18659).
-* Fetch reaches 12, because librdkafka 2.6.0 always sends 12; not 13, which names topics by id only.
-* ListOffsets, CreateTopics and DeleteTopics begin where Apache Kafka 4 begins.
+* Fetch is offered up to 12, because librdkafka 2.6.0 always sends 12. Version 13 is not offered: it
+  names topics only by id.
+* ListOffsets, CreateTopics and DeleteTopics begin with the same version as in Apache Kafka 4.
 
-A further API (transactions, SASL) is added here, and in a file of its own name.
+A further API (transactions, SASL) gets an entry here, and a file of its own name.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from skidway.kafka.errors import UnknownApi, UnsupportedVersion
 
 
 class VersionRange(NamedTuple):
-    """Versions of an API, both ends included."""
+    """Versions of an API, including both ends."""
 
     lowest: int
     highest: int
@@ -36,12 +37,12 @@ class VersionRange(NamedTuple):
 
 
 NEVER_FLEXIBLE = 1 << 15
-"""`flexible_since` of an API that has no flexible version."""
+"""The value of `flexible_since` for an API that has no flexible version."""
 
 
 class ApiKey(IntEnum):
-    """Kafka's API keys: number, flexible since, what the broker serves and, if it differs, what the
-    client speaks."""
+    """Kafka's API keys: number, first flexible version, versions that the broker serves, and
+    versions that the client can use, if they differ."""
 
     PRODUCE = 0, 9, (0, 9), (3, 9)
     FETCH = 1, 12, (4, 12)
@@ -97,7 +98,7 @@ PRODUCE_SERVED_SINCE = 3
 
 
 def known(number: int) -> ApiKey:
-    """The API of a key from the wire; raises UnknownApi."""
+    """The API of a key from the wire. Raises UnknownApi."""
     key = _BY_NUMBER.get(number)
     if key is None:
         raise UnknownApi(f"a request for API {number}, which is not known here")
@@ -105,14 +106,14 @@ def known(number: int) -> ApiKey:
 
 
 def flexible(key: ApiKey, version: int) -> bool:
-    """Whether this version has compact lengths, tag sections and the longer headers."""
+    """Whether this version of an API has compact lengths, tag sections and the longer headers."""
     return version >= key.flexible_since
 
 
 def choose(key: ApiKey, broker_ranges: Mapping[int, VersionRange]) -> int:
-    """The version a client uses: the highest that it wants and the broker offers.
+    """The version that a client uses: the highest one in the client's and in the broker's range.
 
-    `broker_ranges` is the broker's ApiVersions answer. Raises UnsupportedVersion, which names both
+    broker_ranges: from the broker's ApiVersions answer. Raises UnsupportedVersion, which names both
     ranges.
     """
     wanted = key.client

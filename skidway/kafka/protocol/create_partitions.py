@@ -1,4 +1,4 @@
-"""CreatePartitions (key 37), versions 0-3 (KIP-195): a topic gets more partitions.
+"""CreatePartitions (key 37), versions 0-3 (KIP-195): adds partitions to topics.
 
 1    throttling after the answer
 2    flexible
@@ -29,7 +29,7 @@ class CreatePartitionsAssignment:
 
 @structure
 class CreatePartitionsTopic:
-    """A topic and how many partitions it shall have; `assignments` None = the broker's choice."""
+    """A topic and its new number of partitions. assignments: None = the broker chooses."""
 
     name: str
     count: Int32
@@ -38,7 +38,7 @@ class CreatePartitionsTopic:
 
 @structure
 class CreatePartitionsRequest(Request):
-    """Topics that shall have more partitions."""
+    """Topics that get more partitions."""
 
     API = ApiKey.CREATE_PARTITIONS
     VERSIONS = VERSIONS
@@ -50,7 +50,7 @@ class CreatePartitionsRequest(Request):
 
 @structure
 class CreatePartitionsTopicResult:
-    """What became of one topic."""
+    """The result for one topic."""
 
     name: str
     error_code: Int16 = 0
@@ -59,7 +59,7 @@ class CreatePartitionsTopicResult:
 
 @structure
 class CreatePartitionsResponse(Response):
-    """What became of each topic."""
+    """The result for each topic."""
 
     API = ApiKey.CREATE_PARTITIONS
     VERSIONS = VERSIONS

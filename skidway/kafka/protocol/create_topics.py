@@ -2,12 +2,12 @@
 
     2    throttle time (0 and 1 are gone with KIP-896)
     4    partitions and replication factor -1 = the broker's default (KIP-464); kafkajs sends -1 in
-         every version, so a broker should take it in every version
+         every version, so a broker should accept it in every version
     5    flexible; the answer shows partitions, replication factor and configs (KIP-525)
     6    may answer THROTTLING_QUOTA_EXCEEDED
     7    topic id in the answer (KIP-516)
 
-``configs`` of an answer is an empty tuple rather than None: Java's admin client fails on null.
+``configs`` of an answer is an empty tuple, not None, because Java's admin client fails on null.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class CreatableTopicConfig:
 
 @structure
 class CreatableTopic:
-    """A topic to be made."""
+    """A topic to be created."""
 
     name: str
     num_partitions: Int32 = BROKER_DEFAULT
@@ -62,7 +62,7 @@ class CreatableTopic:
 
 @structure
 class CreateTopicsRequest(Request):
-    """Topics to be made, or only to be checked."""
+    """Topics to be created, or only to be checked."""
 
     API = ApiKey.CREATE_TOPICS
     VERSIONS = VERSIONS
@@ -74,7 +74,7 @@ class CreateTopicsRequest(Request):
 
 @structure
 class CreatableTopicConfigs:
-    """A setting that the topic got."""
+    """A setting of the created topic."""
 
     name: str
     value: str | None
@@ -85,7 +85,7 @@ class CreatableTopicConfigs:
 
 @structure
 class CreatableTopicResult:
-    """What became of one topic."""
+    """The result for one topic."""
 
     name: str
     topic_id: Annotated[uuid.UUID, since(7)] = NO_ID
@@ -99,7 +99,7 @@ class CreatableTopicResult:
 
 @structure
 class CreateTopicsResponse(Response):
-    """What became of each topic."""
+    """The result for each topic."""
 
     API = ApiKey.CREATE_TOPICS
     VERSIONS = VERSIONS

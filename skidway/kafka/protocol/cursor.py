@@ -1,8 +1,8 @@
-"""Reading at a position, for the hand-written parsers of Produce and Fetch.
+"""Reads at a position, for the hand-written parsers of Produce and Fetch.
 
-The same types and the same refusals as ``primitives.MessageReader``, but without an object per
-message and a call per field: the caller keeps the position in a local variable. Reading past the
-end raises ``struct.error`` or ``IndexError`` here; ``refusing`` turns these into ProtocolErrors.
+These functions read the same types, and refuse the same bytes, as ``primitives.MessageReader``. But
+they need no object per message: the caller keeps the position in a local variable. Reading past the
+end raises ``struct.error`` or ``IndexError``; ``refusing`` turns these into ProtocolErrors.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def refusing(parse: Callable[P, T]) -> Callable[P, T]:
 
 
 def text_at(view: memoryview, at: int) -> tuple[str, int]:
-    """A string that is not null, with an int16 length, and the position behind it."""
+    """A string that is not null, with an int16 length, and the position after it."""
     size = INT16.unpack_from(view, at)[0]
     start = at + 2
     end = start + size
@@ -49,7 +49,7 @@ def text_at(view: memoryview, at: int) -> tuple[str, int]:
 
 
 def compact_text_at(view: memoryview, at: int) -> tuple[str, int]:
-    """A string that is not null, with a compact length, and the position behind it."""
+    """A string that is not null, with a compact length, and the position after it."""
     size, start = uvarint_at(view, at)
     end = start + size - 1
     if size == 0:
@@ -60,7 +60,7 @@ def compact_text_at(view: memoryview, at: int) -> tuple[str, int]:
 
 
 def uvarint_at(view: memoryview, at: int) -> tuple[int, int]:
-    """An unsigned variable-length integer and the position behind it."""
+    """An unsigned variable-length integer, and the position after it."""
     byte = view[at]
     if byte < 0x80:
         return byte, at + 1
@@ -71,20 +71,20 @@ def uvarint_at(view: memoryview, at: int) -> tuple[int, int]:
 def count_at(
     view: memoryview, at: int, least_bytes: int, most: int = ELEMENTS_MAX
 ) -> tuple[int, int]:
-    """The count of an array that is not null, and the position behind it."""
+    """The element count of an array that is not null, and the position after the count."""
     return checked(INT32.unpack_from(view, at)[0], len(view) - at - 4, least_bytes, most), at + 4
 
 
 def compact_count_at(
     view: memoryview, at: int, least_bytes: int, most: int = ELEMENTS_MAX
 ) -> tuple[int, int]:
-    """The compact count of an array that is not null, and the position behind it."""
+    """The compact count of an array that is not null, and the position after the count."""
     count, at = uvarint_at(view, at)
     return checked(count - 1, len(view) - at, least_bytes, most), at
 
 
 def checked(count: int, left: int, least_bytes: int, most: int = ELEMENTS_MAX) -> int:
-    """The count, if so many elements can fit in the bytes left and it is at most `most`."""
+    """The count, if the bytes left can hold that many elements and it is at most `most`."""
     if count < 0:
         raise BadValue(f"an array of {count} elements")
     if count * least_bytes > left:
@@ -95,7 +95,7 @@ def checked(count: int, left: int, least_bytes: int, most: int = ELEMENTS_MAX) -
 
 
 def skip_tags_at(view: memoryview, at: int) -> int:
-    """The position behind a tag section."""
+    """The position after a tag section."""
     if view[at] == 0:
         return at + 1
     reader = MessageReader(view, at)
@@ -121,7 +121,7 @@ Item = TypeVar("Item", bound=OfTopic)
 
 
 def by_topic(items: Iterable[Item]) -> list[tuple[str, list[Item]]]:
-    """Groups neighbouring items of one topic; keeps the order."""
+    """Groups neighbouring items of the same topic, and keeps the order."""
     groups: list[tuple[str, list[Item]]] = []
     last: str | None = None
     members: list[Item] = []

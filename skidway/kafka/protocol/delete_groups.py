@@ -1,4 +1,4 @@
-"""DeleteGroups (key 42), versions 0-2: deletes groups without members, with offsets (KIP-229).
+"""DeleteGroups (key 42), versions 0-2 (KIP-229): deletes groups without members, and their offsets.
 
 1    throttling after the answer
 2    flexible
@@ -14,7 +14,7 @@ VERSIONS = VersionRange(0, 2)
 
 @structure
 class DeleteGroupsRequest(Request):
-    """Groups to be deleted."""
+    """The groups to delete."""
 
     API = ApiKey.DELETE_GROUPS
     VERSIONS = VERSIONS
@@ -24,7 +24,7 @@ class DeleteGroupsRequest(Request):
 
 @structure
 class DeletableGroupResult:
-    """What became of one group."""
+    """The result for one group."""
 
     group_id: str
     error_code: Int16 = 0
@@ -32,7 +32,7 @@ class DeletableGroupResult:
 
 @structure
 class DeleteGroupsResponse(Response):
-    """What became of each group."""
+    """The result for each group."""
 
     API = ApiKey.DELETE_GROUPS
     VERSIONS = VERSIONS

@@ -1,4 +1,4 @@
-"""DeleteRecords (key 21), versions 0-2 (KIP-107): the log start offset of a partition is raised.
+"""DeleteRecords (key 21), versions 0-2 (KIP-107): raises the log start offset of partitions.
 
 1    throttling after the answer
 2    flexible
@@ -18,7 +18,7 @@ from skidway.kafka.protocol.messages import (
 
 VERSIONS = VersionRange(0, 2)
 HIGH_WATERMARK = -1
-"""As a requested offset: everything that consumers can see."""
+"""A requested offset of -1 deletes every record that consumers can see."""
 
 
 @structure
@@ -39,7 +39,7 @@ class DeleteRecordsTopic:
 
 @structure
 class DeleteRecordsRequest(Request):
-    """Records to be deleted."""
+    """The partitions whose records are deleted."""
 
     API = ApiKey.DELETE_RECORDS
     VERSIONS = VERSIONS
@@ -50,7 +50,7 @@ class DeleteRecordsRequest(Request):
 
 @structure
 class DeleteRecordsPartitionResult:
-    """The log start offset afterwards (the least of all replicas), -1 with an error."""
+    """The new log start offset (the lowest of all replicas), or -1 with an error."""
 
     partition_index: Int32
     low_watermark: Int64 = -1
@@ -67,7 +67,7 @@ class DeleteRecordsTopicResult:
 
 @structure
 class DeleteRecordsResponse(Response):
-    """What became of each partition."""
+    """The result for each partition."""
 
     API = ApiKey.DELETE_RECORDS
     VERSIONS = VERSIONS

@@ -4,7 +4,7 @@
 3    may answer TOPIC_DELETION_DISABLED
 4    flexible
 5    error messages; may answer THROTTLING_QUOTA_EXCEEDED
-6    topics by name or by id instead of names (KIP-516)
+6    topics by name or by id, in place of names (KIP-516)
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class DeleteTopicState:
 
 @structure
 class DeleteTopicsRequest(Request):
-    """Topics to be deleted: `topics` since 6, `topic_names` before; see `by_name`."""
+    """Topics to be deleted: in `topics` since version 6, in `topic_names` before. See `by_name`."""
 
     API = ApiKey.DELETE_TOPICS
     VERSIONS = VERSIONS
@@ -54,20 +54,20 @@ class DeleteTopicsRequest(Request):
     def by_name(
         cls, names: Iterable[str], version: int, timeout_ms: int = 60000
     ) -> DeleteTopicsRequest:
-        """The request for topics by name, with the field that the version has."""
+        """A request to delete topics by name, in the field that the version has."""
         if version >= 6:
             topics = tuple(DeleteTopicState(name=name) for name in names)
             return cls(topics=topics, timeout_ms=timeout_ms)
         return cls(topic_names=tuple(names), timeout_ms=timeout_ms)
 
     def states(self) -> tuple[DeleteTopicState, ...]:
-        """The topics, whichever field they came in."""
+        """The topics, from either field."""
         return self.topics + tuple(DeleteTopicState(name=name) for name in self.topic_names)
 
 
 @structure
 class DeletableTopicResult:
-    """What became of one topic."""
+    """The result for one topic."""
 
     name: Annotated[str | None, nullable(6)]
     topic_id: Annotated[uuid.UUID, since(6)] = NO_ID
@@ -77,7 +77,7 @@ class DeletableTopicResult:
 
 @structure
 class DeleteTopicsResponse(Response):
-    """What became of each topic."""
+    """The result for each topic."""
 
     API = ApiKey.DELETE_TOPICS
     VERSIONS = VERSIONS

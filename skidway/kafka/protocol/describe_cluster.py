@@ -1,8 +1,8 @@
 """DescribeCluster (key 60), versions 0-1 (KIP-700): cluster id, controller, live brokers.
 
-    1    brokers or controllers (KIP-919)
+    1    asks for brokers or for controllers (KIP-919)
 
-Flexible from the beginning. Version 2 asks for fenced brokers, which only KRaft has.
+Every version is flexible. Version 2 asks for fenced brokers, which exist only with KRaft.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BROKERS = 1
 
 @structure
 class DescribeClusterRequest(Request):
-    """Asks for the cluster."""
+    """Asks for a description of the cluster."""
 
     API = ApiKey.DESCRIBE_CLUSTER
     VERSIONS = VERSIONS
@@ -50,7 +50,7 @@ class DescribeClusterBroker:
 
 @structure
 class DescribeClusterResponse(Response):
-    """The cluster as this broker knows it; controller -1 = none."""
+    """The cluster as this broker knows it. controller_id: -1 = none."""
 
     API = ApiKey.DESCRIBE_CLUSTER
     VERSIONS = VERSIONS

@@ -1,11 +1,11 @@
 """DescribeConfigs (key 32), versions 1-4: the settings of topics and brokers.
 
-    1    source and synonyms instead of "is default" (0 is gone with KIP-896)
+    1    source and synonyms in place of "is default" (0 was removed by KIP-896)
     2    throttling after the answer
     3    type and documentation (KIP-569)
     4    flexible
 
-Clients expect every setting in the answer, defaults included.
+Clients expect every setting in the answer, including defaults.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ VERSIONS = VersionRange(1, 4)
 
 
 class ResourceType(IntEnum):
-    """What a setting belongs to."""
+    """The kind of thing that has settings."""
 
     UNKNOWN = 0
     TOPIC = 2
@@ -38,7 +38,7 @@ class ResourceType(IntEnum):
 
 
 class ConfigSource(IntEnum):
-    """Where a setting's value comes from (Kafka's DescribeConfigsResponse.ConfigSource)."""
+    """The source of a setting's value (Kafka's DescribeConfigsResponse.ConfigSource)."""
 
     UNKNOWN = 0
     TOPIC_CONFIG = 1
@@ -66,7 +66,7 @@ class ConfigType(IntEnum):
 
 @structure
 class DescribeConfigsResource:
-    """A topic, or a broker by its id; `configuration_keys` None = all settings."""
+    """A topic by its name, or a broker by its id. configuration_keys: None = all settings."""
 
     resource_type: Int8
     resource_name: str
@@ -87,7 +87,7 @@ class DescribeConfigsRequest(Request):
 
 @structure
 class DescribeConfigsSynonym:
-    """Another place that could give this setting its value."""
+    """Another source of a value for this setting."""
 
     name: str
     value: str | None

@@ -40,7 +40,7 @@ class DescribeGroupsRequest(Request):
 
 @structure
 class DescribedGroupMember:
-    """One member, with what it subscribes to and what it was assigned."""
+    """One member, with its subscription and its assignment."""
 
     member_id: str
     group_instance_id: Annotated[str | None, since(4)] = None
@@ -52,7 +52,7 @@ class DescribedGroupMember:
 
 @structure
 class DescribedGroup:
-    """One group; `protocol_data` is the name of its protocol."""
+    """One group. protocol_data: the name of its protocol."""
 
     error_code: Int16 = 0
     group_id: str

@@ -27,7 +27,7 @@ UNKNOWN_BYTES = -1
 
 @structure
 class DescribableLogDirTopic:
-    """Partitions of a topic that are asked for."""
+    """Partitions of a topic that the request names."""
 
     topic: str
     partitions: tuple[Int32, ...]
@@ -35,7 +35,7 @@ class DescribableLogDirTopic:
 
 @structure
 class DescribeLogDirsRequest(Request):
-    """Asks for directories; `topics` None = every partition in them."""
+    """Asks for directories. topics: None = every partition in them."""
 
     API = ApiKey.DESCRIBE_LOG_DIRS
     VERSIONS = VERSIONS
@@ -45,7 +45,7 @@ class DescribeLogDirsRequest(Request):
 
 @structure
 class DescribeLogDirsPartition:
-    """Bytes of a partition's segments, and how far its log end is behind the high watermark."""
+    """Size of a partition's segments in bytes, and its log end's distance to the high watermark."""
 
     partition_index: Int32
     partition_size: Int64
@@ -74,7 +74,7 @@ class DescribeLogDirsResult:
 
 @structure
 class DescribeLogDirsResponse(Response):
-    """The directories of the broker that was asked."""
+    """The directories of the broker that received the request."""
 
     API = ApiKey.DESCRIBE_LOG_DIRS
     VERSIONS = VERSIONS

@@ -8,12 +8,12 @@
     11   rack and preferred read replica (KIP-392)
     12   flexible; last fetched epoch, diverging epoch, current leader
 
-Version 13 names topics by id only and is left out. The order of partitions in a request matters to
-the broker (KIP-74). Ignored on the hot path: the tagged fields of version 12 (cluster id, diverging
-epoch, current leader, snapshot id), which only followers of a replicated log need; the dataclasses
-have them.
+Version 13 names topics only by id, and is left out. The order of partitions in a request matters to
+the broker (KIP-74). The hot path ignores the tagged fields of version 12 (cluster id, diverging
+epoch, current leader, snapshot id), because only followers of a replicated log need them; the
+dataclasses have these fields.
 
-These are the messages as dataclasses, the general form. The hot path, which makes no object per
+The dataclasses here are the general form of the messages. The hot path, which makes no object per
 field, is in ``fetch_request`` and ``fetch_response``.
 """
 
@@ -39,18 +39,18 @@ VERSIONS = VersionRange(4, 12)
 FLEXIBLE_SINCE = 12
 TOPIC_BYTES_MIN = 6
 COMPACT_TOPIC_BYTES_MIN = 3
-"""The least that a topic's name and the count of its partitions take."""
+"""The smallest sizes of a topic: its name and the count of its partitions."""
 
 CONSUMER = -1
-"""Replica id of a client that is no follower."""
+"""Replica id of a client that is not a follower."""
 NO_SESSION = 0
 SESSIONLESS = -1
-"""Session epoch of a fetch that neither has nor wants a session."""
+"""Session epoch of a fetch without a session."""
 
 
 @structure
 class FetchPartition:
-    """One partition and where to read on."""
+    """One partition, and the offset to read from."""
 
     partition: Int32
     current_leader_epoch: Annotated[Int32, since(9)] = -1
@@ -70,7 +70,7 @@ class FetchTopic:
 
 @structure
 class ForgottenTopic:
-    """Partitions to be taken out of the session."""
+    """Partitions to be removed from the session."""
 
     topic: str
     partitions: tuple[Int32, ...]
@@ -78,7 +78,7 @@ class ForgottenTopic:
 
 @structure
 class FetchRequest(Request):
-    """Asks for records, waiting up to max_wait_ms for min_bytes of them."""
+    """Asks for records. The broker waits up to max_wait_ms until it has min_bytes."""
 
     API = ApiKey.FETCH
     VERSIONS = VERSIONS
@@ -98,7 +98,7 @@ class FetchRequest(Request):
 
 @structure
 class EpochEndOffset:
-    """Where a follower's log diverges from the leader's."""
+    """The epoch and offset at which a follower's log diverges from the leader's."""
 
     epoch: Int32 = -1
     end_offset: Int64 = -1
@@ -106,7 +106,7 @@ class EpochEndOffset:
 
 @structure
 class LeaderIdAndEpoch:
-    """Who leads now."""
+    """The present leader."""
 
     leader_id: Int32 = -1
     leader_epoch: Int32 = -1
@@ -114,7 +114,7 @@ class LeaderIdAndEpoch:
 
 @structure
 class SnapshotId:
-    """The snapshot to fetch instead."""
+    """The snapshot to fetch in place of records."""
 
     end_offset: Int64 = -1
     epoch: Int32 = -1
@@ -122,7 +122,7 @@ class SnapshotId:
 
 @structure
 class AbortedTransaction:
-    """Records of this producer from this offset on are to be skipped."""
+    """An aborted transaction: a consumer skips this producer's records from this offset on."""
 
     producer_id: Int64
     first_offset: Int64
@@ -155,7 +155,7 @@ class FetchableTopicResponse:
 
 @structure
 class FetchResponse(Response):
-    """The records found."""
+    """The records that were found."""
 
     API = ApiKey.FETCH
     VERSIONS = VERSIONS

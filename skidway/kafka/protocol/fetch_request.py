@@ -1,6 +1,6 @@
 """Fetch requests on the hot path: read by a broker, written by a client, as tuples.
 
-The order of partitions matters to the broker (KIP-74) and is kept.
+Both sides keep the order of partitions, because it matters to the broker (KIP-74).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from skidway.kafka.protocol.primitives import (
 
 
 class FetchTarget(NamedTuple):
-    """A partition asked for; epochs and log start offset -1 = not given."""
+    """A partition to fetch from. Epochs and log start offset: -1 = not given."""
 
     topic: str
     partition: int
@@ -53,7 +53,7 @@ class FetchTarget(NamedTuple):
 
 
 class Fetch(NamedTuple):
-    """A Fetch request, in the request's order."""
+    """A Fetch request. `wanted` has the order of the partitions in the request."""
 
     wanted: list[FetchTarget]
     max_wait_ms: int
@@ -170,7 +170,7 @@ def _parse_flexible(body: memoryview) -> Fetch:
 def write_request(
     correlation_id: int, client_id: str | None, version: int, request: Fetch
 ) -> bytes:
-    """A whole frame; targets of one topic should be neighbours."""
+    """A whole frame. Targets of the same topic should be neighbours."""
     compact = version >= FLEXIBLE_SINCE
     put_text = put_compact_string if compact else put_string
     put_number = put_compact_count if compact else put_count

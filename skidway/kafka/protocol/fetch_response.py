@@ -1,7 +1,7 @@
 """Fetch responses on the hot path: written by a broker in pieces, read by a client as views.
 
-``write_response`` copies no records: they are slices of files, or views. ``parse_response`` gives
-them as views of the frame.
+``write_response`` copies no records: they are slices of files, or views. ``parse_response`` returns
+records as views of the frame.
 """
 
 from __future__ import annotations
@@ -42,9 +42,10 @@ from skidway.kafka.protocol.primitives import (
 
 
 class FetchResult(NamedTuple):
-    """The broker's answer for one partition. `records`: whole batches, in pieces.
+    """The broker's answer for one partition. records: whole batches, in pieces.
 
-    `aborted`: (producer id, first offset) of aborted transactions; None unless read committed.
+    aborted: (producer id, first offset) of aborted transactions; None unless the client reads only
+    committed records.
     """
 
     topic: str
@@ -59,7 +60,7 @@ class FetchResult(NamedTuple):
 
 
 class FetchedPartition(NamedTuple):
-    """The client's view of one partition's answer; `records` may end within a batch."""
+    """The answer for one partition, as a client reads it. `records` may end within a batch."""
 
     topic: str
     partition: int
@@ -96,9 +97,9 @@ def write_response(
     error_code: int = 0,
     session_id: int = NO_SESSION,
 ) -> list[Piece]:
-    """A whole frame in pieces, in the order in which they are to be sent.
+    """A whole frame in pieces, in sending order.
 
-    Results of one topic should be neighbours.
+    Results of the same topic should be neighbours.
     """
     compact = version >= FLEXIBLE_SINCE
     out = bytearray()
@@ -162,7 +163,7 @@ def _put_result(out: bytearray, result: FetchResult, version: int, compact: bool
 
 @refusing
 def parse_response(body: memoryview, version: int) -> FetchAnswer:
-    """A Fetch response's body; the records are views of it. Raises ProtocolError."""
+    """A Fetch response's body. The records are views of the body. Raises ProtocolError."""
     error_code, session_id = 0, NO_SESSION
     if version >= 7:
         throttle_time_ms, error_code, session_id = _RESPONSE_FRONT_7.unpack_from(body)

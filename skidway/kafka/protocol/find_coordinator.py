@@ -4,7 +4,7 @@
     2    throttling after the answer
     3    flexible
 
-Left out: several keys at once (version 4, KIP-699).
+Left out: several keys in one request (version 4, KIP-699).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TRANSACTION = 1
 
 @structure
 class FindCoordinatorRequest(Request):
-    """Asks for the coordinator of a group id or transactional id."""
+    """Asks for the coordinator of a group id or of a transactional id."""
 
     API = ApiKey.FIND_COORDINATOR
     VERSIONS = VERSIONS
@@ -42,7 +42,7 @@ class FindCoordinatorRequest(Request):
 
 @structure
 class FindCoordinatorResponse(Response):
-    """The coordinator; node -1, an empty host and port -1 with an error."""
+    """The coordinator. With an error, node and port are -1 and the host is empty."""
 
     API = ApiKey.FIND_COORDINATOR
     VERSIONS = VERSIONS

@@ -1,14 +1,14 @@
-"""Frames: the length prefix, the headers, and cutting a stream of bytes into frames.
+"""Frames: the length prefix, the headers, and a reader that cuts a stream of bytes into frames.
 
     frame              int32 length, then that many bytes: a header and a body
     request header 1   int16 api key, int16 version, int32 correlation id, string client id
-    request header 2   the same (client id stays a legacy string), then tags: flexible versions
+    request header 2   as 1 (client id is not a compact string), then tags; in flexible versions
     response header 0  int32 correlation id
-    response header 1  the same, then tags: flexible versions, but never ApiVersions (KIP-511)
+    response header 1  as 0, then tags; in flexible versions, except ApiVersions (KIP-511)
 
-Invariants: a length that is negative or above the limit is refused before anything is allocated;
-for any other the buffer grows only as bytes arrive, to at most twice what is there. HTTP or TLS on
-a plain port looks like such a length, and the error says so.
+Invariants: a length that is negative or above the limit is refused before any memory is allocated.
+For a valid length the buffer grows only as bytes arrive, to at most twice the bytes present. HTTP
+or TLS on a plain port begins with bytes that look like a refused length; the error says so.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from skidway.kafka.protocol.apis import ApiKey, flexible, known
 from skidway.kafka.protocol.primitives import INT32, MessageReader, put_string
 
 REQUEST_BYTES_MAX: Final = 104857600
-"""Kafka's default of socket.request.max.bytes."""
+"""The default of Kafka's socket.request.max.bytes."""
 LENGTH_BYTES: Final = 4
 _GROWTH_BYTES_MIN: Final = 64 * 1024
 _BUFFER_BYTES: Final = 64 * 1024
@@ -41,11 +41,11 @@ class RequestHeader(NamedTuple):
 
 
 def read_request_header(frame: memoryview) -> tuple[RequestHeader, memoryview]:
-    """Header and body of a request's frame (without its length).
+    """Header and body of a request's frame, which is passed without its length.
 
-    The version may be one that is not offered: the caller has to judge. In an ApiVersions request
-    of an unknown version only the first fields are read, since the rest may look different; such a
-    request must be answered all the same (KIP-511).
+    The version may be one that the broker does not offer: the caller must check it. Of an
+    ApiVersions request of an unknown version only the first fields are read, because the rest may
+    have another form. Such a request must be answered, too (KIP-511).
 
     Raises UnknownApi for an unknown key, ProtocolError for a header that is cut short or damaged.
     """
@@ -65,7 +65,7 @@ def read_request_header(frame: memoryview) -> tuple[RequestHeader, memoryview]:
 def request_head(
     key: ApiKey, version: int, correlation_id: int, client_id: str | None, body_bytes: int
 ) -> bytes:
-    """Length and header before a request's body of `body_bytes`."""
+    """Length prefix and header of a request whose body has `body_bytes`."""
     out = bytearray(LENGTH_BYTES)
     out += _REQUEST_HEAD.pack(key, version, correlation_id)
     put_string(out, client_id)
@@ -83,7 +83,7 @@ def request_frame(
 
 
 def response_head(key: ApiKey, version: int, correlation_id: int, body_bytes: int) -> bytes:
-    """Length and header before a response's body of `body_bytes`."""
+    """Length prefix and header of a response whose body has `body_bytes`."""
     if flexible(key, version) and key is not ApiKey.API_VERSIONS:
         return _RESPONSE_HEAD_TAGS.pack(body_bytes + 5, correlation_id, 0)
     return _RESPONSE_HEAD.pack(body_bytes + 4, correlation_id)
@@ -96,7 +96,7 @@ def response_frame(request: RequestHeader, body: bytes) -> bytes:
 
 
 def peek_correlation_id(frame: memoryview) -> int:
-    """Which request a response's frame (without its length) answers."""
+    """The correlation id in a response's frame, which is passed without its length."""
     if len(frame) < INT32.size:
         raise Truncated(f"a response of {len(frame)} bytes, less than its header")
     correlation_id: int = INT32.unpack_from(frame)[0]
@@ -104,7 +104,7 @@ def peek_correlation_id(frame: memoryview) -> int:
 
 
 def response_body(frame: memoryview, key: ApiKey, version: int) -> memoryview:
-    """The body of a response's frame (without its length)."""
+    """The body of a response's frame, which is passed without its length."""
     reader = MessageReader(frame, INT32.size)
     if reader.left < 0:
         raise Truncated(f"a response of {len(frame)} bytes, less than its header")
@@ -114,15 +114,16 @@ def response_body(frame: memoryview, key: ApiKey, version: int) -> memoryview:
 
 
 class FrameReader:
-    """Cuts what a connection receives into frames. One per connection.
+    """Cuts the bytes that a connection receives into frames. Each connection needs its own.
 
     ::
 
         count = sock.recv_into(reader.space())
         for frame in reader.received(count): ...
 
-    Every frame has its own memory and stays valid as long as somebody holds it. A frame that the
-    end of the buffer cuts moves to its own memory, which receives the rest.
+    Every frame has its own memory and stays valid as long as a reference exists. If the end of the
+    buffer cuts a frame, the frame's beginning moves to memory of its own, which then receives the
+    rest.
 
     After a ProtocolError the reader must not be used again.
     """
@@ -132,16 +133,17 @@ class FrameReader:
     def __init__(
         self, limit_bytes: int = REQUEST_BYTES_MAX, *, eager_bytes: int = _GROWTH_BYTES_MIN
     ) -> None:
-        """`limit_bytes`: longest frame. `eager_bytes`: memory that may be allocated for a length
-        alone; a client that trusts its broker can set it to the size of its responses."""
+        """limit_bytes: size of the longest frame. eager_bytes: memory that may be allocated for a
+        length prefix alone; a client that trusts its broker can set it to the size of its
+        responses."""
         self._limit_bytes = limit_bytes
         self._buffer = bytearray(_BUFFER_BYTES)
         self._eager_bytes = max(eager_bytes, _GROWTH_BYTES_MIN)
-        self._partial: bytearray | None = None  # length and beginning of one frame, with room
+        self._partial: bytearray | None = None  # length and beginning of one frame, and free space
         self._filled = 0
 
     def space(self) -> memoryview:
-        """Where to receive next; never empty."""
+        """The memory to receive the next bytes into; never empty."""
         if self._partial is None:
             return memoryview(self._buffer)
         if self._filled == len(self._partial):
@@ -149,10 +151,10 @@ class FrameReader:
         return memoryview(self._partial)[self._filled :]
 
     def received(self, count: int) -> Iterator[memoryview]:
-        """The frames completed by `count` bytes, just received into `space()`.
+        """The frames that are completed by `count` bytes, just received into `space()`.
 
-        A frame is without its length. Raises FrameTooLarge. The iterator must be used up before
-        the next `space()`.
+        The frames come without their length. Raises FrameTooLarge. The iterator must be used up
+        before the next `space()`.
         """
         if self._partial is None:
             return self._cut(count)
@@ -193,8 +195,8 @@ class FrameReader:
         self._partial = grown
 
     def _capacity(self, held: memoryview) -> int:
-        """How much memory to allocate for a frame that begins with `held`: never more than it
-        needs, so that nothing of the next frame is received into it."""
+        """How much memory to allocate for a frame that begins with `held`: never more than the
+        frame needs, so that no byte of the next frame is received into it."""
         if len(held) < LENGTH_BYTES:
             return LENGTH_BYTES
         needed = LENGTH_BYTES + self._length(held, 0)

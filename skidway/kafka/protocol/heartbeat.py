@@ -1,4 +1,4 @@
-"""Heartbeat (key 12), versions 0-4: a member is alive, and hears whether a rebalance has begun.
+"""Heartbeat (key 12), versions 0-4: tells that a member is alive; the answer tells of rebalances.
 
 1    throttle time
 2    throttling after the answer
@@ -26,7 +26,7 @@ VERSIONS = VersionRange(0, 4)
 
 @structure
 class HeartbeatRequest(Request):
-    """Says that a member is alive."""
+    """Tells the broker that a member is alive."""
 
     API = ApiKey.HEARTBEAT
     VERSIONS = VERSIONS
@@ -39,7 +39,7 @@ class HeartbeatRequest(Request):
 
 @structure
 class HeartbeatResponse(Response):
-    """REBALANCE_IN_PROGRESS asks the member to join again."""
+    """The error REBALANCE_IN_PROGRESS asks the member to join again."""
 
     API = ApiKey.HEARTBEAT
     VERSIONS = VERSIONS

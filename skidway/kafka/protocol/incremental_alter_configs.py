@@ -1,8 +1,8 @@
-"""IncrementalAlterConfigs (key 44), versions 0-1 (KIP-339): some settings of a resource change.
+"""IncrementalAlterConfigs (key 44), versions 0-1 (KIP-339): changes single settings of a resource.
 
 1    flexible
 
-Append and subtract are for settings that are lists.
+The operations append and subtract are only for settings that are lists.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ VERSIONS = VersionRange(0, 1)
 
 
 class ConfigOperation(IntEnum):
-    """What to do with a setting (Kafka's AlterConfigOp)."""
+    """The kind of change of a setting (Kafka's AlterConfigOp)."""
 
     SET = 0
     DELETE = 1
@@ -42,7 +42,7 @@ class AlterableConfig:
 
 @structure
 class AlterConfigsResource:
-    """A topic or broker and what changes; the type is a `ResourceType`."""
+    """A topic or broker and its changes; the type is a `ResourceType`."""
 
     resource_type: Int8
     resource_name: str
@@ -62,7 +62,7 @@ class IncrementalAlterConfigsRequest(Request):
 
 @structure
 class IncrementalAlterConfigsResponse(Response):
-    """What became of each resource."""
+    """The result for each resource."""
 
     API = ApiKey.INCREMENTAL_ALTER_CONFIGS
     VERSIONS = VERSIONS

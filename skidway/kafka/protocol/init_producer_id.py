@@ -29,7 +29,7 @@ VERSIONS = VersionRange(0, 4)
 
 @structure
 class InitProducerIdRequest(Request):
-    """Asks for an id; without transactional id for an idempotent producer only."""
+    """Asks for an id. Without a transactional id, the id is only for an idempotent producer."""
 
     API = ApiKey.INIT_PRODUCER_ID
     VERSIONS = VERSIONS

@@ -1,8 +1,8 @@
-"""JoinGroup (key 11), versions 2-7: a member takes part in a group's next generation.
+"""JoinGroup (key 11), versions 2-7: a member joins the next generation of a group.
 
     2    throttle time (0 and 1 are gone with KIP-896)
     3    throttling after the answer
-    4    an empty member id is answered with MEMBER_ID_REQUIRED and an id (KIP-394)
+    4    a request without member id is answered with MEMBER_ID_REQUIRED and an id (KIP-394)
     5    group instance ids: static members (KIP-345)
     6    flexible
     7    protocol type in the answer; the protocol's name may be null (KIP-559)
@@ -31,7 +31,7 @@ VERSIONS = VersionRange(2, 7)
 
 @structure
 class JoinGroupRequestProtocol:
-    """A protocol that the member supports; the one it prefers comes first."""
+    """A protocol that the member supports. The preferred protocol comes first."""
 
     name: str
     metadata: bytes
@@ -39,7 +39,7 @@ class JoinGroupRequestProtocol:
 
 @structure
 class JoinGroupRequest(Request):
-    """Asks to be in the next generation; times in ms. An empty member id is a new member's."""
+    """Asks to be in the next generation. Times are in ms. A new member has an empty member id."""
 
     API = ApiKey.JOIN_GROUP
     VERSIONS = VERSIONS
@@ -55,7 +55,7 @@ class JoinGroupRequest(Request):
 
 @structure
 class JoinGroupResponseMember:
-    """A member; only the leader's response lists them."""
+    """A member. Only the response to the leader lists the members."""
 
     member_id: str
     group_instance_id: Annotated[str | None, since(5)] = None
@@ -64,7 +64,7 @@ class JoinGroupResponseMember:
 
 @structure
 class JoinGroupResponse(Response):
-    """The generation, its protocol and leader; `members` for the leader only."""
+    """The generation, its protocol and leader. members: only in the response to the leader."""
 
     API = ApiKey.JOIN_GROUP
     VERSIONS = VERSIONS

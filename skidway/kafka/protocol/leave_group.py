@@ -1,4 +1,4 @@
-"""LeaveGroup (key 13), versions 0-4: members leave, or are taken out.
+"""LeaveGroup (key 13), versions 0-4: members leave, or are removed.
 
     1    throttle time
     2    throttling after the answer
@@ -37,7 +37,7 @@ class MemberIdentity:
 
 @structure
 class LeaveGroupRequest(Request):
-    """Members that leave: `members` since 3, one `member_id` before."""
+    """Members that leave: in `members` since version 3, one `member_id` before."""
 
     API = ApiKey.LEAVE_GROUP
     VERSIONS = VERSIONS
@@ -47,13 +47,13 @@ class LeaveGroupRequest(Request):
     members: Annotated[tuple[MemberIdentity, ...], since(3), REFUSED_IF_ABSENT] = ()
 
     def identities(self, version: int) -> tuple[MemberIdentity, ...]:
-        """The members, whichever field they came in."""
+        """The members, from the field that the version has."""
         return self.members if version >= 3 else (MemberIdentity(member_id=self.member_id),)
 
 
 @structure
 class MemberResponse:
-    """What became of one member."""
+    """The result for one member."""
 
     member_id: str
     group_instance_id: str | None
@@ -62,7 +62,7 @@ class MemberResponse:
 
 @structure
 class LeaveGroupResponse(Response):
-    """What became of each member; before 3 the error is the one member's."""
+    """The result for each member. Before version 3, `error_code` belongs to the one member."""
 
     API = ApiKey.LEAVE_GROUP
     VERSIONS = VERSIONS

@@ -28,7 +28,7 @@ VERSIONS = VersionRange(0, 4)
 
 @structure
 class ListGroupsRequest(Request):
-    """Asks for groups in some states; none given = in any."""
+    """Asks for groups in these states; without states, for all groups."""
 
     API = ApiKey.LIST_GROUPS
     VERSIONS = VERSIONS

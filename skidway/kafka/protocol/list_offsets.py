@@ -1,14 +1,14 @@
 """ListOffsets (key 2), versions 1-7: the offset of a time.
 
-    1    one offset per partition, with its timestamp (version 0 gave arrays; gone with KIP-896)
+    1    one offset per partition, with its timestamp (0 had arrays, and was removed by KIP-896)
     2    isolation level, throttle time
     4    leader epochs (KIP-320)
     5    may answer OFFSET_NOT_AVAILABLE
     6    flexible
     7    timestamp -3: the offset of the largest timestamp (KIP-734)
 
-A timestamp asked for is in ms, or one of the constants below. Where no record is at or after it,
-offset and timestamp are -1. Ignored: local and tiered offsets (-4, -5 of versions 8 and 9).
+A requested timestamp is in ms, or one of the constants below. If no record is at or after that
+time, offset and timestamp are -1. Ignored: local and tiered offsets (-4, -5 of versions 8 and 9).
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from skidway.kafka.protocol.messages import (
 
 VERSIONS = VersionRange(1, 7)
 LATEST = -1
-"""High watermark, or last stable offset if read committed."""
+"""Asks for the high watermark, or for the last stable offset if read committed."""
 EARLIEST = -2
-"""Log start offset."""
+"""Asks for the log start offset."""
 MAX_TIMESTAMP = -3
-"""The record with the largest timestamp; version 7 on."""
+"""Asks for the record with the largest timestamp; since version 7."""
 
 
 @structure
 class ListOffsetsPartition:
-    """What is asked of one partition."""
+    """The time to find in one partition."""
 
     partition_index: Int32
     current_leader_epoch: Annotated[Int32, since(4)] = -1
@@ -68,7 +68,7 @@ class ListOffsetsRequest(Request):
 
 @structure
 class ListOffsetsPartitionResponse:
-    """Offset and timestamp found, or -1 and -1."""
+    """The offset and timestamp that were found, or -1 and -1."""
 
     partition_index: Int32
     error_code: Int16 = 0
@@ -87,7 +87,7 @@ class ListOffsetsTopicResponse:
 
 @structure
 class ListOffsetsResponse(Response):
-    """The offsets found."""
+    """The offsets that were found."""
 
     API = ApiKey.LIST_OFFSETS
     VERSIONS = VERSIONS

@@ -1,6 +1,6 @@
-"""Messages as data: from typed fields to a decoder and an encoder per version.
+"""Messages as data: makes a decoder and an encoder per version from a class with typed fields.
 
-A message is a class whose annotations say all there is to know::
+A message is a class whose annotations say everything about its fields::
 
     @structure
     class MetadataResponsePartition:
@@ -9,15 +9,16 @@ A message is a class whose annotations say all there is to know::
         replica_nodes: tuple[Int32, ...]
         host: Annotated[str | None, nullable(12)]           # before 12: null is refused
 
-``str``, ``bytes``, ``bool``, ``uuid.UUID``, ``tuple[X, ...]`` and other structures stand for
-themselves, integers have their width. ``X | None`` may be null in every version, or since
-``nullable(n)``. A ``tagged`` field lives in the tag section of flexible versions and is written
-only if it differs from its default. ``REFUSED_IF_ABSENT`` marks a field that a version cannot
-silently leave out: ``encode`` raises UnsupportedVersion if it was set.
+``str``, ``bytes``, ``bool``, ``uuid.UUID``, ``tuple[X, ...]`` and other structures need no mark;
+integers have their width in the type. ``X | None`` may be null in every version, or only since the
+version of ``nullable(n)``. A ``tagged`` field stands in the tag section of flexible versions, and
+is written only if it differs from its default. ``REFUSED_IF_ABSENT`` marks a field that must not be
+left out silently: if it is set, ``encode`` raises UnsupportedVersion in a version without the
+field.
 
-Each (class, version) is compiled once into a list of steps; neighbouring fixed-width fields become
-one ``struct`` format. This is the general path. Produce and Fetch also have hand-written ones, and
-the tests keep both equal.
+Each (class, version) is compiled once into a list of steps. Neighbouring fields of fixed width
+become one ``struct`` format. This is the general path. Produce and Fetch also have hand-written
+parsers, and the tests keep both equal.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _FOREVER = 1 << 15
 
 
 class Mark(NamedTuple):
-    """One fact about a field, beside its type."""
+    """One property of a field, in addition to its type."""
 
     what: str
     value: Any = True
@@ -62,30 +63,30 @@ Int16 = Annotated[int, Mark("code", "h")]
 Int32 = Annotated[int, Mark("code", "i")]
 Int64 = Annotated[int, Mark("code", "q")]
 ErrorText = Annotated[str | None, Mark("clipped")]
-"""Text for people: cut to what the wire holds, not refused."""
+"""Text for people. If it is too long for the wire, it is cut, not refused."""
 
 REFUSED_IF_ABSENT = Mark("refused")
 NO_ID = uuid.UUID(int=0)
-"""A topic id that is not given; the wire has no null for it."""
+"""A topic id that is not given. The wire has no null for ids."""
 
 
 def since(version: int) -> Mark:
-    """The first version with this field."""
+    """Marks the first version with this field."""
     return Mark("since", version)
 
 
 def until(version: int) -> Mark:
-    """The last version with this field."""
+    """Marks the last version with this field."""
     return Mark("until", version)
 
 
 def nullable(version: int) -> Mark:
-    """The first version in which the field may be null."""
+    """Marks the first version in which the field may be null."""
     return Mark("nullable", version)
 
 
 def tagged(tag: int) -> Mark:
-    """A field of the tag section."""
+    """Marks a field of the tag section."""
     return Mark("tag", tag)
 
 
@@ -94,12 +95,12 @@ S = TypeVar("S")
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def structure(cls: type[S]) -> type[S]:
-    """Make a class of typed fields a frozen, slotted, keyword-only dataclass."""
+    """Makes a class of typed fields a frozen, slotted, keyword-only dataclass."""
     return dataclasses.dataclass(frozen=True, slots=True, kw_only=True)(cls)
 
 
 class Message:
-    """What is sent as a whole: a request's or a response's body."""
+    """The body of a request or response, which is sent as a whole."""
 
     __slots__ = ()
     API: ClassVar[ApiKey]
@@ -126,7 +127,7 @@ M = TypeVar("M", bound=Message)
 def encode(message: Message, version: int) -> bytes:
     """The body of a message in a version.
 
-    Raises UnsupportedVersion if the version is unknown or cannot express the message, and
+    Raises UnsupportedVersion if the version is unknown or lacks a field that is set, and
     ValueError if a value does not fit its type.
     """
     out = bytearray()
@@ -144,14 +145,14 @@ def decode(
     *,
     may_have_more: bool = False,
 ) -> M:
-    """The message that a whole body holds, in a version.
+    """Decodes a whole body as a message of a version.
 
-    With `may_have_more`, bytes behind the message are ignored, as in Apache Kafka: librdkafka 2.16
-    asks for all topics (Metadata 9 and newer) with a null array of four bytes where the protocol
-    has one, so three are left over.
+    With `may_have_more`, bytes after the message are ignored, as in Apache Kafka: when librdkafka
+    2.16 asks for all topics (Metadata 9 and newer), it writes a null array of four bytes, but the
+    protocol has one byte there, so three bytes are left over.
 
-    Raises ProtocolError if the body is not exactly such a message, UnsupportedVersion if the
-    version is unknown.
+    Raises ProtocolError if the body is not exactly one message of this class, UnsupportedVersion if
+    the version is unknown.
     """
     reader = MessageReader(memoryview(body), elements_max=cls.ELEMENTS_MAX)
     message = _compiled(cls, version).read(reader)
@@ -160,11 +161,11 @@ def decode(
     return typing.cast(M, message)
 
 
-# How a field is described, read off a class once from its annotations.
+# How a field is described. The description is made once per class, from the annotations.
 
 
 class Fixed(NamedTuple):
-    """An integer or bool, by its code in `struct`."""
+    """An integer or bool, given by its code in `struct`."""
 
     code: str
 
@@ -184,7 +185,7 @@ class Id(NamedTuple):
 
 
 class Array(NamedTuple):
-    """Elements of one shape."""
+    """Elements of the same shape."""
 
     element: Shape
 
@@ -199,7 +200,7 @@ Shape = Fixed | Text | Blob | Id | Array | Nested
 
 
 class Field(NamedTuple):
-    """A field as its annotation describes it; `default` is dataclasses.MISSING if there is none."""
+    """A field, described by its annotation. default: dataclasses.MISSING if it has none."""
 
     name: str
     shape: Shape
@@ -211,13 +212,13 @@ class Field(NamedTuple):
     default: Any
 
     def exists(self, version: int) -> bool:
-        """Whether the version has it."""
+        """Whether the version has this field."""
         return self.since <= version <= self.until
 
 
 @cache
 def fields(cls: type) -> tuple[Field, ...]:
-    """The fields of a structure, in the order of the wire."""
+    """The fields of a structure, in wire order."""
     hints = get_type_hints(cls, include_extras=True)
     return tuple(_field(item, hints[item.name]) for item in dataclasses.fields(cls))
 
@@ -261,7 +262,7 @@ def _shape(kind: Any, marks: dict[str, Any]) -> Shape:
     return simple[kind]
 
 
-# How a field is read and written in one version.
+# How a field is read and written in a given version.
 
 
 class _Codec(NamedTuple):
@@ -405,7 +406,7 @@ def _codec(field: Field, version: int, compact: bool) -> _Codec:
     null_allowed = version >= field.nullable_since
     shape = field.shape
     if isinstance(shape, Nested | Id | Fixed):
-        # The wire has no null for these: an optional one is tagged, and absent if null.
+        # The wire has no null for these shapes. An optional one is tagged: left out if null.
         return _element(shape, version, compact)
     codec = _array(shape, version, compact) if isinstance(shape, Array) else _sized(shape, compact)
     return codec if null_allowed else _never_null(codec, field.name)

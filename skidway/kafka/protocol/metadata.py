@@ -3,16 +3,16 @@
     1    rack, controller id, is_internal; null topics = all, an empty array = none (0: empty = all)
     2    cluster id
     3    throttle time
-    4    allow_auto_topic_creation: lower versions always create, so our client wants 4 or higher
+    4    allow_auto_topic_creation: lower versions always create, so the client wants 4 or higher
     5    offline replicas
     7    leader epochs (KIP-320)
     8    authorized operations (KIP-430): INT32_MIN if not asked for or not known
     9    flexible (KIP-482)
-    10   topic ids in requests (not to be used before 12) and answers (KIP-516)
-    11   cluster authorized operations are gone (KIP-700)
-    12   topics can be asked for by id; then the name is null
+    10   topic ids in requests (to be used only since 12) and in answers (KIP-516)
+    11   without the cluster's authorized operations (KIP-700)
+    12   topics can be requested by id; then the name is null
 
-Ignored: nothing. Version 6 differs from 5 only by throttling after the answer.
+No field is ignored. Version 6 differs from 5 only by throttling after the answer.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from skidway.kafka.protocol.messages import (
 
 VERSIONS = VersionRange(0, 12)
 OPERATIONS_UNKNOWN = -(1 << 31)
-"""Authorized operations that were not asked for, or that nobody computed."""
+"""The value of authorized operations that were not requested or not computed."""
 
 
 @structure
 class MetadataRequestTopic:
-    """A topic asked for, by name; from 12 on by id if the name is None."""
+    """A requested topic, by name; since version 12 also by id, if the name is None."""
 
     topic_id: Annotated[uuid.UUID, since(10), REFUSED_IF_ABSENT] = NO_ID
     name: Annotated[str | None, nullable(10)]
@@ -49,7 +49,7 @@ class MetadataRequestTopic:
 
 @structure
 class MetadataRequest(Request):
-    """Asks for brokers and topics; `topics` None = all (in version 0: an empty array)."""
+    """Asks for brokers and topics. topics: None = all (in version 0 an empty array means all)."""
 
     API = ApiKey.METADATA
     VERSIONS = VERSIONS
@@ -60,7 +60,7 @@ class MetadataRequest(Request):
     include_topic_authorized_operations: Annotated[bool, since(8)] = False
 
     def wants_all(self, version: int) -> bool:
-        """Whether every topic is asked for: null, and in version 0 an empty array."""
+        """Whether the request asks for every topic: null, or in version 0 an empty array."""
         return self.topics is None or (version == 0 and not self.topics)
 
 
@@ -76,7 +76,7 @@ class MetadataResponseBroker:
 
 @structure
 class MetadataResponsePartition:
-    """A partition with its replicas; leader -1 = none."""
+    """A partition with its replicas. leader_id: -1 = none."""
 
     error_code: Int16 = 0
     partition_index: Int32
@@ -89,7 +89,7 @@ class MetadataResponsePartition:
 
 @structure
 class MetadataResponseTopic:
-    """A topic, or the error of one that was asked for."""
+    """A topic, or the error of a requested topic."""
 
     error_code: Int16 = 0
     name: Annotated[str | None, nullable(12)]

@@ -1,9 +1,9 @@
-"""OffsetCommit (key 8), versions 2-8: a group's offsets are stored.
+"""OffsetCommit (key 8), versions 2-8: stores offsets of a group.
 
     2    retention time (0 and 1 are gone with KIP-896)
     3    throttle time
     4    throttling after the answer
-    5    the retention time is gone: the broker's holds for the whole group (KIP-211)
+    5    without the retention time: the broker's setting holds for the whole group (KIP-211)
     6    leader epochs (KIP-320)
     7    group instance ids (KIP-345)
     8    flexible
@@ -51,7 +51,7 @@ class OffsetCommitRequestTopic:
 
 @structure
 class OffsetCommitRequest(Request):
-    """Offsets to be stored; a simple consumer has generation -1 and no member id."""
+    """Offsets to store. A consumer without a group has generation -1 and no member id."""
 
     API = ApiKey.OFFSET_COMMIT
     VERSIONS = VERSIONS
@@ -66,7 +66,7 @@ class OffsetCommitRequest(Request):
 
 @structure
 class OffsetCommitResponsePartition:
-    """What became of one partition's offset."""
+    """The result for one partition's offset."""
 
     partition_index: Int32
     error_code: Int16 = 0
@@ -82,7 +82,7 @@ class OffsetCommitResponseTopic:
 
 @structure
 class OffsetCommitResponse(Response):
-    """What became of each offset."""
+    """The result for each offset."""
 
     API = ApiKey.OFFSET_COMMIT
     VERSIONS = VERSIONS

@@ -10,7 +10,7 @@ VERSIONS = VersionRange(0, 0)
 
 @structure
 class OffsetDeleteRequestPartition:
-    """A partition whose offset is deleted."""
+    """A partition whose offset is to be deleted."""
 
     partition_index: Int32
 
@@ -25,7 +25,7 @@ class OffsetDeleteRequestTopic:
 
 @structure
 class OffsetDeleteRequest(Request):
-    """Offsets to be deleted."""
+    """Offsets to delete."""
 
     API = ApiKey.OFFSET_DELETE
     VERSIONS = VERSIONS
@@ -36,7 +36,7 @@ class OffsetDeleteRequest(Request):
 
 @structure
 class OffsetDeleteResponsePartition:
-    """What became of one offset."""
+    """The result for one offset."""
 
     partition_index: Int32
     error_code: Int16 = 0
@@ -52,7 +52,7 @@ class OffsetDeleteResponseTopic:
 
 @structure
 class OffsetDeleteResponse(Response):
-    """What became of each offset, or why nothing was done at all."""
+    """The result for each offset, or the error for which nothing was done."""
 
     API = ApiKey.OFFSET_DELETE
     VERSIONS = VERSIONS

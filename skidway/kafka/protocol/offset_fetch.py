@@ -1,14 +1,14 @@
-"""OffsetFetch (key 9), versions 1-7: a group's stored offsets.
+"""OffsetFetch (key 9), versions 1-7: reads the stored offsets of a group.
 
-    1    offsets come from the broker, no longer from ZooKeeper (0 is gone with KIP-896)
-    2    null asks for all topics; an error of the whole request
+    1    offsets from the broker; in 0 they came from ZooKeeper (0 was removed by KIP-896)
+    2    null asks for all topics; an error for the whole request
     3    throttle time
     4    throttling after the answer
     5    leader epochs (KIP-320)
     6    flexible
-    7    require_stable: no offset that an open transaction may change (KIP-447)
+    7    require_stable: leave out offsets that an open transaction may change (KIP-447)
 
-Left out: several groups at once (version 8, KIP-709).
+Left out: several groups in one request (version 8, KIP-709).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class OffsetFetchRequestTopic:
 
 @structure
 class OffsetFetchRequest(Request):
-    """Asks for stored offsets; `topics` None = all that the group has."""
+    """Asks for stored offsets. topics: None = all offsets of the group."""
 
     API = ApiKey.OFFSET_FETCH
     VERSIONS = VERSIONS
@@ -54,7 +54,7 @@ class OffsetFetchRequest(Request):
 
 @structure
 class OffsetFetchResponsePartition:
-    """The stored offset of a partition; NO_OFFSET without an error if there is none."""
+    """The stored offset of a partition. If there is none: NO_OFFSET, without an error."""
 
     partition_index: Int32
     committed_offset: Int64 = NO_OFFSET

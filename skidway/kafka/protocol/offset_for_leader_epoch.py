@@ -1,11 +1,11 @@
 """OffsetForLeaderEpoch (key 23), versions 2-4: where the records of a leader epoch end (KIP-101).
 
-    2    the leader epoch that the client knows (KIP-320); 0 and 1 are gone with KIP-896
+    2    the leader epoch that the client knows (KIP-320); 0 and 1 were removed by KIP-896
     3    replica id
     4    flexible
 
-A consumer asks for the epoch of the last record that it has seen: an end below its position means
-that records that it has seen were replaced.
+A consumer asks for the epoch of the last record that it has read. If that epoch ends below the
+consumer's position, records that it has read were replaced.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from skidway.kafka.protocol.messages import (
 
 VERSIONS = VersionRange(2, 4)
 UNDEFINED = -1
-"""Epoch and offset in an answer that has none."""
+"""Epoch and offset in an answer that does not have them."""
 
 
 @structure
 class OffsetForLeaderPartition:
-    """A partition and the epoch asked for; the current epoch is the one that the client knows."""
+    """A partition and the requested epoch. current_leader_epoch: the one that the client knows."""
 
     partition: Int32
     current_leader_epoch: Int32 = -1
@@ -47,7 +47,7 @@ class OffsetForLeaderTopic:
 
 @structure
 class OffsetForLeaderEpochRequest(Request):
-    """Asks for the ends of epochs; replica id -1 = a consumer, -2 = not given."""
+    """Asks where epochs end. replica_id: -1 = a consumer, -2 = not given."""
 
     API = ApiKey.OFFSET_FOR_LEADER_EPOCH
     VERSIONS = VERSIONS
@@ -58,7 +58,8 @@ class OffsetForLeaderEpochRequest(Request):
 
 @structure
 class EpochEndOffset:
-    """The largest epoch not above the one asked for, and the offset after its last record."""
+    """The largest epoch that is not above the requested one, and the offset after its last
+    record."""
 
     error_code: Int16 = 0
     partition: Int32
@@ -76,7 +77,7 @@ class OffsetForLeaderTopicResult:
 
 @structure
 class OffsetForLeaderEpochResponse(Response):
-    """The ends of epochs."""
+    """The offsets at which the epochs end."""
 
     API = ApiKey.OFFSET_FOR_LEADER_EPOCH
     VERSIONS = VERSIONS

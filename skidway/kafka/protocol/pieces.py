@@ -1,7 +1,7 @@
 """Pieces of a frame: bytes to send, or a part of a file that is sent without being read.
 
-A response is a list of pieces, in the order in which they go out. A ``FileSlice`` stands for bytes
-of a file that the network layer sends with sendfile; only its length is used here.
+A response is a list of pieces, in sending order. A ``FileSlice`` stands for bytes of a file that
+the network layer sends with sendfile; this package uses only its length.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Protocol
 
 
 class HasFileno(Protocol):
-    """The owner of a file descriptor; it keeps the file open while slices of it exist."""
+    """The owner of a file descriptor. It keeps the file open while slices of the file exist."""
 
     @property
     def path(self) -> Path:
-        """The file's path, for errors when it cannot be read."""
+        """The file's path, for error messages."""
 
     def fileno(self) -> int:
         """The descriptor, for os.sendfile."""
@@ -24,7 +24,7 @@ class HasFileno(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FileSlice:
-    """Bytes of a file that are part of a response without having been read."""
+    """Bytes of a file that are sent in a response without being read."""
 
     file: HasFileno
     position: int
@@ -34,7 +34,7 @@ class FileSlice:
         return self.length
 
     def behind(self, sent_bytes: int) -> FileSlice:
-        """What is left after the first `sent_bytes`."""
+        """The rest of the slice after its first `sent_bytes`."""
         return FileSlice(self.file, self.position + sent_bytes, self.length - sent_bytes)
 
 

@@ -1,19 +1,19 @@
-"""Reading and writing the protocol's primitive types.
+"""Reads and writes the protocol's primitive types.
 
     type             bytes
     int8..int64      big-endian, two's complement
     bool             one byte, 0 = false
     uuid             16 bytes
-    uvarint          7 bits a byte, lowest first, high bit = more follows; at most 5 bytes
-    varint, varlong  zigzag of the above; at most 5 and 10 bytes
+    uvarint          7 bits a byte, lowest first, high bit = another byte follows; at most 5 bytes
+    varint, varlong  zigzag-encoded uvarint; at most 5 and 10 bytes
     string           int16 length, UTF-8; -1 = null          compact: uvarint length + 1, 0 = null
     bytes, records   int32 length; -1 = null                 compact: the same
     array            int32 count; -1 = null                  compact: the same
     tags             uvarint count, then (uvarint tag, uvarint size, bytes); in flexible versions
                      at the end of every structure (KIP-482)
 
-Invariants: a ``Reader`` never reads past the end of its view, and never allocates for a length or
-count before it knows that so many bytes (or elements of the least size) are there. ``Reader``
+Invariants: a ``MessageReader`` never reads past the end of its view. Before it allocates memory for
+a length or a count, it checks that the bytes (or elements of the smallest size) are there. It
 raises only ``ProtocolError``; the write functions raise ``ValueError`` for a value that does not
 fit.
 """
@@ -36,18 +36,19 @@ UVARINT_BYTES_MAX: Final = 5
 VARLONG_BYTES_MAX: Final = 10
 STRING_BYTES_MAX: Final = (1 << 15) - 1
 ELEMENTS_MAX: Final = 2_000_000
-"""Most array elements in one message, all arrays together. One byte on the wire can become an
-object of a hundred bytes in memory, so the size of the frame alone is no bound. A cluster's whole
-metadata at Kafka's largest (200,000 partitions of three replicas) stays below it."""
+"""Most array elements in one message, in all arrays together. One byte on the wire can become an
+object of a hundred bytes in memory, so a limit on the frame's size is not enough. The whole
+metadata of the largest cluster that Kafka supports (200,000 partitions of three replicas) has fewer
+elements."""
 REQUEST_ELEMENTS_MAX: Final = 200_000
-"""The same for a request: as many as such a cluster has partitions."""
+"""Most array elements in a request: the number of partitions of such a cluster."""
 
 TAGS_MAX: Final = 1000
-"""Most tags in one section: Kafka's messages have a handful, and each is skipped one by one."""
+"""Most tags in one section. Kafka's messages have only a few, and each is skipped one by one."""
 
 
 class MessageReader:
-    """A position in a message; every method takes one value off its front."""
+    """A position in a message. Every method reads the next value and moves the position past it."""
 
     __slots__ = ("_elements_left", "at", "end", "view")
 
@@ -68,7 +69,7 @@ class MessageReader:
             raise TrailingBytes(f"{self.left} bytes follow the end of a message")
 
     def fixed(self, form: struct.Struct) -> tuple[int, ...]:
-        """The integers that `form` describes."""
+        """The integers of the format `form`."""
         at = self.at
         if form.size > self.end - at:
             raise _truncated(form.size, self)
@@ -76,23 +77,23 @@ class MessageReader:
         return form.unpack_from(self.view, at)
 
     def int8(self) -> int:
-        """One signed byte."""
+        """A signed integer of one byte."""
         return self.fixed(INT8)[0]
 
     def int16(self) -> int:
-        """Two bytes, signed."""
+        """A signed integer of two bytes."""
         return self.fixed(INT16)[0]
 
     def int32(self) -> int:
-        """Four bytes, signed."""
+        """A signed integer of four bytes."""
         return self.fixed(INT32)[0]
 
     def int64(self) -> int:
-        """Eight bytes, signed."""
+        """A signed integer of eight bytes."""
         return self.fixed(INT64)[0]
 
     def uuid(self) -> uuid.UUID:
-        """Sixteen bytes."""
+        """A UUID of sixteen bytes."""
         return uuid.UUID(bytes=bytes(self.take(16)))
 
     def uvarint(self) -> int:
@@ -103,12 +104,12 @@ class MessageReader:
         return value
 
     def varint(self) -> int:
-        """A signed 32-bit integer of one to five bytes, zigzag."""
+        """A signed 32-bit integer of one to five bytes, zigzag-encoded."""
         value = self.uvarint()
         return (value >> 1) ^ -(value & 1)
 
     def varlong(self) -> int:
-        """A signed 64-bit integer of one to ten bytes, zigzag."""
+        """A signed 64-bit integer of one to ten bytes, zigzag-encoded."""
         value = self._groups(VARLONG_BYTES_MAX)
         if value >> 64:
             raise BadValue("a variable-length integer does not fit 64 bits")
@@ -145,16 +146,16 @@ class MessageReader:
         return None if size == -1 else self.take(size)
 
     def count(self, least_bytes: int) -> int:
-        """The count of an array of elements of at least `least_bytes` each; -1 = null."""
+        """The count of an array whose elements have at least `least_bytes` each; -1 = null."""
         return self._counted(self.int32(), least_bytes)
 
     def compact_count(self, least_bytes: int) -> int:
-        """The compact count of an array of elements of at least `least_bytes` each; -1 = null."""
+        """The compact count of an array whose elements have at least `least_bytes`; -1 = null."""
         return self._counted(self.uvarint() - 1, least_bytes)
 
     def tags(self, known: Callable[[int, MessageReader], bool] | None = None) -> None:
-        """A tag section. `known` reads a tag that it knows (from a reader of exactly that field)
-        and tells whether it did; all others are skipped."""
+        """Reads a tag section. `known` gets a tag and a reader of exactly that tag's field. It
+        reads the field and returns True, or returns False; then the tag is skipped."""
         count = self.uvarint()
         if count * 2 > self.left:
             raise _truncated(count * 2, self)
@@ -213,7 +214,7 @@ class MessageReader:
 
 
 def put_uvarint(out: bytearray, value: int) -> None:
-    """Append an unsigned variable-length integer."""
+    """Appends an unsigned variable-length integer."""
     if value < 0:
         raise ValueError(f"{value} is negative")
     while value >= 0x80:
@@ -223,7 +224,7 @@ def put_uvarint(out: bytearray, value: int) -> None:
 
 
 def put_string(out: bytearray, value: str | None) -> None:
-    """Append a string with an int16 length."""
+    """Appends a string with an int16 length."""
     if value is None:
         out += b"\xff\xff"
         return
@@ -233,7 +234,7 @@ def put_string(out: bytearray, value: str | None) -> None:
 
 
 def put_compact_string(out: bytearray, value: str | None) -> None:
-    """Append a string with a compact length."""
+    """Appends a string with a compact length."""
     if value is None:
         out.append(0)
         return
@@ -243,7 +244,7 @@ def put_compact_string(out: bytearray, value: str | None) -> None:
 
 
 def put_sized(out: bytearray, value: bytes | memoryview | None) -> None:
-    """Append bytes with an int32 length."""
+    """Appends bytes with an int32 length."""
     if value is None:
         out += b"\xff\xff\xff\xff"
         return
@@ -252,24 +253,24 @@ def put_sized(out: bytearray, value: bytes | memoryview | None) -> None:
 
 
 def put_compact_sized(out: bytearray, value: bytes | memoryview | None) -> None:
-    """Append bytes with a compact length."""
+    """Appends bytes with a compact length."""
     put_uvarint(out, 0 if value is None else len(value) + 1)
     if value is not None:
         out += value
 
 
 def put_count(out: bytearray, count: int) -> None:
-    """Append an array's count; -1 = null."""
+    """Appends an array's count; -1 = null."""
     out += INT32.pack(count)
 
 
 def put_compact_count(out: bytearray, count: int) -> None:
-    """Append an array's compact count; -1 = null."""
+    """Appends an array's compact count; -1 = null."""
     put_uvarint(out, count + 1)
 
 
 def encoded(text: str) -> bytes:
-    """The UTF-8 of a string, if it is short enough for the wire (32,767 bytes, as in Kafka)."""
+    """The UTF-8 of a string. Raises ValueError above 32,767 bytes, the limit of the protocol."""
     data = text.encode()
     if len(data) > STRING_BYTES_MAX:
         raise ValueError(f"a string of {len(data)} bytes, more than {STRING_BYTES_MAX}")

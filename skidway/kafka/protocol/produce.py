@@ -9,11 +9,12 @@
     8    record errors and a message (KIP-467)
     9    flexible
 
-Versions 0-2 are parsed and answered, so that a broker can say UNSUPPORTED_VERSION (KIP-896). The
-records are opaque here. A request with acks 0 gets no answer at all.
+Versions 0-2 are parsed and answered, so that a broker can answer UNSUPPORTED_VERSION (KIP-896).
+This module does not look into the records. A request with acks 0 gets no answer at all.
 
-The hot path: ``parse_request`` gives the records as views of the frame, ``write_response`` a whole
-frame, ``write_request`` buffers for sendmsg. The dataclasses are the general form of the same.
+The hot path: ``parse_request`` returns the records as views of the frame, ``write_response``
+returns a whole frame, ``write_request`` returns buffers for sendmsg. The dataclasses are the
+general form of the same messages.
 """
 
 from __future__ import annotations
@@ -80,7 +81,8 @@ class TopicProduceData:
 
 @structure
 class ProduceRequest(Request):
-    """Records to append; acks 0 = no answer, 1 = the leader's, -1 = all in-sync replicas'."""
+    """Records to append. acks: 0 = no answer, 1 = the leader has them, -1 = all in-sync
+    replicas."""
 
     API = ApiKey.PRODUCE
     VERSIONS = VERSIONS
@@ -93,7 +95,7 @@ class ProduceRequest(Request):
 
 @structure
 class BatchIndexAndErrorMessage:
-    """A record that made the broker refuse its batch."""
+    """A record because of which the broker refused the batch."""
 
     batch_index: Int32
     batch_index_error_message: ErrorText = None
@@ -101,7 +103,7 @@ class BatchIndexAndErrorMessage:
 
 @structure
 class PartitionProduceResponse:
-    """What became of one partition's records."""
+    """The result for one partition's records."""
 
     index: Int32
     error_code: Int16 = 0
@@ -122,7 +124,7 @@ class TopicProduceResponse:
 
 @structure
 class ProduceResponse(Response):
-    """What became of each partition's records."""
+    """The result for each partition's records."""
 
     API = ApiKey.PRODUCE
     VERSIONS = VERSIONS
@@ -132,7 +134,7 @@ class ProduceResponse(Response):
 
 
 class TopicRecords(NamedTuple):
-    """Records for a partition as a view of the request's frame; None if null."""
+    """Records for a partition, as a view of the request's frame; None if they are null."""
 
     topic: str
     partition: int
@@ -140,7 +142,7 @@ class TopicRecords(NamedTuple):
 
 
 class Produce(NamedTuple):
-    """A parsed Produce request, in the request's order. With acks 0 there is no answer at all."""
+    """A parsed Produce request. `data` has the request's order. With acks 0 there is no answer."""
 
     transactional_id: str | None
     acks: int
@@ -149,9 +151,9 @@ class Produce(NamedTuple):
 
 
 class ProduceResult(NamedTuple):
-    """What became of one partition's records; offsets and times -1 = not known.
+    """The result for one partition's records. Offsets and times: -1 = not known.
 
-    `record_errors`: index within the batch and reason of each record that was refused.
+    record_errors: for each refused record its index within the batch, and the reason.
     """
 
     topic: str
@@ -172,7 +174,7 @@ class ProduceAnswer(NamedTuple):
 
 
 class TopicBuffers(NamedTuple):
-    """Records for a partition: the buffers that hold one batch, in order."""
+    """Records for a partition: the buffers that make up one batch, in order."""
 
     topic: str
     partition: int
@@ -189,7 +191,7 @@ _COMPACT_TOPIC_BYTES_MIN = 3
 
 @refusing
 def parse_request(body: memoryview, version: int) -> Produce:
-    """A Produce request's body; the records are views of it. Raises ProtocolError."""
+    """A Produce request's body. The records are views of the body. Raises ProtocolError."""
     if version not in VERSIONS:
         raise UnsupportedVersion(f"Produce is known in versions {VERSIONS}, not in {version}")
     return _parse_flexible(body) if version >= _FLEXIBLE else _parse_plain(body, version)
@@ -256,7 +258,7 @@ _RESULT_5 = Struct(">ihqqq")
 def write_response(
     correlation_id: int, version: int, results: Sequence[ProduceResult], throttle_time_ms: int = 0
 ) -> bytes:
-    """A whole frame; results of one topic should be neighbours."""
+    """A whole frame. Results of the same topic should be neighbours."""
     out = bytearray()
     write = _write_flexible if version >= _FLEXIBLE else _write_plain
     write(out, version, results, throttle_time_ms)
@@ -314,7 +316,7 @@ def _fixed_part(result: ProduceResult, version: int) -> bytes:
     return _RESULT_0.pack(partition, error_code, base_offset)
 
 
-# Seven arguments: the fields of header and request in their order on the wire.
+# Seven arguments: the fields of header and request, in wire order.
 def write_request(
     correlation_id: int,
     client_id: str | None,
@@ -324,7 +326,7 @@ def write_request(
     data: Sequence[TopicBuffers],
     transactional_id: str | None = None,
 ) -> list[Buffer]:
-    """A whole frame as buffers for sendmsg; the records among them are the caller's own."""
+    """A whole frame as buffers for sendmsg. The records among them are the caller's, not copies."""
     compact = version >= _FLEXIBLE
     out = bytearray()
     if version >= 3:
@@ -364,7 +366,7 @@ def _put_count(out: bytearray, count: int, compact: bool) -> None:
 
 
 def parse_response(body: memoryview, version: int) -> ProduceAnswer:
-    """A Produce response's body, flattened. Raises ProtocolError."""
+    """A Produce response's body, as a flat list of results. Raises ProtocolError."""
     response = decode(ProduceResponse, body, version)
     results = [
         ProduceResult(

@@ -1,10 +1,11 @@
-"""SyncGroup (key 14), versions 0-5: the leader sends all assignments, every member gets its own.
+"""SyncGroup (key 14), versions 0-5: the leader sends all assignments, every member receives its
+own.
 
 1    throttle time
 2    throttling after the answer
 3    group instance ids (KIP-345)
 4    flexible
-5    protocol type and name, so that a member of another generation is noticed (KIP-559)
+5    protocol type and name, so that the broker notices a member of another generation (KIP-559)
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class SyncGroupRequestAssignment:
 
 @structure
 class SyncGroupRequest(Request):
-    """Asks for the member's assignment; the leader's request has those of all members."""
+    """Asks for the member's assignment. The leader's request contains all members' assignments."""
 
     API = ApiKey.SYNC_GROUP
     VERSIONS = VERSIONS
