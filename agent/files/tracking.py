@@ -54,7 +54,7 @@ people can ask what that was.
 """
 
 
-# 31 methods: what others ask of tracked files, and a look with what it may find. No method has a
+# 33 methods: what others ask of tracked files, and a look with what it may find. No method has a
 # part that stands alone: what does is in the modules that this one imports.
 class Tracker:
     """Looks for the host's files, and has each recognized. No method waits; all I/O is short and

@@ -69,8 +69,7 @@ class Report:
     @property
     def exit_code(self) -> int:
         """0 if no topic has a problem; else the exit status of the gravest problem."""
-        codes = {problem.exit_code for each in self.outcomes for problem in each.problems}
-        return next((code for code in GRAVEST_FIRST if code in codes), max(codes, default=0))
+        return gravest(problem.exit_code for each in self.outcomes for problem in each.problems)
 
     def document(self) -> dict[str, Any]:
         """The document for `--json`."""
@@ -84,6 +83,12 @@ class Report:
             "rows_per_second": round(rows / self.seconds) if self.seconds else 0,
             "topics": [each.document() for each in self.outcomes],
         }
+
+
+def gravest(codes: Iterable[int]) -> int:
+    """The gravest of these exit statuses; 0 if there are none."""
+    found = set(codes)
+    return next((code for code in GRAVEST_FIRST if code in found), max(found, default=0))
 
 
 def note(

@@ -12,6 +12,7 @@ from skidway.loader.planning.plan import Planned
 from skidway.loader.planning.topic import SourceTopic
 from skidway.loader.planning.topic_plan import TopicPlan
 from skidway.loader.planning.topics import choose
+from skidway.loader.runs.outcome import gravest
 from skidway.loader.runs.session import look
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.state import commit, layout, operations
@@ -33,27 +34,28 @@ def planned(settings: LoaderSettings) -> tuple[list[Row], int]:
     """(one row per partition of every chosen topic; exit status)."""
     store = open_store(settings.output)
     rows: list[Row] = []
-    code = 0
+    codes = []
     with Client(settings.bootstrap_servers, client_id="skidway-loader") as client:
         session = look(settings, client)
     for name in session.missing:
         rows.append({"topic": name, "problem": f"the topic {name} does not exist"})
-        code = 1
+        codes.append(SkidwayError.exit_code)
     for name, problem in session.troubles.items():
         rows.append({"topic": name, "problem": str(problem)})
-        code = 1
+        codes.append(problem.exit_code)
     for topic in session.topics:
         try:
             ranges = _ranges(topic, _newest(store, topic.name), settings)
         except SkidwayError as error:
             rows.append({"topic": topic.name, "problem": str(error)})
-            code = error.exit_code
+            codes.append(error.exit_code)
             continue
         for each in ranges:
             slices = plan.cut([each], settings.slice_records)
             rows.append(_planned_row(topic.name, each, len(slices)))
-            code = code or (1 if each.refused else 0)
-    return rows, code
+            if each.refused:
+                codes.append(SkidwayError.exit_code)
+    return rows, gravest(codes)
 
 
 def _ranges(topic: SourceTopic, newest: Manifest | None, settings: LoaderSettings) -> list[Planned]:

@@ -76,7 +76,7 @@ class Metadata:
         found = self.cluster.topics.get(topic)
         return "" if found is None or found.topic_id is None else found.topic_id.hex
 
-    def is_stale(self) -> None:
+    def mark_stale(self) -> None:
         """Notes to ask again: an answer has shown that a leader has changed."""
         self._stale = True
 

@@ -169,7 +169,7 @@ class Producer:
         picture, session = self._client.picture, self._client.session
         if self._dispatch.has_stale_leaders:
             self._dispatch.has_stale_leaders = False
-            picture.is_stale()
+            picture.mark_stale()
         picture.advance(session, now)  # before the plan, so that the plan uses new metadata
 
         def usable(address: Address) -> bool:

@@ -36,7 +36,7 @@ class FetchPump:
                 fetching.answered(request_id, answer.response, now, place)
         if fetching.has_stale_leaders:
             fetching.has_stale_leaders = False
-            picture.is_stale()
+            picture.mark_stale()
         picture.advance(session, now)  # before the plan, so that the plan uses new metadata
 
         def usable(address: Address) -> bool:

@@ -142,7 +142,7 @@ def test_a_stale_picture_and_an_old_one_are_renewed(
     metadata.advance(session, 1.0)
     metadata.advance(session, 50.0)
     assert len(session.asked) == 1
-    metadata.is_stale()
+    metadata.mark_stale()
     metadata.advance(session, 51.0)
     assert len(session.asked) == 2
     session.answer()
