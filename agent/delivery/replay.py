@@ -78,7 +78,7 @@ class Replay:
         try:
             found = proven_bytes(self._handles, tracked, intent)
         except Moved:
-            found = None  # the inquiry looks where it went
+            found = None  # the inquiry looks for the file's new place
         except OSError as error:
             self._tracker.cannot_read(tracked, error)
             self._handles.drop(tracked.file)
@@ -95,7 +95,7 @@ class Replay:
         return Taken(tracked, reading, flight, is_new=False)
 
     def _obstacle(self, intent: Intent, recipe: Recipe | None) -> str | None:
-        """Why it cannot be replayed, whatever its bytes are; None if its bytes decide."""
+        """Why the intent cannot be replayed, whatever its bytes are; None if its bytes decide."""
         if intent.recipe == GIVEN_UP:
             return "an operator gave up what was on its way"
         if recipe is not None and has_refusal(recipe):

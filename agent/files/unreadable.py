@@ -16,7 +16,7 @@ class Unreadable:
         self._dead: set[str] = set()
 
     def begin_look(self) -> None:
-        """Forgets what was named: it is looked at again."""
+        """Forgets all paths, because this look tries them again."""
         self.by_topic = {}
         self.passing = set()
         self._dead = set()

@@ -38,7 +38,7 @@ class Reject:
 class Parsed:
     """What became of lines.
 
-    rows: which lines are in `batch`, rising, one entry per row of it. event_ms: their event times,
+    rows: for each row of `batch` the index of its line, rising. event_ms: their event times,
     NO_TIME for none. rejects: the other lines, in any order.
     """
 
