@@ -58,7 +58,9 @@ class Exchange:
         self._slot: Slot | None = connection.reserve()
 
     def forget_request(self) -> None:
-        """Frees the request's memory: its answer may wait for minutes, and it may have 100 MB."""
+        """Frees the request's memory: a request may have 100 MB, and its answer may wait for
+        minutes.
+        """
         self.body = _NOTHING
         self.frame = None
 

@@ -86,7 +86,9 @@ class DelayedFetch:
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Answers at once if it may, else parks the request."""
+    """Answers at once if there is enough to answer, or if the request may not wait; else parks
+    it.
+    """
     request = parse_request(exchange.body, exchange.version)
     broker.counts.fetches += 1
     if len(request.wanted) > 1:

@@ -278,9 +278,10 @@ def lead_new(
 def lead(
     coordinator: Coordinator, topic: str, partition: int, wanted: PartitionState
 ) -> PartitionState:
-    """Writes the state of a partition, or creates it (`wanted.version` -1); returns the state then.
+    """Writes the state of a partition, or creates it (`wanted.version` -1); returns the state that
+    ZooKeeper has then.
 
-    That is not the wanted one if somebody else wrote in between. Raises TopicGone.
+    That state differs from `wanted` if somebody else wrote in between. Raises TopicGone.
     """
     path = documents.state_path(topic, partition)
     content = documents.state(wanted)

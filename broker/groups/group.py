@@ -38,7 +38,9 @@ class GroupState(Enum):
 
 # 32 methods: Kafka's state machine, one method for each event, over one state.
 class Group:
-    """Owned by the coordinator. `new_id` makes an unused member id that begins with a name."""
+    """Owned by the coordinator. `new_id` makes an unused member id that begins with a given
+    name.
+    """
 
     def __init__(self, group_id: str, limits: GroupLimits, new_id: Callable[[str], str]) -> None:
         self.group_id = group_id
