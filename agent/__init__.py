@@ -30,11 +30,11 @@ What is guaranteed, and by what (docs/delivery.md has the reasons):
 Who owns what. One thread does all the work; the others (watchdog's, the metrics endpoint's) only
 hand over values or read them. Each mutable state has one owner:
 
-    state.database.State          the connection, the agent id      SQLite, `<state.dir>/agent.db`
+    state.database.StateDatabase  the connection, the agent id      SQLite, `<state.dir>/agent.db`
     files.known.KnownFiles        every TrackedFile                 memory; `files` in the database
     files.rotations.Rotations     what lay where at the last look   memory, made anew at start
     files.handles.Handles         descriptors of log files          memory
-    files.reading.Reader          files to be looked at next        memory, made anew at start
+    files.reading.FileReader      files to be looked at next        memory, made anew at start
     delivery.replay.Replay        promises from before the start    memory, from `intents`
     delivery.inquiry.Inquiry      intents that are read back        memory, from `intents`
     delivery.refused.Refused      records that no broker takes      memory; a mark in `intents`

@@ -86,7 +86,8 @@ class Expiry:
         def held_from(partition: TopicPartition) -> int | None:
             groups = _of(held, partition)
             if not set(self._logs.logs[partition].config.held_by).issubset(held.get(partition, ())):
-                # It expired, or another group holds it, since the offsets were asked for.
+                # Since the offsets were asked for, segments of it have expired, or another group
+                # holds it.
                 return 0  # hold everything until the next look
             return min((known[reader] for reader in groups), default=None)
 

@@ -42,7 +42,7 @@ Partitions = int | Int64s
 """One partition for all rows, or one for each row."""
 
 AHEAD_MS_MAX = 3_600_000
-"""A record whose event time is further ahead gets the moment of reading instead."""
+"""A record whose event time is further ahead of the moment of reading gets that moment instead."""
 
 
 @dataclass(frozen=True, slots=True)

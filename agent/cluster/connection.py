@@ -245,7 +245,9 @@ def _topics(sources: Sequence[SourceSettings]) -> list[str]:
 
 
 def _not_ready(client: Client, names: Sequence[str]) -> dict[str, bool]:
-    """By name, the topics of which a partition has no leader: whether the topic exists."""
+    """By name, the topics that are missing or have a partition without a leader: whether each
+    exists.
+    """
     found = client.metadata(names).topics
     waiting = {}
     for name in names:

@@ -124,7 +124,7 @@ class Inquiry:
         # by file: the count of news at that time, the records
         self._records: dict[int, tuple[int, Records]] = {}
         self._again_at = 0.0
-        self._files: Counter[int] = Counter()  # how many undecided intents each has
+        self._files: Counter[int] = Counter()  # by file: how many intents are undecided
         self._divided: dict[int, None] = {}
         self._kept: list[Intent] = []
 

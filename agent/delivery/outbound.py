@@ -248,8 +248,8 @@ def _has(origins: Origins, flight: Flight) -> bool:
 
 
 def _refusal(parcel: Parcel, reason: str) -> Refusal:
-    """The refusal of a parcel's only record, without the record's bytes: many refusals may be
-    large.
+    """The refusal of a parcel's only record. It leaves out the record's bytes: many large records
+    may be refused.
     """
     (flight,) = parcel.flights
     rows = decode(memoryview(seal(parcel.encoded)))

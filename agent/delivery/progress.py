@@ -8,9 +8,9 @@ another partition has not answered. A batch that was not acknowledged may have a
 perhaps below batches that were sent again since, as when a producer's id was lost. To read back
 what became of intents, the agent begins at the floor:
 
-    the floor follows the offset that was acknowledged last when the agent handed the first batch of
-    an intent that is not passed yet to the producer; if all intents are passed, it follows the last
-    acknowledged offset
+    if all intents are passed, the floor is the offset behind the last acknowledged one; otherwise
+    it is the offset behind the one that was acknowledged last when the producer got the first batch
+    of an intent that is not passed yet
 
 While an intent from before the start is not passed, floors stand still: this process does not know
 where its records lie.

@@ -2,8 +2,8 @@
 
 A file with such a name is compared with the files that were born at the log's path: by the bytes
 that were read of them or, if it is shorter, by its first and last bytes. The agent leaves a copy
-alone if it reads the original in its place, or if the copy has no more bytes than it has read. If
-the original was truncated since, the agent reads the rest from the copy.
+alone if it reads the original in its place, or if the copy has no more bytes than were read of the
+original. If the original was truncated since, the agent reads the rest from the copy.
 """
 
 from __future__ import annotations

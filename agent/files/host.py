@@ -18,9 +18,9 @@ from skidway.agent.values.found import FileKey, Found
 
 class Status(NamedTuple):
     """A file's state now. links: 0 if it has lost its last name. changed_ns: when its content last
-    changed. born_ns: when its inode was made; None if the file system does not report it.
+    changed.
 
-    born_ns: when its inode was made; None where the file system does not say so.
+    born_ns: when its inode was made; None if the file system does not report it.
     """
 
     key: FileKey

@@ -1,4 +1,4 @@
-"""How many plain bytes compressed files hold. A thread measures it by reading them whole."""
+"""How many plain bytes compressed files hold. A thread reads each file whole to measure it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Content(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> Content:
-        """Taken from the operating system's answer."""
+        """Makes it from the operating system's answer."""
         return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 

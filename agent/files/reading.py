@@ -140,7 +140,7 @@ class FileReader:
                 return None
             found = self._bytes_of(tracked, handle, now)
         except Moved:
-            return None  # the next reconcile finds out where it went
+            return None  # the next look finds the file's new place
         except OSError as error:
             self._handles.drop(tracked.file)
             self._tracker.cannot_read(tracked, error)

@@ -45,7 +45,7 @@ def check_cluster(
 
 
 def open_topics(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> set[str]:
-    """Data topics that something is on its way to."""
+    """Data topics to which intents of the state lead."""
     named = (recipes.get(intent.recipe) for intent in intents)
     return {recipe.data.name for recipe in named if recipe is not None}
 

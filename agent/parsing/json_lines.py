@@ -135,8 +135,8 @@ def _objects(
 
 
 def _is_shallow(text: str) -> bool:
-    """Whether the line is nested at most DEPTH_MAX deep: so deep the decoder can recurse, whoever
-    calls.
+    """Whether the line is nested at most DEPTH_MAX deep: the decoder can recurse that deep from any
+    caller.
     """
     if text.count("[") + text.count("{") <= DEPTH_MAX:
         return True
@@ -240,7 +240,9 @@ def _plain_types(kind: pa.DataType) -> set[type]:
 
 
 def _fits(kind: pa.DataType) -> Callable[[Any], bool]:
-    """Returns a check whether a JSON value, and every value inside it, has that type."""
+    """Returns a function that says whether a JSON value, and every value inside it, has that
+    type.
+    """
     if types.is_struct(kind):
         members = {field.name: (_fits(field.type), field.nullable) for field in kind}
         return lambda value: (

@@ -1,8 +1,8 @@
 """ApiVersions (18). Versions 0-3, and an answer to every other one (KIP-511).
 
 The ranges are computed from the registered APIs. Every connection begins with this request, and
-after a restart all clients connect at once. So a request with the bytes of an earlier one gets the
-bytes of that answer. Left out: features.
+after a restart all clients connect at once. So a request with the version and body of an earlier
+one gets the bytes of that answer. Left out: features.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     """Answers with the versions of all APIs; never reads the body of an unknown version."""
     answers, version, body = broker.api_versions_answers, exchange.version, exchange.body
     if version not in api_versions.VERSIONS:
-        version, body = _UNKNOWN_VERSION, _UNREAD  # one answer to all of them
+        version, body = _UNKNOWN_VERSION, _UNREAD  # one answer for all unknown versions
     kept = answers.get(version, body)
     if kept is None:
         kept = api_versions.answer(version, broker.api_ranges, _refusal(exchange))

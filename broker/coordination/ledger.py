@@ -127,7 +127,7 @@ class Ledger:
         return SkidwayError(f"ZooKeeper's node {path} changes too often to be written")
 
     def _learn_version(self, client: Any, group: str, path: str) -> None:
-        """Looks again after a refused write.
+        """Reads the version of a group's node again after a refused write.
 
         Others made, changed or removed the node or its parent; or an earlier write of ours was done
         and its answer lost. No other broker coordinates the group.

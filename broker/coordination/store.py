@@ -296,7 +296,9 @@ def lead(
 
 
 def producer_id_block(coordinator: Coordinator, broker_id: int, above: int) -> tuple[int, int]:
-    """Takes a new block, above every earlier block and above `above`; its first and last id."""
+    """Takes a new block, above every earlier block and above `above`; returns its first and last
+    id.
+    """
     path = documents.PRODUCER_ID_BLOCK
     for _ in range(_ATTEMPTS_MAX):
         found = coordinator.get(path)

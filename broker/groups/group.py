@@ -298,7 +298,8 @@ class Group:
         member.take(joining)
         self._renew(now, member)
         if self.state is GroupState.STABLE and choose_protocol(self.roster) == self.protocol:
-            # It keeps its assignment. It is not told that it leads, or it would assign anew.
+            # The member keeps its assignment. It is not told that it leads, or it would assign
+            # anew.
             answer = replace(self._joined(member), members=(), leader=led_by or "")
             self._held[self._store()] = (token, answer)
             return
@@ -366,7 +367,9 @@ class Group:
         self._prepare(now, ErrorCode.REBALANCE_IN_PROGRESS)
 
     def _disband(self, error: ErrorCode) -> None:
-        """Removes all members, because consumers that coordinate without us have the group."""
+        """Removes all members, because consumers that coordinate through ZooKeeper have the
+        group.
+        """
         for member in self.roster:
             self._fail_join(member, error)
             self._fail_sync(member, error)

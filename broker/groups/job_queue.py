@@ -118,7 +118,8 @@ class JobQueue:
     def write(self, group: str, record: Record, done: Told) -> None:
         """Stores a group's record; a newer record of the same group replaces one that waits.
 
-        `done` gets GroupInUse if it has members and consumers have registered in ZooKeeper.
+        `done` gets GroupInUse if the group has members while consumers have registered in
+        ZooKeeper.
         """
         _, waiting = self._next.records.get(group, (record, []))
         self._next.records[group] = (record, [*waiting, done])

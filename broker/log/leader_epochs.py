@@ -68,7 +68,7 @@ class LeaderEpochs:
     def begin(self, epoch: int, offset: int) -> None:
         """Notes the first record of an epoch above the latest."""
         assert epoch > self.latest
-        # If no record of an epoch is left, the new epoch takes its place.
+        # Entries at or behind this offset belong to epochs of which no record is left.
         while self._entries and self._entries[-1].offset >= offset:
             self._entries.pop()
         self._entries.append(EpochStart(epoch, offset))

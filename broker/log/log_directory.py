@@ -1,10 +1,10 @@
 """One of `log.dirs`: locked, marked as ours, and in use or offline.
 
-Each directory fails alone. A lasting failure of its disk (an error of the device, of an fsync)
-takes a directory offline until the broker is started again: requests for its partitions get an
-error, nothing is written there any more, and the other directories go on. A full disk is no such
-failure: the broker refuses appends until there is space. A directory that cannot be used at the
-start is offline from the start; if that is true of all of them, the broker does not start.
+Each directory fails alone. A lasting failure of a directory's disk (an error of the device, of an
+fsync) takes the directory offline until the broker is started again: requests for its partitions
+get an error, nothing is written there any more, and the other directories go on. A full disk is no
+such failure: the broker refuses appends until there is space. A directory that cannot be used at
+the start is offline from the start; if that is true of all of them, the broker does not start.
 """
 
 from __future__ import annotations
