@@ -57,7 +57,7 @@ What is promised (the tests that keep it are in tests/crash/broker and tests/con
    the original offset only if the original is the batch that was sent, and is on disk.
 4. After any crash a log is a prefix of what was appended and holds everything that was flushed.
    Recovery cuts off whatever else it finds in the files and keeps a copy; if such bytes lie in
-   front of good data, the partition is stopped, and named.
+   front of good data, the partition is stopped, and reported.
 5. While ZooKeeper is away, produce and fetch go on, and so do groups that have their assignment.
 6. A commit is answered once its offset is in ZooKeeper; no older generation's commit replaces it.
 """

@@ -44,7 +44,7 @@ class Deltas:
         for key, each in sums:
             self._counts.put(key, each)
         self._losses = list(losses)
-        self._touched: dict[BucketKey, int] = {}  # by deltas whose transaction is still open
+        self._touched: dict[BucketKey, int] = {}  # by deltas whose transactions are still open
         self.number = number
 
     @property

@@ -356,7 +356,10 @@ class Inquiry:
         return plans
 
     def _sendable(self, asked: _Asked, tracked: TrackedFile) -> Recipe | None:
-        """The same settings with the present program, or else the present settings."""
+        """The intent's settings in the present program, or else the file's present settings.
+
+        None if the present program can send by neither.
+        """
         assert asked.recipe is not None
         for recipe in (at_present(asked.recipe), self._recipe_now(tracked)):
             if recipe is not None and self._presses.can_press(recipe):

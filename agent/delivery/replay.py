@@ -1,4 +1,4 @@
-"""Promises from before the start, sent again as they say.
+"""Sends the promises from before the start again, unchanged.
 
 An intent that cannot be replayed (bytes gone or changed, another program, given up by an operator)
 goes to the inquiry with everything promised behind it: what the brokers have of it is read back
@@ -47,7 +47,7 @@ class Replay:
 
     @property
     def can_go_on(self) -> bool:
-        """Whether something waits that is not put off."""
+        """Whether a promise that is not put off still waits."""
         return bool(self._waiting)
 
     def take(self, now: float) -> list[Taken]:

@@ -3,7 +3,7 @@
 host        what the agent asks of the operating system; tests have another one
 operating_system  implements `host` with the calls of this machine
 birth_times when an inode was made: what tells a file from the next one that gets its inode
-patterns    which paths a source means
+patterns    which paths a source's patterns match
 directories what a look has listed
 generations names that rotation gives
 sources     which source a path belongs to, and how patterns and links lead into a directory

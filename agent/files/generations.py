@@ -38,7 +38,7 @@ _CACHED: Final = 1 << 14
 
 
 class Generation(NamedTuple):
-    """What a name may be a generation of, and its name before it was compressed, if it was."""
+    """The names that a name may be a generation of, and the name before its compression, if any."""
 
     bases: tuple[str, ...]
     plain: str | None

@@ -54,7 +54,7 @@ class Known(Protocol):
         ...
 
     def where(self, key: FileKey, born_ns: int | None) -> str:
-        """Where a known file lies, in whatever directory; "" if nobody knows."""
+        """Where a known file lies, in whatever directory; "" if unknown."""
         ...
 
     def rotated_from(self, base: str) -> list[str]:
@@ -65,7 +65,7 @@ class Known(Protocol):
 
     def first_born(self, base: str) -> int | None:
         """The time of birth of the oldest known file that was written at a path and still lies
-        anywhere; None if there is no such file, or nobody knows.
+        anywhere; None if there is no such file, or if that is unknown.
         """
         ...
 

@@ -53,7 +53,7 @@ class Handle(Protocol):
         ...
 
     def where(self) -> str:
-        """Where it lies now, after any number of renames; "" if nobody knows."""
+        """Where it lies now, after any number of renames; "" if unknown."""
         ...
 
     def close(self) -> None:

@@ -110,7 +110,7 @@ class KnownFiles:
         """The path where the file lies; None if it is gone. If it is not held open, reads its
         directory once more before giving it up.
 
-        Raises OSError if nobody knows.
+        Raises OSError if that cannot be known.
         """
         directory = os.path.dirname(tracked.location)
         path = self._directories.find(directory, tracked.birth.key)
@@ -124,7 +124,7 @@ class KnownFiles:
         return path
 
     def is_there(self, tracked: TrackedFile) -> bool:
-        """Whether the file lies somewhere; True if nobody knows."""
+        """Whether the file lies somewhere; True if that cannot be known."""
         try:
             return self.find(tracked, is_held=False) is not None
         except OSError:
@@ -148,7 +148,7 @@ class KnownFiles:
         self.note(tracked)
 
     def lies_at(self, tracked: TrackedFile) -> str:
-        """Where the file lies by what this look has listed; "" if nobody knows."""
+        """Where the file lies by what this look has listed; "" if unknown."""
         if not self.is_newest(tracked) or tracked.is_deleted:
             return ""
         try:
@@ -170,7 +170,7 @@ class KnownFiles:
         return tracked.birth.born_ns == found.born_ns
 
     def where(self, key: FileKey, born_ns: int | None) -> str:
-        """Where a known file lies, in whatever directory; "" if nobody knows.
+        """Where a known file lies, in whatever directory; "" if unknown.
 
         A file that was compressed since is also found by its former key and birth.
         """
@@ -198,7 +198,7 @@ class KnownFiles:
 
     def first_born(self, base: str) -> int | None:
         """The time of birth of the oldest known file that was written at a path and still lies
-        anywhere; None if there is no such file, or nobody knows.
+        anywhere; None if there is no such file, or if that is unknown.
         """
         there = [each for each in self.copies.born_at(shown(base)) if self.lies_at(each)]
         return there[0].birth.born_ns if there else None

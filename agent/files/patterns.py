@@ -1,4 +1,4 @@
-"""Which paths a source means: *, ?, [...] within a name, and ** for any number of directories.
+"""Which paths a pattern matches: *, ?, [...] within a name, and ** for any number of directories.
 
 As in a shell, a name that begins with a dot matches only a pattern that begins with a dot. Links
 are followed; a directory that contains itself is walked once. What cannot be looked into is

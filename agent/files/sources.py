@@ -93,17 +93,17 @@ def shape(name: str) -> str:
 
 
 def is_meant(path: str, sources: Sequence[TailedSource]) -> bool:
-    """Whether any source means a path."""
+    """Whether a pattern of any source matches a path."""
     return index_of(path, sources) is not None
 
 
 def index_of(path: str, sources: Sequence[TailedSource]) -> int | None:
-    """The first source that means a path."""
+    """The index of the first source with a pattern that matches a path."""
     return next((index for index, each in enumerate(sources) if means(each, path)), None)
 
 
 def source_of(tracked: TrackedFile, sources: Sequence[TailedSource]) -> int | None:
-    """The source that means a file's path, or the path that the file was rotated from."""
+    """The index of the source that matches a file's path, or the path it was rotated from."""
     for index, source in enumerate(sources):
         if source.topic == tracked.birth.topic and means(source, tracked.meant):
             return index
@@ -134,7 +134,7 @@ def topics_of(
 
 
 def means(source: TailedSource, path: str) -> bool:
-    """Whether a source means a path."""
+    """Whether a pattern of a source matches a path."""
     return any(pattern.means(path) for pattern in source.patterns)
 
 

@@ -176,13 +176,13 @@ class Tracker:
         self._recognition.replace(tracked, reason, now)
 
     def cannot_read(self, tracked: TrackedFile, error: OSError) -> None:
-        """Names a file whose bytes could not be read; it holds back its topic's seal."""
+        """Lists a file whose bytes could not be read as unreadable; its topic is not sealed."""
         self._unreadable.add(tracked.birth.topic, tracked.meant or tracked.location, error)
 
     def find_again(self, tracked: TrackedFile) -> bool:
         """Whether a file lies somewhere, though it is not where it was at the last look.
 
-        Notes the new place. Raises OSError if nobody knows.
+        Notes the new place. Raises OSError if that cannot be known.
         """
         if self._mounts.is_away(tracked):
             raise OSError(errno.ENODEV, UNMOUNTED)
@@ -387,7 +387,7 @@ class Tracker:
             self._known.grew(tracked, status.size, status.changed_ns, now)
 
     def _disown(self, tracked: TrackedFile, path: str | None) -> None:
-        """Ends a file that is there, but that no source means any more."""
+        """Ends a file that is there, but whose path no source's pattern matches any more."""
         found = None if path is None else self._host.look(path)
         if found is not None:
             tracked.size = max(tracked.size, found.size)

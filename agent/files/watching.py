@@ -115,7 +115,7 @@ class Watch:
         self._failed: set[str] = set()
 
     def start(self) -> None:
-        """Begins; directories that are not there yet are tried again by `mind`."""
+        """Starts watching; `mind` tries directories again that are not there yet."""
         self._observer.start()
         self._watch_all()
 

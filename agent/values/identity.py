@@ -78,7 +78,7 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """What is left of a file's past: its bytes before `position` are those that were read."""
+    """Proof that a file's bytes before `position` are those that were read."""
 
     position: int
     crc: int

@@ -149,7 +149,7 @@ class TrackedFile:
     grown_at: float = 0.0
     rotated: bool = False
     verified: bool = False
-    source: int | None = None  # index among the sources; None: no source means it
+    source: int | None = None  # index among the sources; None: no source matches its path
     long_line: LongLine | None = None
     written: Written | None = None
     is_unwatched: bool = False  # it changed before the first look since the start

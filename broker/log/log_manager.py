@@ -1,7 +1,7 @@
 """All logs of a broker, in one or more log directories.
 
 Directories fail one by one (see `log_directory`). A new partition goes to the directory with the
-fewest partitions. A partition whose log is damaged is *stopped*: named, not served, not touched.
+fewest partitions. A partition whose log is damaged is *stopped*: reported, not served, not touched.
 """
 
 from __future__ import annotations
