@@ -87,7 +87,7 @@ W = TypeVar("W", bound=Wanted)
 
 
 class Search(Generic[W]):
-    """Owns what is known about something wanted, from the first record read to the last decision.
+    """Owns the findings about the wanted records, from the first record read to the last decision.
 
     The object is used again: `is_over` is true before `begin` and after `end`.
     """

@@ -31,8 +31,8 @@ WRITE_S = 10.0
 
 
 class Recognition:
-    """Decides what a file that is there is. Owns the paths at which there was another file, or a
-    cut one, since the last look.
+    """Decides what a file that lies on the host is. Owns the paths at which another file, or a cut
+    one, was found since the last look.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What a parser is, and what it makes of lines."""
+"""The interface of a parser, which makes a row or a reject of each line."""
 
 from __future__ import annotations
 
@@ -52,5 +52,5 @@ class Parser(Protocol):
     """A compiled parser."""
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
-        """Every line is either a row or a reject."""
+        """Parses lines; each becomes either a row or a reject."""
         ...

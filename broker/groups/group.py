@@ -298,8 +298,8 @@ class Group:
         member.take(joining)
         self._renew(now, member)
         if self.state is GroupState.STABLE and choose_protocol(self.roster) == self.protocol:
-            # The member keeps its assignment. It is not told that it leads, or it would assign
-            # anew.
+            # The member keeps its assignment. The answer does not name it as the leader,
+            # because a leader would assign anew.
             answer = replace(self._joined(member), members=(), leader=led_by or "")
             self._held[self._store()] = (token, answer)
             return

@@ -53,7 +53,7 @@ _log = log.get(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """A log ready for use, and what it took to get there."""
+    """A log that is ready for use, and what its recovery had to do."""
 
     log: PartitionLog
     cut_bytes: int
