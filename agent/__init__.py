@@ -16,27 +16,29 @@
 
 What is guaranteed, and by what (docs/delivery.md has the reasons):
 
-* Nothing is sent that is not promised: the transaction with its intent comes first.
-* A promise is kept to the byte: after a crash, intents that the checkpoint has not passed are sent
-  again by the recipe that each names, if the bytes still have the intent's CRC.
-* What cannot be sent again is read back from the brokers. What they have is acknowledged. The rest
-  is sent as this program sends it, or set apart by file and range, as lost or uncertain, in the
-  transaction that moves the position past it. Acknowledged, rejected, filtered, lost, uncertain and
-  pending bytes always add up to the bytes of each file (`skidway agent state show`).
-* A file id stands for one immutable sequence of bytes. Where there is doubt it ends.
+* The agent sends bytes only after the transaction with their intent (the promise) is durable.
+* After a crash the agent sends every intent again that the checkpoint has not passed, by the recipe
+  that the intent names, if the file's bytes still have the intent's CRC.
+* If an intent cannot be sent again, the agent reads back what the brokers have of it. Records that
+  they have count as acknowledged. The rest is sent as the present program sends it, or declared
+  lost or uncertain by file and byte range, in the transaction that moves the position past it.
+  Acknowledged, rejected, filtered, lost, uncertain and pending bytes always add up to the bytes of
+  each file (`skidway agent state show`).
+* A file id stands for one immutable sequence of bytes. If the agent doubts that a file still begins
+  with these bytes, the file id ends.
 
 Who owns what. One thread does all the work; the others (watchdog's, the metrics endpoint's) only
 hand over values or read them. Each mutable state has one owner:
 
-    state.database.State          the connection, the agent id      SQLite, `<state.dir>/agent.db`
+    state.database.StateDatabase  the connection, the agent id      SQLite, `<state.dir>/agent.db`
     files.known.KnownFiles        every TrackedFile                 memory; `files` in the database
     files.rotations.Rotations     what lay where at the last look   memory, made anew at start
     files.handles.Handles         descriptors of log files          memory
-    files.reading.Reader          files to be looked at next        memory, made anew at start
+    files.reading.FileReader      files to be looked at next        memory, made anew at start
     delivery.replay.Replay        promises from before the start    memory, from `intents`
     delivery.inquiry.Inquiry      intents that are read back        memory, from `intents`
     delivery.refused.Refused      records that no broker takes      memory; a mark in `intents`
-    delivery.search.Search        what was found of these two       memory
+    delivery.search.Search        what brokers have of these two    memory
     delivery.logs.FetchedLogs     how far partitions are read back  memory
     delivery.presses.Presses      recipes, and a press for each     memory; `recipes`
     delivery.outbound.Outbound    batches on their way              memory, made anew from intents
@@ -52,10 +54,10 @@ hand over values or read them. Each mutable state has one owner:
     batches.rejections.Rejections lines that did not fit lately     memory
     loop.loop.Loop                the turn                          memory
 
-Bounds: READ_BYTES of a file and TURN_BYTES of all files in a turn; the records of SEARCH_BYTES in
-one reading back; RECORDS_MAX undecided refused records and `buffer.memory` bytes of unacknowledged
-batches, at which reading stops; `max.open.files` descriptors. A full disk stops everything until
-there is room.
+Bounds: a turn reads at most READ_BYTES of a file and TURN_BYTES of all files. One search of the
+brokers' logs looks for the records of at most SEARCH_BYTES of files. Reading stops at RECORDS_MAX
+undecided refused records and at `buffer.memory` bytes of unacknowledged batches. At most
+`max.open.files` descriptors are open. A full disk stops everything until there is room.
 
 Not done yet: journal and syslog, records of several lines, filters (docs/open.md).
 

@@ -188,9 +188,11 @@ def _give_up(args: argparse.Namespace) -> int:
 
 
 class _WithoutPandas(MetaPathFinder):
-    """Says that pandas is not installed; None in sys.modules would confuse Cython."""
+    """Makes each import of pandas fail as if it were not installed. None in sys.modules would
+    confuse Cython.
+    """
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
-        """Refuses pandas, knows nothing else."""
+        """Refuses pandas, and leaves all other modules to other finders."""
         if fullname == "pandas":
             raise ModuleNotFoundError("pandas is not for agents", name=fullname)

@@ -83,7 +83,9 @@ def pressed(topic: str, result: Pressed) -> None:
 
 
 def lines_rejected(what: Untold) -> None:
-    """Lines of a topic that did not fit since the log was last told, and where one of them lies."""
+    """Lines of a topic did not fit since the last such log entry; it says where one of them
+    lies.
+    """
     _log.warning(
         "lines_rejected",
         topic=what.topic,
@@ -105,7 +107,7 @@ def settled(count: int) -> None:
 
 
 def set_apart(range_: SetApart, lines: int | None = None) -> None:
-    """Bytes that will not be delivered, or not surely once. lines: how many, if known."""
+    """A byte range was declared lost or uncertain. lines: how many it has, if known."""
     labels = range_.tracked.birth.topic, range_.certainty.value.lower()
     _SET_APART_RANGES.labels(*labels).inc()
     _SET_APART_BYTES.labels(*labels).inc(_bytes_known(range_))
@@ -124,14 +126,16 @@ def set_apart(range_: SetApart, lines: int | None = None) -> None:
 
 
 def _bytes_known(range_: SetApart) -> int:
-    """A file is lost without an end at most once, so its tally has what was seen of that."""
+    """The known bytes of a range. A file is lost without an end at most once, so its tally has the
+    bytes that were seen of such a range.
+    """
     if range_.end is None:
         return range_.tracked.tally.lost
     return range_.end - range_.first
 
 
 def unseen(what: Unseen) -> None:
-    """Rotated files that nobody read, or may not have read; nobody knows their bytes."""
+    """Rotated files were not read, or may not have been; nobody knows how many bytes they have."""
     _SET_APART_RANGES.labels(what.topic, Certainty.LOST.value.lower()).inc()
     _log.error("generations_unseen", topic=what.topic, path=what.path, reason=what.reason)
 
@@ -153,7 +157,9 @@ def state_has_room() -> None:
 
 
 def brokers_silent(partitions: Sequence[str]) -> None:
-    """Which partitions' leaders acknowledge nothing; none: all do again."""
+    """The leaders of these partitions acknowledge nothing. Without partitions: all acknowledge
+    again.
+    """
     if partitions:
         shown = list(partitions[:NAMES_MAX])
         _log.error("brokers_silent", partitions=len(partitions), first=shown)
@@ -162,7 +168,9 @@ def brokers_silent(partitions: Sequence[str]) -> None:
 
 
 def pending_from(ask: Callable[[], int]) -> None:
-    """Sets what tells the pending bytes: it is asked at each scrape, on the thread that answers."""
+    """Sets the function that returns the pending bytes. Each scrape calls it, on the thread that
+    answers the scrape.
+    """
     _PENDING.set_function(ask)
 
 
@@ -183,6 +191,6 @@ def file_closed(path: str, file: int, length: int) -> None:
 
 
 def unreadable(topic: str, path: str, reason: str, *, is_passing: bool) -> None:
-    """A path that cannot be read (yet: is_passing); its topic is not sealed meanwhile."""
+    """A path cannot be read; its topic is not sealed meanwhile. is_passing: it soon can be."""
     say = _log.info if is_passing else _log.error
     say("unreadable", topic=topic, path=path, reason=reason)

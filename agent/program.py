@@ -62,10 +62,12 @@ LIMITS_EVERY_S = 0.2
 """How often the file `read.until` is looked for."""
 
 GARBAGE_AFTER = 200_000
-"""Objects made before Python looks for cycles: a look makes many objects and hardly any cycle."""
+"""Python searches for cycles after this many new objects: a look through the patterns makes many
+objects and hardly any cycle.
+"""
 
 ASK_TIMEOUT_MS = 5_000
-"""How long a question to the cluster may take; the loop stands still meanwhile."""
+"""How long a request to the cluster may take; the loop stands still meanwhile."""
 
 _log = log.get(__name__)
 
@@ -76,7 +78,7 @@ T = TypeVar("T")
 class Status:
     """What /health says; its parts are replaced as a whole, and read by another thread.
 
-    pending: tells how many bytes are not settled, once there is something that knows it.
+    pending: returns how many bytes are not settled; None until the loop exists.
     """
 
     health: Health
@@ -109,8 +111,8 @@ def run(settings: AgentSettings, shutdown: Shutdown) -> int:
 def _tail(
     settings: AgentSettings, clock: Clock, shutdown: Shutdown, status: Status
 ) -> frozenset[str]:
-    """Runs until the shutdown, or until topics were made again, and returns these. Then the agent
-    begins anew with what is durable, as after any end; the old connections send nothing more.
+    """Runs until the shutdown, or until topics were made again, and returns these. In that case the
+    agent begins anew with what is durable, as after any end; the old connections send nothing more.
     """
     with opened_state(settings) as state, connected(settings) as clients:
         _log.info("agent_started", agent=state.agent, epoch=state.epoch)
@@ -209,7 +211,8 @@ def _insist(attempt: Callable[[], T], shutdown: Shutdown, status: Status) -> T |
         except (Unreachable, KafkaError) as error:
             status.health = Health(False, {"status": "waiting", "reason": str(error)})
             _log.error("waiting", reason=str(error))
-            systemd.ready(f"waiting: {error}")  # it is up, and nothing on this host can help it
+            # the service is up, and nothing on this host can help it
+            systemd.ready(f"waiting: {error}")
             shutdown.wait(pause_s)
     return None
 
@@ -226,7 +229,8 @@ class Drained:
     """How far a leaving agent came.
 
     said: topics whose last word is said; unsaid: the others, and what stands in their way.
-    is_published: whether all that was said has arrived. full_reason: why nothing can be kept now.
+    is_published: whether all that was said has arrived. full_reason: why the state cannot be
+    written now.
     """
 
     said: int
@@ -250,7 +254,8 @@ class RunningAgent:
         found: Found,
     ) -> None:
         """clients: one that asks and gives up soon, one that sends."""
-        # Seven: what is made before there are brokers, and outlives what is made with them.
+        # Seven arguments: what is made before the brokers answer, and outlives what is made with
+        # them.
         self._settings = settings
         self._asking, client = clients
         self._clock = clock
@@ -297,9 +302,9 @@ class RunningAgent:
         self._loop.close()
 
     def run(self) -> None:
-        """Turns until the shutdown, then for a while until everything promised is settled; or until
-        topics were made again. Then nothing more is settled: brokers would take it for the new
-        topic, and it would be counted for the old one.
+        """Runs turns until the shutdown, then for a while until everything promised is settled. It
+        also ends when topics were made again. Then it settles nothing more: brokers would take the
+        batches for the new topic, and the agent would count them for the old one.
         """
         self._refresh_at = self._clock.monotonic() + REFRESH_S
         while not self._shutdown.requested and not self.made_again:
@@ -308,7 +313,9 @@ class RunningAgent:
         self._settle()
 
     def drain(self) -> Drained:
-        """Turns until the last word is said on every topic, or the shutdown; then ends as `run`."""
+        """Runs turns until the last word is said on every topic, or the shutdown; then ends as
+        `run`.
+        """
         self._loop.leave()
         while not self._loop.has_left and not self._shutdown.requested and not self.made_again:
             self._mind(self._clock.monotonic())
@@ -325,7 +332,9 @@ class RunningAgent:
         return self._loop.pending_bytes
 
     def _settle(self) -> None:
-        """Reads nothing more; settles, counts and says what was promised, for a while."""
+        """Reads nothing more. For at most SETTLE_S, settles, counts and publishes what was
+        promised.
+        """
         self._loop.is_stopping = True
         deadline = self._clock.monotonic() + SETTLE_S
         while not (self._loop.is_settled or self.made_again):
@@ -352,7 +361,7 @@ class RunningAgent:
         self._loop.turn(deliveries)
 
     def _is_made_again(self, deliveries: Sequence[Delivery]) -> bool:
-        """Whether topics were made again; then nobody takes these deliveries."""
+        """Whether topics were made again; then these deliveries are dropped."""
         self.made_again |= self._producer.made_again
         if not self.made_again and topics.has_fallen_back(deliveries, self._loop.offsets):
             self._refresh()

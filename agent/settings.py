@@ -276,7 +276,8 @@ def _check_topic(topic: str) -> None:
             "a-z A-Z 0-9 . _ -"
         )
     if topic in (".", "..") or any(part.startswith(AUDIT_PREFIX) for part in topic.split(".")):
-        # nobody mirrors, counts or loads it, not even if a part looks like a cluster's name
+        # such a topic is not mirrored, counted or loaded, even if a part looks like a cluster's
+        # name
         raise ConfigurationRefused(
             f"topic: {topic!r} or a part of it begins with _, which is reserved"
         )

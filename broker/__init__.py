@@ -1,9 +1,9 @@
 """The broker: takes record batches, keeps them in segment logs, and hands them out again.
 
-It speaks the Kafka protocol, so stock clients work unmodified, and treats a batch as opaque:
-header, CRC and limits are checked, base offset and leader epoch stamped (both outside the CRC), and
-the same bytes go out with sendfile. It keeps no cache: the page cache is the cache. It imports
-neither numpy nor pyarrow.
+It speaks the Kafka protocol, so stock clients work unmodified, and treats a batch as opaque: it
+checks header, CRC and limits, stamps base offset and leader epoch (both outside the CRC), and sends
+the same bytes out with sendfile. It keeps no cache: the page cache is the cache. It imports neither
+numpy nor pyarrow.
 
 Packages, low to high::
 
@@ -45,9 +45,9 @@ Who owns which state:
     ======================================  =============================  =====================
 
 Threads: besides the loop, the flusher's threads wait for the disk, the session's and kazoo's wait
-for ZooKeeper, the resolver's look up the names of mirrors' sources, and the metrics endpoint's only
-reads numbers. The flusher, the session and the resolver hand their results to the loop with
-`Loop.post`; no other state is shared.
+for ZooKeeper, the resolver's look up the names of mirrors' sources, and the metrics endpoint's
+thread only reads numbers. The flusher, the session and the resolver hand their results to the loop
+with `Loop.post`; no other state is shared.
 
 What is promised (the tests that keep it are in tests/crash/broker and tests/conformance/broker):
 
@@ -56,8 +56,8 @@ What is promised (the tests that keep it are in tests/crash/broker and tests/con
 3. A batch that an idempotent producer retries is stored once, also across a crash. The retry gets
    the original offset only if the original is the batch that was sent, and is on disk.
 4. After any crash a log is a prefix of what was appended and holds everything that was flushed.
-   Recovery cuts off whatever else it finds in the files and keeps a copy; if that lies in front of
-   good data, the partition is stopped, and named.
+   Recovery cuts off whatever else it finds in the files and keeps a copy; if such bytes lie in
+   front of good data, the partition is stopped, and reported.
 5. While ZooKeeper is away, produce and fetch go on, and so do groups that have their assignment.
 6. A commit is answered once its offset is in ZooKeeper; no older generation's commit replaces it.
 """

@@ -77,7 +77,7 @@ class Broker:
         self.appended: list[Appended] = []
         self.stopping = False
         self.before_write: Callable[[], None] = _nothing
-        """Called before the turn's write: the mirrors append in it."""
+        """Called before the turn's write; the mirrors append their batches then."""
         self.after_write: Callable[[], None] = _nothing
         """Called after the turn's write: the mirrors check whether their batches were written."""
         self._clock = clock
@@ -108,8 +108,9 @@ class Broker:
     def count_refused(self, partition: TopicPartition, kind: type[Exception]) -> None:
         """Counts a batch that was refused.
 
-        While its log directory is full, that is the reason: if one batch of an idempotent producer
-        did not fit, the batches behind it are out of order only because of that.
+        While the log directory of the partition is full, that is the reason: if one batch of an
+        idempotent producer did not fit, the batches behind it are out of order only because of
+        that.
         """
         follows = issubclass(kind, (StorageFailed, OutOfOrderSequence))
         is_full = follows and self.logs.why_full(partition) is not None

@@ -3,9 +3,9 @@
 `retention.hold` names groups (a mirror, a loader) whose committed offsets hold a topic's segments
 back although retention would let them go. The offsets are in ZooKeeper, so they are read in the
 background, and only for partitions with expired segments. A group that has committed nothing holds
-everything; while ZooKeeper is away, the offsets read last count. Neither lasts for ever: beyond
-`retention.hold.max.ms` or `retention.hold.max.bytes` segments go, and the offsets that a group has
-not read of them are logged as a gap.
+everything; while ZooKeeper is away, the offsets read last count. Both end at a limit: beyond
+`retention.hold.max.ms` or `retention.hold.max.bytes` segments are deleted, and the offsets that a
+group has not read of them are logged as a gap.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ class Expiry:
         def held_from(partition: TopicPartition) -> int | None:
             groups = _of(held, partition)
             if not set(self._logs.logs[partition].config.held_by).issubset(held.get(partition, ())):
-                # It expired, or another group holds it, since the offsets were asked for.
+                # Since the offsets were asked for, segments of it have expired, or another group
+                # holds it.
                 return 0  # hold everything until the next look
             return min((known[reader] for reader in groups), default=None)
 

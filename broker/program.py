@@ -47,7 +47,7 @@ _log = log.get(__name__)
 
 
 def run(settings: BrokerSettings, shutdown: Shutdown, clock: Clock | None = None) -> int:
-    """Serves until shutdown; the exit status. Raises SkidwayError if it cannot start."""
+    """Serves until shutdown; returns the exit status. Raises SkidwayError if it cannot start."""
     descriptors.raise_limit()
     program = Program(settings, clock or SystemClock())
     try:
@@ -285,7 +285,9 @@ class Program:
         self.loop.call_every(interval_ms, unless_stopping)
 
     def _flushed(self) -> None:
-        """Everything is durable: answers waiting requests as well as it can, and ends the loop."""
+        """Called when everything is durable: answers waiting requests as well as it can, and ends
+        the loop.
+        """
         self._purgatory.expire_all()
         self.loop.call_later(0, self.loop.stop)
 

@@ -383,8 +383,8 @@ class BrokerSettings:
         return [parse_endpoint(text, "listeners") for text in self.listeners]
 
     def advertised(self, port: int) -> Endpoint:
-        """The address for clients; `port` is the bound one. By itself never `localhost`, for which
-        clients try ::1."""
+        """The address for clients; `port` is the bound one. Without advertised.listeners it is
+        never `localhost`, for which clients try ::1."""
         if self.advertised_listeners:
             told = parse_endpoint(self.advertised_listeners[0], "advertised.listeners")
             return Endpoint(told.protocol, told.host, told.port or port)

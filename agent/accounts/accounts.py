@@ -47,7 +47,7 @@ class Accounts:
         self._mail = mail
         self._declared = {(x.file, x.first, x.end, x.certainty) for x in state.losses()}
         self._noted: list[Noted] = []
-        self._named: set[str] = set()  # topics that were never sealed, and were said to be there
+        self._named: set[str] = set()  # topics never sealed, which the audit was told of
         self.leaving = Leaving(state.left)
         self._set_backs = SetBacks()
         self._cut_at = self._seal_at = self._life_at = 0.0
@@ -55,7 +55,9 @@ class Accounts:
         self._deltas = Deltas(sender, state.number, size, mail, state.touched)
 
     def open(self, state: StateDatabase, now_ms: int, changes: Changes) -> None:
-        """Goes on with what was counted before; buckets of another size get deltas of their own."""
+        """Goes on with the counts of the last run. If their buckets have another size, cuts them
+        into deltas of their own first.
+        """
         size = self._settings.audit_bucket_ms
         sums, losses = state.sums(), state.losses(undeclared=True)
         number = state.number
@@ -70,7 +72,7 @@ class Accounts:
 
     @property
     def is_settled(self) -> bool:
-        """Whether all that was counted and set apart is in deltas."""
+        """Whether deltas contain all counts and all declared losses."""
         return self._deltas.is_empty
 
     def committed(self) -> None:
@@ -85,19 +87,19 @@ class Accounts:
     # --- losses ---------------------------------------------------------------------------------
 
     def read_clock(self, now_ms: int, topics: Iterable[str]) -> None:
-        """Takes what the clock says in this turn."""
+        """Notes the clock's time in this turn."""
         self._set_backs.read(now_ms, topics)
 
     def lose(
         self, range_: SetApart, now_ms: int, changes: Changes, lines: int | None = None
     ) -> None:
-        """Declares bytes that will not be delivered, or not surely once; each range only once.
+        """Declares a byte range lost or uncertain, unless it was declared already.
 
-        lines: how many lines it has, if known.
+        lines: the number of lines in the range, if known.
         """
         declared = (range_.tracked.file, range_.first, range_.end, range_.certainty)
         if declared in self._declared:
-            return  # before the last start
+            return  # declared already, perhaps before the last start
         self._declared.add(declared)
         events.set_apart(range_, lines)
         loss = Loss(
@@ -114,7 +116,9 @@ class Accounts:
         self._deltas.lost(loss, now_ms, changes)
 
     def lose_unseen(self, unseen: Unseen, now_ms: int, changes: Changes) -> None:
-        """Declares files that never got an id; the id in the loss stands for all of them."""
+        """Declares files lost that never got an id; the one new id in the loss stands for all of
+        them.
+        """
         events.unseen(unseen)
         loss = Loss(
             source=self._topics.named(unseen.topic, unseen.topic_id),
@@ -130,7 +134,7 @@ class Accounts:
         self._deltas.lost(loss, now_ms, changes)
 
     def has_lost(self, file: int) -> bool:
-        """Whether bytes of the file id were declared not to be delivered, or not surely once."""
+        """Whether bytes of the file id were declared lost or uncertain."""
         return any(file == each[0] for each in self._declared)
 
     def forget(self, files: Collection[int], changes: Changes) -> None:
@@ -141,15 +145,17 @@ class Accounts:
             self._declared = {each for each in self._declared if each[0] not in files}
 
     def _first_unsealed(self, topic: str) -> int | None:
-        """The bucket of the last seal; None if there is none. The `lateness.ms` by which unseen
-        lines can be older is not subtracted: each message says it, and the audit's own may be
-        larger.
+        """The bucket of the last seal; None if there is no seal. Unseen lines can be older than
+        that seal by `lateness.ms`. This is not subtracted here: each message states it, and the
+        audit's own `lateness.ms` may be larger.
         """
         sealed_until = self._topics.sealed_until(topic)
         return None if sealed_until is None else self._bucket(sealed_until)
 
     def _last_unsealed(self, topic: str, now_ms: int) -> int:
-        """The bucket of now; if the clock was set back, of the greatest time that it said."""
+        """The bucket of the present time, or of the greatest time that the clock showed before it
+        was set back.
+        """
         latest_ms = self._set_backs.greatest(topic, now_ms)
         return self._bucket(max(latest_ms, self._topics.sealed_until(topic) or now_ms))
 
@@ -165,7 +171,7 @@ class Accounts:
             self._deltas.cut(now_ms, changes)
 
     def prove_life(self, number: int, now: float, now_ms: int) -> None:
-        """Sends a heartbeat if nothing was numbered behind `number` for a while."""
+        """Sends a heartbeat if no delta or seal was numbered after `number` for a while."""
         if self._deltas.number != number:
             self._life_at = now + self._settings.heartbeat_interval_ms / 1000
         elif now >= self._life_at:
@@ -180,7 +186,9 @@ class Accounts:
     # --- seals ----------------------------------------------------------------------------------
 
     def begin_seal(self, now: float, now_ms: int, changes: Changes) -> tuple[int, int] | None:
-        """W and `at`, noted before the patterns are looked through; None if no seal is due."""
+        """The wall time W and the last number `at` of a new seal, to be taken before the patterns
+        are scanned; None if no seal is due.
+        """
         if now < self._seal_at and not self.leaving.is_asked:
             return None
         self._seal_at = now + self._settings.seal_interval_ms / 1000
@@ -190,7 +198,9 @@ class Accounts:
     def note_sizes(
         self, wall_ms: int, at: int, topics: Iterable[str], tracker: Tracker, reader: FileReader
     ) -> None:
-        """Notes how far topics' files must be settled; a topic that waits keeps its older note."""
+        """Notes how far the files of each topic must be settled. A topic that still waits for its
+        seal keeps its older note.
+        """
         waiting = {noted.topic for noted in self._noted}
         for topic in topics:
             if topic in waiting or self.leaving.is_done_with(topic):
@@ -203,7 +213,9 @@ class Accounts:
             self._set_backs.noted(topic)
 
     def review(self, tracker: Tracker, reader: FileReader) -> None:
-        """Checks topics with a last word: whether there is more to read by now, or a doubt."""
+        """Checks for each topic with a last word whether its files have more to read, or are in
+        doubt.
+        """
         for topic in self.leaving.at_rest:
             if sealing.held_back_by(topic, tracker.unreadable):
                 self.leaving.disturbed(topic)
@@ -241,8 +253,9 @@ class Accounts:
         tracker: Tracker,
         topics: Mapping[str, tuple[Source, Source]],
     ) -> None:
-        """Says once which topics the agent has and cannot seal: otherwise the audit would not know
-        them, and would believe that the host has sealed all its topics.
+        """Tells the audit, once each, of the topics that the agent has but cannot seal. Otherwise
+        the audit would not know these topics, and would believe that the host has sealed all its
+        topics.
         """
         held = [
             topic
@@ -280,8 +293,9 @@ class Accounts:
             self._say(seals, changes, now_ms, topics, offsets)
 
     def _is_newest(self, topic: str, word: LastWord) -> bool:
-        """Whether a last word is the topic's newest seal: it is not of another epoch or of a topic
-        that was made again, and no program that does not know last words has sealed since.
+        """Whether a last word is the topic's newest seal. It is not if it belongs to another epoch,
+        if the topic was made again, or if an older program that does not know last words has sealed
+        the topic since.
         """
         return word.epoch == self._epoch and word.wall_ms == self._topics.sealed_until(topic)
 

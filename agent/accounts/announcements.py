@@ -1,8 +1,9 @@
-"""What a file id stands for: said before its first record, daily, and at its end.
+"""Announcements say what a file id stands for: before its first record, daily, and at its end.
 
-If this agent's state is deleted, a new agent reads the same files again. The time of birth of the
-inode shows that a file is the same. If the file system does not tell it, the fingerprint shows it:
-so a file that began with fewer bytes is announced again once it has FINGERPRINT_BYTES.
+If this agent's state is deleted, a new agent reads the same files again. The inode's time of birth
+then shows that a file is the same. If the file system does not report that time, the fingerprint
+shows it. So a file that was announced with fewer than FINGERPRINT_BYTES is announced again once it
+has so many.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ def announcement(
     closing: bool = False,
     fingerprint: Fingerprint | None = None,
 ) -> Announcement:
-    """The opening announcement of a file id, or with `closing` the one with its final length.
+    """The announcement that opens a file id, or with `closing` the one with its final length.
 
-    fingerprint: one of more bytes than the file had at its birth, if it has them now.
+    fingerprint: covers more bytes than the file had at its birth, if the file has them now.
     """
     birth = tracked.birth
     fingerprint = fingerprint or birth.fingerprint

@@ -1,12 +1,12 @@
-"""Counts of what the checkpoint passed, and losses, until they are numbered into deltas.
+"""Holds counts of what the checkpoint passed, and losses, until numbered deltas contain them.
 
-Sums become durable in the transaction that moves the checkpoint; every `audit.interval.ms` a turn's
+Sums become durable in the transaction that moves the checkpoint. Every `audit.interval.ms` a turn's
 transaction cuts them into numbered deltas. The database holds the same sums as the memory here, so
-a crash between the two loses and doubles nothing.
+a crash between the two transactions neither loses nor doubles a count.
 
-The last delta that touched a bucket is kept for good, a row of some 100 bytes for each bucket that
-ever had a line: the delta of a late line names that number; without it the bucket's chain would be
-broken for ever.
+The database keeps the number of the last delta of each bucket for good, in a row of some 100 bytes
+for each bucket that ever had a line. When a late line comes, the bucket's next delta names this
+number; without it the bucket's chain of deltas would be broken for ever.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Deltas:
         losses: Iterable[Loss] = (),
     ) -> None:
         """previous: looks up the last deltas of buckets. sums, losses: those in no delta yet."""
-        # Seven: what was counted before a start goes on, with numbers and buckets of its own.
+        # Seven arguments: counts from before a start go on with their own numbers and buckets.
         self._sender = sender
         self._mail = mail
         self._previous = previous
@@ -44,12 +44,12 @@ class Deltas:
         for key, each in sums:
             self._counts.put(key, each)
         self._losses = list(losses)
-        self._touched: dict[BucketKey, int] = {}  # by deltas whose transaction is still open
+        self._touched: dict[BucketKey, int] = {}  # by deltas whose transactions are still open
         self.number = number
 
     @property
     def is_empty(self) -> bool:
-        """Whether all that was counted and set apart is in deltas."""
+        """Whether deltas contain all counts and all declared losses."""
         return not len(self._counts) and not self._losses
 
     def passed(self, counts: Iterable[Counts], changes: Changes) -> None:
@@ -64,12 +64,12 @@ class Deltas:
             changes.put_sums((key, known[key]) for key in touched)
 
     def lost(self, loss: Loss, now_ms: int, changes: Changes) -> None:
-        """Adds bytes that were set apart in this transaction."""
+        """Adds a loss that was declared in this transaction."""
         self._losses.append(loss)
         changes.put_loss(loss, now_ms)
 
     def cut(self, now_ms: int, changes: Changes) -> None:
-        """Numbers everything that is in no delta yet."""
+        """Makes numbered deltas of all counts and losses that are in no delta yet."""
         if self.is_empty:
             return
         keys = [key for key, _ in self._counts.items()]
@@ -92,7 +92,9 @@ class Deltas:
         self._losses.clear()
 
     def committed(self) -> None:
-        """The transaction is durable: `previous` finds its numbers in the database now."""
+        """Notes that the transaction is durable: `previous` now finds its numbers in the
+        database.
+        """
         self._touched.clear()
 
     def seal(self, topics: list[SealedTopic], now_ms: int, changes: Changes) -> None:

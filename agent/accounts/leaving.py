@@ -4,17 +4,17 @@
     at rest    if all of it is settled at that very look, nothing of the topic is under way: this
                seal is the last word, and nothing of the topic is read any more
     otherwise  the seal follows when it is settled, as an ordinary one; the next look decides anew
-    disturbed  more lies there than at that look, it cannot be read, or is in doubt: the last word
-               is taken back, and the topic is read on
+    disturbed  the files have more bytes than at that look, or are unreadable, or are in doubt: the
+               last word is taken back, and the agent reads the topic's files on
     over       at one and the same look all topics are at rest, and all words are published
 
-A last word vouches for no more than any seal does: all bytes that lay there when W was noted. But
-nobody has to wait for another one, so it must not stand over bytes that the agent has seen. The
-state keeps which topics have one. An ordinary seal of the same W and `at` takes it back: in the
-first transaction of an agent that opens the state again, to run or to drain, and in that of the
-look that finds more.
+Like any seal, a last word vouches for all bytes that lay in the files when W was noted. But the
+audit waits for no further seal after it, so a last word must not stand once the agent has seen more
+bytes. The state keeps which topics have a last word. The agent takes one back by an ordinary seal
+with the same W and `at`: in its first transaction after it opens the state again, to run or to
+drain, and in the transaction of the look that finds more.
 
-No file id is closed for this: a closure cannot be taken back, and if the host stays after all, its
+A last word closes no file id: a closure cannot be taken back, and if the host stays after all, its
 agent must be able to tell that a known file has vanished unread.
 """
 
@@ -30,17 +30,18 @@ from skidway.agent.values.tracked import FileState, TrackedFile
 
 
 class Leaving:
-    """Owns the last words: which topics' newest seal is one.
+    """Owns the last words.
 
-    left: those seals, durable or in the transaction of this turn. done: topics whose last word was
-    said since the start, and of which nothing has turned up since.
+    left: by topic, the last word that is its newest seal, durable or in the transaction of this
+    turn. done: topics whose last word was said since the start, and whose files have shown nothing
+    new since.
     """
 
     def __init__(self, left: Mapping[str, LastWord]) -> None:
         self.left = dict(left)
         self.done: set[str] = set()
         self.is_asked = False
-        self._at_rest: dict[str, int] = {}  # topic: its doubts then
+        self._at_rest: dict[str, int] = {}  # topic: its count of doubts at that moment
         self._kept: set[str] = set()
 
     @property
@@ -50,7 +51,7 @@ class Leaving:
 
     @property
     def kept(self) -> set[str]:
-        """The topics that are done, durably."""
+        """The topics that are done and whose last word is durable."""
         return self._kept & self.done
 
     def committed(self) -> None:
@@ -76,7 +77,7 @@ class Leaving:
         self.done.discard(topic)
 
     def said(self, noted: Noted, epoch: int) -> bool:
-        """Notes the topic's newest seal; whether the durable last words have to change."""
+        """Notes the topic's newest seal. Returns whether the durable last words have to change."""
         was_left = self.left.pop(noted.topic, None)
         if noted.final:
             self.left[noted.topic] = LastWord(epoch, noted.wall_ms, noted.at)
@@ -100,7 +101,9 @@ def obstacles(
     files: Iterable[TrackedFile],
     unreadable: Mapping[str, Mapping[str, str]],
 ) -> Iterator[str]:
-    """Why these topics have no last word yet, a sentence for each file, or for the topic."""
+    """Yields why these topics have no last word yet: a sentence for each file, or one for the
+    topic.
+    """
     of_topic: dict[str, list[TrackedFile]] = {topic: [] for topic in topics}
     for tracked in files:
         if tracked.state is not FileState.CLOSED and tracked.birth.topic in of_topic:

@@ -1,4 +1,4 @@
-"""The outbox of audit messages: staged with a transaction, published behind it, then forgotten."""
+"""The outbox of audit messages: staged with a transaction, published after it, then forgotten."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Mail:
     def stage(
         self, message: Announcement | Delta | Seal | Heartbeat, *, number: int | None = None
     ) -> None:
-        """Adds a message that enters with the next transaction."""
+        """Adds a message, which becomes durable with the next transaction."""
         self._last_id += 1
         file = message.file if isinstance(message, Announcement) else None
         self._staged.append(Message(self._last_id, number, file, encode(message)))
 
     def write(self, changes: Changes) -> None:
-        """Writes what was staged, and removes what was published, in the transaction."""
+        """Writes the staged messages, and removes the published ones, in the transaction."""
         for message in self._staged:
             changes.put_message(message.id, message.value, number=message.number, file=message.file)
         changes.forget_messages(message.id for message in self._forgetting)
@@ -46,7 +46,7 @@ class Mail:
         self._forgetting = []
 
     def take_published(self) -> list[Message]:
-        """What was published since the last call, and leaves with the next transaction."""
+        """Returns the published messages, which the next transaction removes."""
         self._forgetting += self._published
         self._published = []
         return self._forgetting
@@ -58,7 +58,7 @@ class Mail:
     # --- audit.topic.publisher.Outbox ---------------------------------------------------------
 
     def pending(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
-        """(id, message) behind `after`, in order."""
+        """The first `limit` durable messages with an id above `after`, as (id, message)."""
         found: list[tuple[int, bytes]] = []
         for message in self._durable:
             if len(found) >= limit:

@@ -13,7 +13,7 @@ from skidway.agent.values.identity import FINGERPRINT_BYTES, fingerprint_of
 from skidway.agent.values.tracked import FileState, TrackedFile
 
 REPEAT_S = 600.0
-"""Seconds between looks for announcements that are a day old."""
+"""Seconds between searches for announcements that are a day old."""
 
 
 class Register:

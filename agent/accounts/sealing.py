@@ -1,12 +1,12 @@
-"""Seals: until which wall time everything that lay in a topic's files is in deltas.
+"""A seal says that deltas contain everything that lay in a topic's files at some wall time.
 
     begin     what was counted so far is in deltas; note wall time W and `at`, the last number;
               then look through every pattern and note how long each file is
     complete  when all these bytes are settled and in deltas: (W, at) may be sent
 
-W is noted before the files are looked at, so a line written before W and lying in a file by then is
-among the noted bytes. What cannot be read (a directory, a file) holds its topic's seal back and is
-named; filtered, rejected and lost bytes do not.
+W is noted before the files are looked at, so every line that lay in a file by W is among the noted
+bytes. A file or directory that cannot be read holds back its topic's seal and is named in the
+reports; filtered, rejected and lost bytes do not hold a seal back.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from skidway.agent.values.tracked import FileState, TrackedFile
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """One topic's files at the moment of a scan: file id -> how far it must be settled.
+    """One topic's files at the moment of a scan.
 
-    final: it is the last word of an agent that leaves for good (see leaving).
+    targets: by file id, the position up to which the file must be settled. final: the seal is the
+    last word of an agent that leaves for good (see leaving).
     """
 
     topic: str
@@ -42,7 +43,7 @@ def note(
     """Notes how far each file of a topic must be settled.
 
     files: those of the topic, each with the position up to which it may be read, if limited.
-    doubts: how often the topic's files turned out not to be what was read of them.
+    doubts: how often a file of the topic turned out to differ from what was read of it.
     """
     targets = {}
     for tracked, limit in files:
@@ -59,9 +60,10 @@ def note(
 
 
 def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
-    """Whether all noted bytes are settled; the caller knows whether they are in deltas.
+    """Whether all noted bytes are settled. Whether they are in deltas, the caller has to know.
 
-    A file that is not verified may not be the one that was read: it is not complete.
+    A file that is not verified may be another one than the file that was read, so its bytes do not
+    count as settled.
     """
     for file, target in noted.targets.items():
         tracked = files.get(file)

@@ -1,8 +1,8 @@
-"""What the clock said before it was set back, while that matters for lines that nobody has read.
+"""Keeps the time that the clock showed before it was set back, for lines that nobody has read.
 
-Lines that are lost unread came after their topic's newest seal. If the clock was set back since
-that seal was noted, they can have times up to the greatest that it said. The state does not keep
-that; after a start only what was sealed is known.
+Lines that are lost unread were written after their topic's newest seal. If the clock was set back
+after that seal was noted, these lines can have times up to the greatest that the clock showed. The
+state does not keep that time: after a start, the agent knows only the times of seals.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class SetBacks:
         self._noted: dict[str, int] = {}
 
     def read(self, now_ms: int, topics: Iterable[str]) -> None:
-        """Notes the clock's time; counts if it was set back. topics: all topics."""
+        """Notes the clock's time, and whether it was set back. topics: all topics."""
         if now_ms < self._last_ms:
             self._count += 1
             for topic in topics:
@@ -32,7 +32,7 @@ class SetBacks:
         self._noted[topic] = self._count
 
     def sealed(self, topic: str) -> None:
-        """The seal that was noted last is sent: it vouches for all that came before."""
+        """Notes that the last noted seal was sent: it vouches for all lines before it."""
         if self._noted.get(topic) == self._count:
             self._greatest.pop(topic, None)
 

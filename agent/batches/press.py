@@ -3,8 +3,8 @@
     bytes -> records -> columns -> datums -> (rejects) -> partitions -> batches
              framing    parser     codec                   routing      cuts, columns.encode
 
-Readings of several files go through together if they share the recipe and the moment of reading: a
-turn over a hundred quiet files then costs little more than one busy file. What becomes of a record
+Readings of several files are pressed together if they share the recipe and the moment of reading,
+so a turn over a hundred quiet files costs little more than one busy file. What becomes of a record
 does not depend on the records beside it.
 """
 
@@ -39,10 +39,10 @@ from skidway.schemas.wire import add_prefix
 
 Int64s = npt.NDArray[np.int64]
 Partitions = int | Int64s
-"""One for all rows, or one for each."""
+"""One partition for all rows, or one for each row."""
 
 AHEAD_MS_MAX = 3_600_000
-"""An event time further ahead of the moment of reading is not believed."""
+"""A record whose event time is further ahead of the moment of reading gets that moment instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Pressed:
 
 @dataclass(frozen=True, slots=True)
 class _Records:
-    """Rows for one topic. owner: the index of the reading that each comes from, rising."""
+    """Rows for one topic. owner: for each row the index of its reading, in rising order."""
 
     owner: Int64s
     file: Int64s
@@ -90,7 +90,9 @@ class _Records:
 
 @dataclass(frozen=True, slots=True)
 class _Parsed:
-    """What became of the lines of some readings; refused: with the reading that each is from."""
+    """What became of the lines of some readings. refused: each line with the index of its
+    reading.
+    """
 
     refused: list[tuple[int, RejectedLine]]
     records: _Records | None = None
@@ -136,7 +138,9 @@ class _Lines:
 
 
 class Press:
-    """A compiled recipe. Raises ConfigurationRefused where its parts disagree."""
+    """A compiled recipe. Raises ConfigurationRefused if its parser, schema or key do not fit
+    together.
+    """
 
     def __init__(self, recipe: Recipe, codec: compression.Codec = compression.Codec.ZSTD) -> None:
         self.recipe = recipe
@@ -153,7 +157,8 @@ class Press:
         sources: tuple[Source, Source],
         bucket_ms: int,
     ) -> Pressed:
-        """Batches and counts of readings that share `read_ms`; an over-long one comes alone.
+        """Makes batches and counts of readings that share `read_ms`. An over-long reading comes
+        alone.
 
         sources: the data topic and its rejected topic.
         """
@@ -202,7 +207,7 @@ class Press:
         return _Parsed(refused, records, unbelieved, self._replaced(parsed, kept))
 
     def _replaced(self, parsed: Parsed, kept: Int64s) -> int:
-        """How many of the kept records have the mark."""
+        """How many of the kept records have U+FFFD in place of bytes that are not UTF-8."""
         if self.recipe.on_error != "replace":
             return 0
         marks = np.asarray(parsed.batch.column(MARK))
@@ -211,7 +216,9 @@ class Press:
     def _encode(
         self, parsed: Parsed, rejects: list[Reject]
     ) -> tuple[pa.BinaryArray, pa.BinaryArray | None, Int64s]:
-        """(values, keys, which rows of `parsed` they are); rows that do not fit go to `rejects`."""
+        """Returns values, keys and their rows in `parsed`; adds rows that do not fit to
+        `rejects`.
+        """
         datums, refused = self._codec.encode_rows_checked(parsed.batch)
         fit = np.ones(len(parsed.rows), np.bool_)
         for index, why in refused:
@@ -275,7 +282,7 @@ class Press:
     def _batches(
         self, agent: int, topic: TopicSnapshot, records: _Records, partitions: Partitions
     ) -> Iterator[PressedBatch]:
-        """Partition by partition, cut so that no batch is above the limit."""
+        """Yields batches partition by partition, none larger than the limit."""
         sizes = _sizes(records.values, records.keys)
         for partition, rows in _by_partition(len(records), partitions):
             begin = 0
@@ -307,7 +314,7 @@ class Press:
 
 
 def _overlong(reading: Reading) -> tuple[int, RejectedLine]:
-    """A line of which only the head was read."""
+    """Rejects an over-long line, of which only the head was read."""
     intent = reading.intent
     line = RejectedLine(
         reason=TOO_LONG,
@@ -335,7 +342,7 @@ def _check_key(recipe: Recipe, codec: Codec) -> None:
 
 
 def _in_places(parsed: Parsed, places: Int64s) -> Parsed:
-    """The same with its rows counted among all lines."""
+    """Replaces row numbers among the fitting lines by row numbers among all lines."""
     rejects = [Reject(int(places[r.row]), r.reason, r.detail) for r in parsed.rejects]
     return Parsed(places[parsed.rows], parsed.batch, parsed.event_ms, rejects)
 
@@ -373,7 +380,7 @@ def _by_partition(count: int, partitions: Partitions) -> Iterator[tuple[int, Int
 
 
 def _distinct(numbers: Int64s) -> tuple[int, ...]:
-    """The distinct numbers, rising; most often there is one."""
+    """The distinct numbers in rising order; most often there is only one."""
     first = int(numbers[0])
     if (numbers == first).all():
         return (first,)
@@ -403,7 +410,7 @@ def _outcomes(
     rejected_source: Source,
     bucket_ms: int,
 ) -> list[ReadingOutcome]:
-    """One outcome per reading: its rows of each topic lie together, because owners rise."""
+    """Makes one outcome per reading. The rows of a reading lie together, because `owner` rises."""
     outcomes = []
     for index in range(readings):
         counts = Counts(bucket_ms)

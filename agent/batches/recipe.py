@@ -1,8 +1,9 @@
-"""Everything but the bytes that decides what is sent for a file: settings, schemas, topics, code.
+"""A recipe is everything besides the bytes that decides which records a file becomes.
 
-An intent names its recipe by fingerprint; the recipe is kept as long as an intent needs it. So a
-range that was promised under yesterday's settings is sent again under yesterday's settings, to the
-partitions that the topic had yesterday, with yesterday's size limit.
+It consists of settings, schemas, topics and versions of code. An intent names its recipe by
+fingerprint; the state keeps the recipe as long as an intent needs it. So a range that was promised
+under yesterday's settings is sent again under yesterday's settings, to the partitions that the
+topic had yesterday, with yesterday's size limit.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ from skidway.errors import ConfigurationRefused
 from skidway.schemas.codec import Codec
 
 PRESS_VERSION: Final = 1
-"""Rises with every change to Skidway's own code that makes another record (topic, partition, key,
-time or value) of the same line under the same recipe. tests/unit/agent/batches/test_recipe.py
-checks it with records of known lines.
+"""Increase it with every change to Skidway's own code by which the same line under the same recipe
+becomes a different record (topic, partition, key, time or value).
+tests/unit/agent/batches/test_recipe.py checks it with records of known lines.
 """
 
 _UTC: Final = ("UTC", "Z", "GMT")
@@ -61,7 +62,7 @@ class TopicSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A value; agents with equal recipes send the same records for the same bytes and origin."""
+    """Agents with equal recipes send the same records for the same bytes and origin."""
 
     program: str
     data: TopicSnapshot
@@ -81,10 +82,11 @@ class Recipe:
     on_error: str = "reject"
 
     def to_json(self) -> str:
-        """Canonical: equal recipes give equal text.
+        """Returns canonical JSON: equal recipes give equal text.
 
-        Defaults are left out. Only fields that were added later have one. So the text and the
-        fingerprint of a recipe that an older program stored stay as they are.
+        Fields that have their default value are left out. Only fields that were added later have a
+        default, so the text and the fingerprint of a recipe that an older program stored stay as
+        they are.
         """
         content = asdict(self)
         for each in fields(self):
@@ -120,22 +122,24 @@ def program_version() -> str:
 
 
 def program_of(parser: str, timezone: str | None) -> str:
-    """The versions of all code that decides what is made of a line; intents of others are read
-    back.
+    """The versions of all code that decides which record a line becomes. Intents of other versions
+    are read back.
 
-    timezone: of times that name none; None where no times are parsed. What is left out does not
-    change a record: the compression library and `compression.type` (the bytes of a batch, not its
-    records), NumPy (integers only: positions, times, hashes), the Avro libraries (a value has one
-    encoding, except for the blocks of arrays and maps, which schemas/codec/writing.py makes),
-    google-crc32c (one polynomial), and the version of Skidway, which the two numbers stand for.
+    timezone: the zone of times that name none; None if no times are parsed. These parts are left
+    out because they do not change a record: the compression library and `compression.type` (the
+    bytes of a batch, not its records), NumPy (integers only: positions, times, hashes), the Avro
+    libraries (a value has one encoding, except for the blocks of arrays and maps, which
+    schemas/codec/writing.py makes), google-crc32c (one polynomial), and the version of Skidway,
+    which the two numbers stand for.
     """
     names = [program_version()]
     if parser == "json":
-        # Its decoder decides which lines are JSON, and how long a number may be (patch releases
-        # changed that); its error text is in the rejected record of a line that is not JSON.
+        # Python's decoder decides which lines are JSON, and how long a number may be (patch
+        # releases changed that); its error text is in the rejected record of a line that is not
+        # JSON.
         names.append(f"python-{platform.python_version()}")
     if parser in ("regex", "json"):
-        # It contains RE2, and casts to numbers, booleans and times.
+        # pyarrow contains RE2, and casts to numbers, booleans and times.
         names.append(f"pyarrow-{_version('pyarrow')}")
     if timezone is not None and timezone.upper() not in _UTC:
         # The rules of time zones change; they come with the machine, not with Python.
@@ -144,7 +148,7 @@ def program_of(parser: str, timezone: str | None) -> str:
 
 
 def at_present(recipe: Recipe) -> Recipe:
-    """The same recipe with the program that runs here."""
+    """The same recipe with the versions of the program that runs now."""
     timezone = None if recipe.time_format is None else recipe.timezone
     return replace(recipe, program=program_of(recipe.parser, timezone))
 
@@ -155,7 +159,7 @@ def with_refusal(recipe: Recipe) -> Recipe:
 
 
 def has_refusal(recipe: Recipe) -> bool:
-    """Whether a broker refused a record, and may have taken later ones since."""
+    """Whether a broker refused a record of these intents, and may have taken later ones since."""
     return recipe.program.endswith(_REFUSED)
 
 
@@ -165,7 +169,9 @@ _version = cache(version)
 
 @cache
 def _zone_rules(name: str) -> str:
-    """A text that changes with the rules of a zone; made once, as Python loads a zone once."""
+    """A text that changes with the rules of a zone. It is made once, as Python loads a zone
+    once.
+    """
     for folder in zoneinfo.TZPATH:
         try:
             return f"{crc_of((Path(folder) / name).read_bytes()):08x}"
@@ -209,7 +215,8 @@ def derived_schema(source: SourceSettings) -> str:
     with_mark = source.on_error == "replace"
     if source.parser.type == "raw":
         return derived.raw_schema(source.topic, with_mark=with_mark)
-    assert source.parser.pattern is not None  # of a regex source; json needs a schema
+    # Only regex is left, which has a pattern: json needs a schema
+    assert source.parser.pattern is not None
     groups = groups_of(source.parser.pattern)
     with_time = source.timestamp is not None
     return derived.regex_schema(source.topic, groups, with_time=with_time, with_mark=with_mark)

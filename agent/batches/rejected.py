@@ -21,7 +21,7 @@ from skidway.kafka.columns import RECORD_OVERHEAD_MAX
 Int64s = npt.NDArray[np.int64]
 
 FIELDS_BYTES_MAX = 128 + 4 * DETAIL_CHARACTERS_MAX
-"""Bytes of a datum without line, topic, host and path, at most."""
+"""The most bytes that a datum has without its line, topic, host and path."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ class _Topic:
 
 
 class Rejections:
-    """Owns the counts. share_max: the share of a topic's lines above which it is named."""
+    """Owns the counts. share_max: too_many() names a topic if more than this share was rejected."""
 
     def __init__(self, share_max: float) -> None:
         self._share_max = share_max
@@ -79,7 +79,7 @@ class Rejections:
         known.reasons.update(line.reason for line in rejected)
 
     def due(self, now: float) -> list[Untold]:
-        """What to log now; it counts as logged."""
+        """Returns what to log now, and counts it as logged."""
         found = []
         for topic, known in self._topics.items():
             rested = known.told_at is None or now - known.told_at >= TELL_EVERY_S
@@ -90,7 +90,7 @@ class Rejections:
         return found
 
     def too_many(self) -> dict[str, str]:
-        """By topic: a sentence about each one whose rejected share is above the limit."""
+        """By topic, a sentence about each topic whose rejected share is above the limit."""
         found = {}
         for topic, known in self._topics.items():
             lines = known.current.lines + known.before.lines

@@ -1,8 +1,8 @@
 """Which partition a record goes to: a pure function of file id, key, or position.
 
-file     all records of a file to one partition, so that they keep their order
+file     all records of a file go to one partition, so that they keep their order
 key      as Kafka's own clients do it (skidway.kafka.partitioning)
-spread   every MiB of a file to another partition, for few large files
+spread   every MiB of a file goes to another partition, for few large files
 """
 
 from __future__ import annotations

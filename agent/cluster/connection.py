@@ -1,7 +1,7 @@
-"""The cluster and the registry, as far as a start needs them: topics, ids, schemas.
+"""Asks the cluster and the registry for what a start needs: topics, ids, schemas.
 
-Everything here may be down when the agent starts. Then it waits, reads nothing and says so; nothing
-is lost, because the files are the buffer.
+If the cluster or the registry is down when the agent starts, the agent waits, reads nothing and
+says so. Nothing is lost, because the files are the buffer.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _KAFKA_CONFIGS: Final = {
     "message.timestamp.type": "CreateTime",
     "message.timestamp.after.max.ms": str((1 << 63) - 1),
 }
-"""What Apache Kafka needs so that it does not delete by event time what nobody has read yet."""
+"""With other configs, Apache Kafka deletes or refuses records by event time, even unread ones."""
 
 _log = log.get(__name__)
 
@@ -107,7 +107,7 @@ def schemas_of(registry: RegistryClient, settings: AgentSettings) -> list[Source
 
 
 def compiled(source: SourceSettings, schema: Schema, batch_bytes: int) -> Press:
-    """The press for a source's lines, as if its topics existed with one partition each.
+    """Compiles the press for a source's lines; it assumes that each topic has one partition.
 
     Raises ConfigurationRefused if the parser does not fit the schema.
     """
@@ -148,8 +148,8 @@ def resolve(
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """The destinations with their topics' current partitions and limits, and the topics that were
-    made again; the destinations of those stay as they were.
+    """destinations: with their topics' current partitions and limits; a destination of which a
+    topic was made again stays as it was. made_again: the names of these topics.
     """
 
     destinations: list[Destination]
@@ -194,7 +194,7 @@ def _topics_now(client: Client, names: Sequence[str]) -> dict[str, tuple[TopicSn
 
 
 def _is_another(source: Source, topics: Mapping[str, tuple[TopicSnapshot, str]]) -> bool:
-    """Whether the topic of that name has another id by now; a missing id proves nothing."""
+    """Whether the topic now has another id than `source`; a missing id proves nothing."""
     _, topic_id = topics[source.topic]
     return bool(topic_id and source.topic_id) and topic_id != source.topic_id
 
@@ -245,7 +245,9 @@ def _topics(sources: Sequence[SourceSettings]) -> list[str]:
 
 
 def _not_ready(client: Client, names: Sequence[str]) -> dict[str, bool]:
-    """Topics without a leader for every partition, and whether they exist."""
+    """By name, the topics that are missing or have a partition without a leader: whether each
+    exists.
+    """
     found = client.metadata(names).topics
     waiting = {}
     for name in names:
@@ -260,7 +262,7 @@ def _not_ready(client: Client, names: Sequence[str]) -> dict[str, bool]:
 
 
 def _check_timestamp_type(configs: Mapping[str, Mapping[str, str]]) -> None:
-    """A broker that overwrites event times would leave none to count and load by."""
+    """Refuses topics whose broker overwrites event times: counts and loads need them."""
     for topic, known in configs.items():
         if known.get("message.timestamp.type") == "LogAppendTime":
             raise ConfigurationRefused(
@@ -270,7 +272,9 @@ def _check_timestamp_type(configs: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def _check_kafka_configs(configs: Mapping[str, Mapping[str, str]]) -> None:
-    """Apache Kafka deletes and refuses by event time, unless its topics are told otherwise."""
+    """Refuses topics by which Apache Kafka would delete records by event time, and warns about
+    those that refuse future event times.
+    """
     for topic, known in configs.items():
         for key in ("retention.ms", "message.timestamp.type"):
             wanted = _KAFKA_CONFIGS[key]

@@ -29,7 +29,7 @@ class Destination:
     rejected: Source
 
     def tailed(self) -> TailedSource:
-        """The part of it that the tracker needs."""
+        """What the tracker needs of this destination."""
         exclude = tuple(self.settings.exclude)
         return TailedSource(
             topic=self.data.topic,

@@ -17,9 +17,9 @@ from skidway.kafka.types import TopicPartition
 
 
 def has_fallen_back(deliveries: Iterable[Delivery], offsets: Mapping[TopicPartition, int]) -> bool:
-    """Whether a batch got an offset at or below an acknowledged one: then the log is another one.
+    """Whether a batch got an offset at or below an acknowledged one: then the log was replaced.
 
-    offsets: the last acknowledged one of each partition.
+    offsets: the last acknowledged offset of each partition.
     """
     return any(
         delivery.error is None and 0 <= delivery.base_offset <= offsets.get(delivery.tp, -1)
@@ -28,7 +28,7 @@ def has_fallen_back(deliveries: Iterable[Delivery], offsets: Mapping[TopicPartit
 
 
 class Topics:
-    """Owns the rows of `topics`."""
+    """Owns the rows of the table `topics`."""
 
     def __init__(
         self, cluster: Cluster, known: Mapping[str, TopicState], *, same_cluster: bool
@@ -39,7 +39,9 @@ class Topics:
         self._former = set(known) if same_cluster else set()
 
     def take_ids(self, destinations: Sequence[Destination], changes: Changes) -> None:
-        """Takes the ids that the cluster reports; a topic that was made again begins anew."""
+        """Takes the ids that the cluster reports; forgets offsets and seals of topics made
+        again.
+        """
         for destination in destinations:
             for source in (destination.data, destination.rejected):
                 before = self._known.get(source.topic)
@@ -51,8 +53,8 @@ class Topics:
     def sealed(self, destinations: Sequence[Destination]) -> dict[str, tuple[Source, Source]]:
         """Data topics to seal, each with the audit sources of itself and of its rejected topic.
 
-        They include topics whose source was taken out of the settings: the agent has no file of
-        theirs any more, what was unread is declared, and nobody may wait for them.
+        They include topics whose source was taken out of the settings. The agent has no files of
+        these topics any more and has declared what was unread, so nobody needs to wait for them.
         """
         found = {}
         for topic in self._former:
@@ -68,7 +70,7 @@ class Topics:
         self._put(topic, TopicState(topic_id, until_ms), changes)
 
     def sealed_until(self, topic: str) -> int | None:
-        """Until when (ms) it was sealed last; None if it never was."""
+        """The wall time (ms) up to which the topic is sealed; None if it never was."""
         known = self._known.get(topic)
         return None if known is None else known.sealed_until
 
@@ -78,7 +80,7 @@ class Topics:
         return self.named(topic, "" if known is None else known.topic_id)
 
     def source_of(self, tracked: TrackedFile) -> Source:
-        """Where a file's lines go, as it was announced."""
+        """The topic of a file's lines, with the id under which the file was announced."""
         return self.named(tracked.birth.topic, tracked.birth.topic_id)
 
     def named(self, topic: str, topic_id: str) -> Source:

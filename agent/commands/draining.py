@@ -2,8 +2,8 @@
 
     state (locked) -> registry and cluster (waited for) -> loop, asked to leave -> last words
 
-It is the running agent with another end: it ends when the last word is said on every topic
-(`accounts.leaving`), or when the time is over; then it first settles what is on its way.
+This is the running agent with another end. It ends when every topic has its last word
+(`accounts.leaving`), or when the time is over; in that case it first settles what is on its way.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class NotDrained(SkidwayError):
 
 
 def drain(settings: AgentSettings, shutdown: Shutdown, timeout_s: float) -> str:
-    """Delivers what lies in the files and says the last word; a sentence for the operator.
+    """Delivers what lies in the files and says the last word. Returns a sentence for the operator.
 
-    Raises NotDrained or Unreachable if it cannot within the time, StateRefused, and
-    ConfigurationRefused if it may not read all that lies in the files.
+    Raises NotDrained or Unreachable if the time is too short, StateRefused, and
+    ConfigurationRefused if the settings do not let it read all that lies in the files.
     """
     if settings.read_until is not None:
         raise ConfigurationRefused(
@@ -72,7 +72,7 @@ def _drain(settings: AgentSettings, state: StateDatabase, shutdown: Shutdown) ->
 
 
 def answer(drained: program.Drained, state: StateDatabase) -> str:
-    """What came of it, in words. Raises NotDrained with all that it means for the audit."""
+    """The outcome in words. Raises NotDrained with all that the outcome means for the audit."""
     if drained.full_reason is not None:
         raise NotDrained(
             f"not drained: {drained.full_reason}: make room and drain again, before the host is"
@@ -105,7 +105,9 @@ def _said_of(drained: program.Drained, state: StateDatabase) -> str:
 
 
 def _unknown(state: StateDatabase, topics: Collection[str] | None = None) -> Iterator[str]:
-    """What the audit will not know about these topics; by default about all without a last word."""
+    """What the audit will not know about these topics; by default about all topics without a last
+    word.
+    """
     for name, topic in sorted(state.topics().items()):
         if name.endswith(REJECTED_SUFFIX):
             continue
@@ -122,8 +124,8 @@ def _time(time_ms: int) -> str:
 
 
 def _is_ours(directory: Path) -> bool:
-    """Whether there is a state. Raises StateRefused if it belongs to another user: the agent could
-    no longer read what is written into it here.
+    """Whether the directory has a state. Raises StateRefused if the state belongs to another user:
+    the agent could no longer read what this process would write into it.
     """
     path = directory / DATABASE
     try:
@@ -142,7 +144,7 @@ def _is_ours(directory: Path) -> bool:
 
 
 def _refuse_remains(directory: Path) -> None:
-    """Raises StateRefused if the directory is missing, or only remains of a state are there."""
+    """Raises StateRefused if the directory is missing, or holds only remains of a state."""
     if not directory.is_dir():
         raise StateRefused(
             f"there is no directory {directory}: nothing is known of what was read on this host. If"

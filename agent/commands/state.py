@@ -1,5 +1,5 @@
-"""The ledger: what became of every byte of every file, read from the state while the agent runs;
-and what an operator decides about a state whose agent is stopped: `adopt`, `give_up`.
+"""The ledger says what became of every byte of every file; it is read from the state while the
+agent runs. With `adopt` and `give_up` an operator decides about a state whose agent is stopped.
 
 acknowledged + rejected + filtered + lost + uncertain + pending = bytes, of each file id
 """
@@ -38,7 +38,7 @@ def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
     except sqlite3.Error as error:
         raise StateRefused(f"the state {path} cannot be read: {error}") from error
     connection.isolation_level = None
-    connection.execute("BEGIN")  # one picture of everything
+    connection.execute("BEGIN")  # all queries see one snapshot
     state = StateDatabase(connection, str(path))
     try:
         files = state.files()
@@ -60,7 +60,7 @@ def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
 
 def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The two tables of `show` for people: files, and what was declared of them. Ids are written as
-    in the audit's sentences; no sum has the bytes of an end that nobody saw.
+    in the audit's sentences. If nobody saw the end of a declared range, the sum says "or more".
     """
     more = {(each["file"], each["fate"]) for each in shown["declared"] if each["end"] is None}
     files = [
@@ -76,7 +76,9 @@ def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str,
 
 
 def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict[str, Any]:
-    """One file id. bytes: those that it covers; for an open file, by its size on the host now."""
+    """One file id. bytes: the number that it covers; for an open file, by its size on the host
+    now.
+    """
     tracked.promised = max(promised.get(tracked.file, 0), tracked.position)
     tracked.read_position = tracked.promised
     if tracked.state is FileState.OPEN:
@@ -102,8 +104,8 @@ def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict
 
 
 def _declared(loss: Loss, paths: Mapping[int, str]) -> dict[str, Any]:
-    """A range as the audit names it. end: None if nobody saw it; path: None for files that never
-    got an id of their own (the reason names them).
+    """A range as the audit names it. end: None if nobody saw the end. path: None for files that
+    never got an id of their own (the reason names them).
     """
     return {
         "file": loss.file,
@@ -119,9 +121,10 @@ def _declared(loss: Loss, paths: Mapping[int, str]) -> dict[str, Any]:
 def adopt(directory: Path, *, new_epoch: bool = False) -> str:
     """Binds the state to this machine, in a new epoch. Raises StateRefused; returns a sentence.
 
-    With `new_epoch` also if it belongs to this machine: audit messages of the previous epoch were
-    lost with their topic, and without a new epoch no later bucket could be proven either. If the
-    state is an older copy the next start finds that out (agent.state.renewal).
+    With `new_epoch` also a state of this machine gets a new epoch. This is for audit messages of
+    the previous epoch that were lost with their topic: without a new epoch no later bucket could be
+    proven either. If the state is an older copy, the next start finds that out
+    (agent.state.renewal).
     """
     with DirectoryLock(directory):
         state = open_state(directory, create=False)
@@ -132,10 +135,10 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
         changes = Changes()
         changes.put_meta("machine", machine)
         changes.put_meta("epoch", state.epoch + 1)
-        changes.put_meta("number", 0)  # numbers and their chains are those of one epoch
+        changes.put_meta("number", 0)  # each epoch has its own numbers and chains
         changes.forget_touched()
         changes.put_adopted(state.adopted or (state.epoch, state.number))
-        changes.put_left({})  # of the epoch before: the new one has not sealed anything
+        changes.put_left({})  # they are of the epoch before: the new one has sealed nothing
         state.commit(changes)
         state.close()
         return (
@@ -145,8 +148,8 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
 
 
 def give_up(directory: Path, topic: str) -> str:
-    """Leaves what was on its way to a topic undecided, so that the agent can be started although
-    the topic was made again. Raises StateRefused; returns a sentence."""
+    """Gives up the bytes that are on their way to a topic, so that the agent can be started
+    although the topic was made again. Raises StateRefused; returns a sentence."""
     with DirectoryLock(directory):
         state = open_state(directory, create=False)
         try:
@@ -167,7 +170,8 @@ def give_up(directory: Path, topic: str) -> str:
 def given_up(state: StateDatabase, topic: str) -> list[Intent]:
     """Gives up the intents whose recipe leads to a topic, so that none is replayed; returns them.
 
-    If the topic was not made again, they are read back, and the rest is sent by their old settings.
+    If the topic was not made again, they are read back, and the rest is sent by the present
+    settings of their files.
     """
     recipes = state.recipes()
     found = []
@@ -183,7 +187,7 @@ def given_up(state: StateDatabase, topic: str) -> list[Intent]:
 
 
 def _size_on_host(tracked: TrackedFile, host: Host) -> int:
-    """Its size now, or how far it was promised if it is not found."""
+    """The file's size now; if the file is not found, the position up to which it was promised."""
     found = host.look(tracked.location)
     if found is None or found.key != tracked.birth.key:
         directory = os.path.dirname(tracked.location)

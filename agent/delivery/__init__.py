@@ -2,9 +2,9 @@
 
     presses     recipes, and a press for each that is in use
     outbound    batches on their way: sent, drained, sent again, halved when refused
-    replay      promises from before the start, sent again as they say
+    replay      promises from before the start, sent again unchanged
     evidence    an intent's bytes, if they are those that were promised
-    inquiry     promises that cannot be: read back, then acknowledged, sent, or set apart
+    inquiry     promises that cannot be sent again: read back, then acknowledged, sent or set apart
     refused     records that a broker refuses: read back, then counted or set apart
     search      one reading of partitions from their floors on
     read_back   where an intent's records can lie, what was found, and its parts; pure

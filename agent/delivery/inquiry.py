@@ -7,18 +7,18 @@
                          present program, so that a record has the partition and bucket it would
                          have had, and a late copy of it is a repeat
     missing, bytes gone  lost: no broker has them
-    missing, and behind  lost: its partition holds later records of the file, and readers would take
-                         it for a repeat
-    doubtful, or a hole  uncertain
+    missing, and behind  lost: its partition holds later records of the file, so readers would drop
+                         it as a repeat
+    doubtful, or a hole  uncertain: the log shows it in several ways, or a part of the log is gone
 
 An intent of which only a part is sent is divided: one transaction replaces its row by one for each
 part. Parts that are not sent keep their recipe, so that they are read back again after a crash. A
 part keeps the `read_ms` of its intent.
 
-A part is sent only if the present program ends records where the part ends, and without the records
-that would lie behind later ones. Since the settings are the same, these are records that a broker
-had refused, or that the present program sends elsewhere because it rejects other lines or finds
-another key.
+A part is sent only if the present program begins and ends records at the bounds of the part.
+Records are not sent if they would lie behind later records of their file. Since the settings are
+the same, this concerns only records that a broker had refused, or that the present program sends to
+another partition because it rejects other lines or finds another key.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ from skidway.kafka.types import TopicPartition
 AGAIN_AFTER_S = 2.0
 
 SEARCH_BYTES = 16 << 20
-"""Bytes of files that one search looks for; what it finds of them is held in memory."""
+"""The most bytes of files that one search looks for; the records found are held in memory."""
 
 TURN_INTENTS = 200
 """Most intents decided in one turn."""
@@ -71,8 +71,8 @@ TURN_INTENTS = 200
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """An intent to be read back. recipe: the one it was sent by, or, if unknown, the one its file
-    is sent by now; None: the topic that it was sent to is gone.
+    """An intent to be read back. recipe: the recipe by which it was sent; if unknown, the present
+    recipe of its file; None if its topic is gone.
     """
 
     intent: Intent
@@ -83,8 +83,8 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What is done with a part. sending: sent as this; certainty: set apart, with a reason;
-    neither: it arrived.
+    """What is done with a part. sending: the part is sent as this reading. certainty: the part is
+    set apart, with a reason. If both are None, the part arrived.
     """
 
     part: Part
@@ -107,8 +107,10 @@ class Inquiry:
         agent: int,
         past_at: float,
     ) -> None:
-        """past_at: when (monotonic) nothing new from before the start can arrive any more."""
-        # Eight: what becomes of an intent concerns files, presses and progress alike.
+        """past_at: the monotonic time after which nothing sent before the start can arrive any
+        more.
+        """
+        # Eight arguments: deciding about an intent concerns files, presses and progress alike.
         self._tracker = tracker
         self._handles = handles
         self._presses = presses
@@ -119,9 +121,10 @@ class Inquiry:
         self._past_at = past_at
         self._asked: list[_Asked] = []
         self._searching: list[_Asked] = []  # not decided yet
-        self._records: dict[int, tuple[int, Records]] = {}  # with the number of news then
+        # by file: the count of news at that time, the records
+        self._records: dict[int, tuple[int, Records]] = {}
         self._again_at = 0.0
-        self._files: Counter[int] = Counter()  # of the undecided
+        self._files: Counter[int] = Counter()  # by file: how many intents are undecided
         self._divided: dict[int, None] = {}
         self._kept: list[Intent] = []
 
@@ -132,15 +135,17 @@ class Inquiry:
 
     @property
     def has_news(self) -> bool:
-        """Whether the next turn goes on at once."""
+        """Whether the next turn should begin at once."""
         return self._search.has_news
 
     def has(self, file: int) -> bool:
-        """Whether something of a file is still undecided."""
+        """Whether an intent of the file is still undecided."""
         return file in self._files
 
     def ask(self, intent: Intent, tracked: TrackedFile, recipe: Recipe | None, reason: str) -> None:
-        """Takes an intent that is not replayed; those of a file in the order of its bytes."""
+        """Takes an intent that is not replayed. The intents of a file must come in the order of its
+        bytes.
+        """
         if recipe is not None:
             places = reach(recipe, intent)
         else:
@@ -156,7 +161,7 @@ class Inquiry:
         self._search.turn(now, is_past=now >= self._past_at)
 
     def take(self, now: float) -> list[Taken]:
-        """Decides the intents that can be; returns what is sent of them."""
+        """Decides those intents that can be decided; returns what is sent of them."""
         taken: list[Taken] = []
         if not self._searching or now < self._again_at:
             return taken
@@ -203,7 +208,7 @@ class Inquiry:
             self._divided, self._kept = {}, []
 
     def status(self, now: float) -> dict[str, object] | None:
-        """What is waited for, in words for people; None if nothing is."""
+        """What the inquiry waits for, in words for people; None if it waits for nothing."""
         if self.is_over:
             return None
         size = sum(each.intent.length for each in (*self._searching, *self._asked))
@@ -214,8 +219,8 @@ class Inquiry:
         return self._search.silent_s(now)
 
     def _make_way(self, unreadable: set[int]) -> None:
-        """If only files that cannot be read are left, lets other files go first; then they are
-        tried again. A file's intents stay in their order.
+        """If only unreadable files are left in this search, lets other files go first; afterwards
+        the unreadable files are tried again. A file's intents stay in their order.
         """
         others = [each for each in self._asked if each.intent.file not in unreadable]
         if others and all(each.intent.file in unreadable for each in self._searching):
@@ -238,9 +243,9 @@ class Inquiry:
         self._search.begin(Found(self._agent, wanted), floors, now)
 
     def _recipe_now(self, tracked: TrackedFile) -> Recipe | None:
-        """The recipe by which its file is sent now; None if the topic is not the announced one.
+        """The recipe by which the file is sent now; None if its topic is not the announced one.
 
-        None also where topics have no ids, since nobody can tell then.
+        Also None if topics have no ids, since then nobody can compare them.
         """
         if tracked.source is None:
             return None
@@ -265,7 +270,7 @@ class Inquiry:
         if len(parts) > 1 and intent.length > READ_BYTES:  # one line, found in pieces
             parts = [Part(intent.first, intent.end, Fate.DOUBTFUL)]
         if evidence is None:
-            tracked.verified = False  # it is looked at again before it is read
+            tracked.verified = False  # so the file is looked at again before it is read
             self._tracker.doubts[tracked.birth.topic] += 1
         verdicts = self._verdicts(asked, parts, tracked, evidence)
         taken = []
@@ -351,7 +356,10 @@ class Inquiry:
         return plans
 
     def _sendable(self, asked: _Asked, tracked: TrackedFile) -> Recipe | None:
-        """The same settings with the present program, or else the present settings."""
+        """The intent's settings in the present program, or else the file's present settings.
+
+        None if the present program can send by neither.
+        """
         assert asked.recipe is not None
         for recipe in (at_present(asked.recipe), self._recipe_now(tracked)):
             if recipe is not None and self._presses.can_press(recipe):
@@ -370,7 +378,7 @@ class Inquiry:
         return Reading(intent, data, tracked.birth.host, tracked.birth.path)
 
     def _dropped(self, recipe: Recipe, readings: list[Reading]) -> Iterator[int]:
-        """First bytes of records that readers of the logs would take for repeats."""
+        """The positions of records that readers of the logs would take for repeats."""
         if not readings:
             return
         places = {tp for reading in readings for tp in reach(recipe, reading.intent)}
@@ -390,7 +398,9 @@ class Inquiry:
         *,
         is_whole: bool,
     ) -> Taken | None:
-        """Launches a part's flight in its place in the order; returns it if it is sent."""
+        """Launches the flight of a part, behind those of the file's earlier bytes. Returns the part
+        if it is sent.
+        """
         whole, part = asked.intent, verdict.part
         intent = self._intent_of(whole, verdict, evidence, is_whole=is_whole)
         after = _advance(tracked, whole, part, evidence)
@@ -417,14 +427,14 @@ class Inquiry:
     def _intent_of(
         self, whole: Intent, verdict: _Verdict, evidence: Evidence | None, *, is_whole: bool
     ) -> Intent:
-        """The intent of a part; a new one takes the place of the whole."""
+        """The intent of a part. A new intent takes the place of the whole one."""
         part = verdict.part
         if verdict.sending is not None:
             intent = verdict.sending.intent
         elif is_whole:
             intent = whole
         else:
-            # Bytes that are gone get the CRC of the whole: so they stay unproven.
+            # A part whose bytes are gone gets the CRC of the whole intent: so it stays unproven.
             crc = whole.crc if evidence is None else crc_of(_cut(whole, part, evidence))
             number = self._numbers.next()
             intent = replace(whole, sequence=number, first=part.first, end=part.end, crc=crc)

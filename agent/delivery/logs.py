@@ -1,4 +1,4 @@
-"""The partitions' logs, as far as reading back needs them, over a fetcher (I/O)."""
+"""Fetches the logs of partitions that are read back (I/O)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from skidway.kafka.errors import KafkaError, OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
 
 RESPONSE_BYTES = 1 << 20
-"""Most bytes of one answer, which a turn decodes, from each leader."""
+"""The most bytes of one fetch response from each leader; a turn decodes it."""
 
 
 class FetchedLogs:
-    """Implements `skidway.agent.delivery.search.Logs`. Its bytes flow while the producer waits."""
+    """Implements `skidway.agent.delivery.search.Logs`. Responses arrive while the producer
+    waits.
+    """
 
     def __init__(self, sending: Client, asking: Client) -> None:
-        """sending: the producer's client; asking: one that gives up soon."""
+        """sending: the producer's client. asking: a client that gives up soon."""
         self._fetcher = Fetcher(sending, max_bytes=RESPONSE_BYTES)
         self._asking = asking
 
@@ -34,7 +36,7 @@ class FetchedLogs:
             self._fetcher.seek(tp, floor)
 
     def poll(self) -> Sequence[Rows | Hole]:
-        """What has come."""
+        """Returns the rows and holes that have arrived."""
         news: list[Rows | Hole] = []
         try:
             fetched = self._fetcher.poll(0)
@@ -51,12 +53,12 @@ class FetchedLogs:
         return news
 
     def ask_anew(self) -> None:
-        """Forgets the watermarks, to ask for them anew."""
+        """Forgets the high watermarks, so that later responses bring new ones."""
         for tp, position in list(self._fetcher.positions.items()):
             self._go_on(tp, position)
 
     def read_up(self) -> set[TopicPartition]:
-        """Partitions read up to a watermark that came since `ask_anew`."""
+        """Partitions that are read up to a high watermark that came since `ask_anew`."""
         told = self._fetcher.high_watermarks
         positions = self._fetcher.positions
         return {tp for tp, at in positions.items() if tp in told and at >= told[tp]}
@@ -71,13 +73,13 @@ class FetchedLogs:
         self._fetcher.seek(tp, offset)
 
     def _out_of_range(self, error: OffsetOutOfRange) -> list[Rows | Hole]:
-        """What to do if the log begins behind the floor, or ends before it."""
+        """Handles a log that begins behind the requested offset, or ends before it."""
         start = error.log_start_offset
-        if start < 0:  # some brokers do not say it
+        if start < 0:  # some brokers do not report it
             try:
                 start = self._asking.list_offsets({error.tp: EARLIEST})[error.tp].offset
             except (Unreachable, KafkaError):
-                self._go_on(error.tp, error.requested)  # it will say the same again
+                self._go_on(error.tp, error.requested)  # the broker will answer the same again
                 return []
         if start > error.requested:
             self._go_on(error.tp, start)

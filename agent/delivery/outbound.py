@@ -47,7 +47,7 @@ class Sink(Protocol):
 class Parcel:
     """A batch, and the flights that have records in it.
 
-    was_sent: as this batch or as part of a larger one, so that its records may have arrived.
+    was_sent: the records were sent, in this batch or in a larger one, and may have arrived.
     """
 
     tp: TopicPartition
@@ -62,8 +62,8 @@ class Parcel:
 class Refusal:
     """A record that the broker refuses; its flight waits for it. Positions in bytes.
 
-    was_sent: an earlier attempt may have arrived. counts: its share of its flight's outcome, there
-    among the rejected if `is_rejected`.
+    was_sent: an earlier attempt may have arrived. counts: the record's share of its flight's
+    outcome. is_rejected: the record counts there among the rejected ones.
     """
 
     tp: TopicPartition
@@ -86,11 +86,13 @@ class Refusal:
         return self.first + self.length
 
     def land(self) -> None:
-        """The brokers have it: it stays in its flight's outcome."""
+        """Notes that the brokers have the record: it stays in its flight's outcome."""
         self.flight.waiting -= 1
 
     def set_apart(self, certainty: Certainty) -> None:
-        """Moves it in its flight from acknowledged or rejected to lost or uncertain."""
+        """Moves the record's bytes in its flight from acknowledged or rejected to lost or
+        uncertain.
+        """
         flight, outcome = self.flight, self.flight.outcome
         assert outcome is not None
         for key, sums in self.counts.items():
@@ -168,7 +170,9 @@ class Outbound:
         return gone
 
     def settle(self, deliveries: Iterable[Delivery]) -> Settled:
-        """Notes what became of parcels; what came back goes to the front of the queue, in order."""
+        """Notes what became of parcels. Those that came back go to the front of the queue, in
+        order.
+        """
         settled = Settled({}, [])
         again: list[Parcel] = []
         for delivery in deliveries:
@@ -244,7 +248,9 @@ def _has(origins: Origins, flight: Flight) -> bool:
 
 
 def _refusal(parcel: Parcel, reason: str) -> Refusal:
-    """The refusal of a parcel's one record, without its bytes: there may be many large ones."""
+    """The refusal of a parcel's only record. It leaves out the record's bytes: many large records
+    may be refused.
+    """
     (flight,) = parcel.flights
     rows = decode(memoryview(seal(parcel.encoded)))
     origins, outcome = rows.origins, flight.outcome

@@ -41,7 +41,7 @@ class Presses:
         rejections: Rejections,
     ) -> None:
         """kept: fingerprints of the recipes that durable intents name."""
-        # Seven: what every press needs, and what is durable already.
+        # Seven arguments: what every press needs, and what is durable already.
         self._agent = agent
         self._codec = codec
         self._bucket_ms = bucket_ms
@@ -60,7 +60,7 @@ class Presses:
         self._recipes[recipe.fingerprint] = recipe
 
     def promise(self, changes: Changes, taken: Iterable[Taken]) -> None:
-        """Writes the intents of new readings, behind the recipes that they name."""
+        """Writes the intents of new readings, after the recipes that they name."""
         new = [one.reading.intent for one in taken if one.is_new]
         for fingerprint in {intent.recipe for intent in new} - self._kept:
             changes.put_recipe(self._recipes[fingerprint])
@@ -76,7 +76,7 @@ class Presses:
             changes.put_intents([replace(intent, recipe=recipe.fingerprint)])
 
     def can_press(self, recipe: Recipe) -> bool:
-        """Learns a recipe; whether this program can compile it."""
+        """Learns a recipe. Returns whether this program can compile it."""
         self.learn(recipe)
         try:
             self._press_of(recipe.fingerprint)

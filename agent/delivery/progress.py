@@ -3,14 +3,14 @@
     offsets   the last acknowledged offset of a partition; seals carry it
     floors    the offset of a partition below which no intent of the state has a record
 
-They are not the same. A batch may be acknowledged while its intent is not passed yet, because
-another partition has not answered. A batch that was not acknowledged may have arrived, perhaps
-below others that were sent again since, as when a producer's id was lost. Reading back what became
-of intents begins at the floor:
+Offset and floor differ. A batch may be acknowledged while its intent is not passed yet, because
+another partition has not answered. A batch that was not acknowledged may have arrived all the same,
+perhaps below batches that were sent again since, as when a producer's id was lost. To read back
+what became of intents, the agent begins at the floor:
 
-    behind the offset that was the last acknowledged one when the first batch of an intent that is
-    not passed was handed to the producer; without such an intent, behind the last acknowledged
-    offset
+    if all intents are passed, the floor is the offset behind the last acknowledged one; otherwise
+    it is the offset behind the one that was acknowledged last when the producer got the first batch
+    of an intent that is not passed yet
 
 While an intent from before the start is not passed, floors stand still: this process does not know
 where its records lie.
@@ -39,17 +39,20 @@ class Progress:
         before: Collection[int],
         topic_id: Callable[[str], str],
     ) -> None:
-        """before: sequences of the intents from before the start."""
+        """before: sequence numbers of the intents from before the start."""
         self.offsets = dict(offsets)
         self.floors = dict(floors)
         self._unwritten: dict[TopicPartition, int] = {}
         self._before = set(before)
         self._topic_id = topic_id
-        self._sent: dict[int, dict[TopicPartition, int]] = {}  # intent: no record of it lies below
+        # by intent: its records have no lower offsets
+        self._sent: dict[int, dict[TopicPartition, int]] = {}
         self._moved: set[TopicPartition] = set()
 
     def sent(self, departures: Iterable[Departure]) -> None:
-        """Notes batches that brokers may have from here on; of repeats the first time counts."""
+        """Notes batches that brokers may have from here on. If a batch is sent again, the first
+        time counts.
+        """
         for departure in departures:
             tp = departure.tp
             behind = self._unwritten.get(tp, self.offsets.get(tp, -1)) + 1
@@ -75,7 +78,7 @@ class Progress:
         return {tp: self.floors.get(tp, 0) for tp in sorted(places)}
 
     def pass_flights(self, tracker: Tracker, changes: Changes) -> Passed:
-        """Moves every file's position over what is done."""
+        """Moves every file's position over the flights that are done."""
         passed = Passed()
         for tracked in list(tracker.flying.values()):
             before = tracked.position
@@ -128,7 +131,7 @@ class Passed:
         self.moved: list[tuple[TrackedFile, int]] = []
 
     def take(self, tracked: TrackedFile) -> None:
-        """Takes every flight at the front of a file's flights that is done."""
+        """Takes the flights that are done from the front of a file's flights."""
         while tracked.flights and tracked.flights[0].is_done:
             flight = tracked.flights.pop(0)
             outcome = flight.outcome

@@ -73,7 +73,7 @@ class Part:
 class Records:
     """Records of one file in the order of its bytes. place: index into `places`.
 
-    tops: the highest end up to each record; rises, though ends may not.
+    tops: for each record the highest end up to it; tops never fall, though ends may.
     """
 
     first: Int64s
@@ -122,9 +122,9 @@ def reach_of_any(recipe: Recipe) -> set[TopicPartition]:
 
 
 class Marks:
-    """How far readers of partitions have a file's records: they drop what ends below.
+    """How far the readers of each partition have each file: they drop records below this mark.
 
-    Behind a gap in what they had, a record may be the repeat of one that they kept.
+    Behind a gap in the log, a record may repeat one that readers have kept.
     """
 
     def __init__(self) -> None:
@@ -132,7 +132,7 @@ class Marks:
         self._gaps: set[TopicPartition] = set()
 
     def gap(self, tp: TopicPartition) -> None:
-        """Notes that from here on nobody knows what was there before."""
+        """Notes that earlier records of a partition are gone, and nobody knows what they were."""
         self._gaps.add(tp)
 
     def top(self, file: int, tp: TopicPartition) -> int:
@@ -140,7 +140,9 @@ class Marks:
         return self._tops.get((file, tp), 0)
 
     def move(self, file: int, tp: TopicPartition, end: Int64s) -> Int64s:
-        """Moves a mark over records with these ends; the marks before each, 0 behind a gap."""
+        """Moves a mark over records with these ends. Returns the mark before each record, or zeros
+        if the partition has a gap.
+        """
         tops = np.maximum.accumulate(np.concatenate(([self.top(file, tp)], end)))
         self._tops[file, tp] = int(tops[-1])
         return np.zeros_like(end) if tp in self._gaps else tops[:-1]
@@ -167,7 +169,7 @@ class Found:
         """How often something was found of each file."""
 
     def add(self, rows: Rows) -> None:
-        """More records of a partition, in their order."""
+        """Adds records of a partition, in the order of their offsets."""
         mine = (rows.agent == self._agent) & np.isin(rows.file, self._files)
         if not mine.any():
             return
@@ -183,8 +185,9 @@ class Found:
 
     def _add(self, file: int, tp: TopicPartition, first: Int64s, end: Int64s, at: Int64s) -> None:
         begin, limit = self._wanted[file]
-        # Readers drop what ends below the others, even if it is the first copy and came late. Where
-        # they may have had a copy that expired, equal records are dropped when there are many.
+        # Readers drop a record that ends below earlier ones, even if it is the first copy and came
+        # late. In a partition with a gap every record is kept; repeats are dropped when there are
+        # many.
         wanted = (end > begin) & (first < limit) & (end > self.marks.move(file, tp, end))
         self.bytes += int((end - first)[wanted].sum())
         if not wanted.any():
@@ -235,7 +238,7 @@ def _distinct(pieces: Sequence[Columns]) -> Columns:
 def divide(intent: Intent, records: Records) -> list[Part]:
     """The parts of an intent's range, in order; neighbours have different fates.
 
-    records: of its file, of this range or a longer one.
+    records: those of its file in this range or in a longer one.
     """
     parts: list[Part] = []
     at = intent.first
@@ -282,9 +285,10 @@ def dropped(
 
 
 def split(part: Part, bounds: Int64s, is_dropped: Bools) -> Iterator[tuple[Part, bool]]:
-    """A part in pieces of records that would or would not be dropped; and whether they would.
+    """Splits a part into pieces. Yields each piece, and whether readers would drop its records.
 
-    bounds: where the records of its intent begin and end; is_dropped: for each record, one fewer.
+    bounds: where the records of the intent begin and end. is_dropped: one for each record, so it
+    has one element fewer.
     """
     low, high = np.searchsorted(bounds, [part.first, part.end]).tolist()
     changes = np.flatnonzero(np.diff(is_dropped[low:high])) + low + 1
@@ -294,7 +298,7 @@ def split(part: Part, bounds: Int64s, is_dropped: Bools) -> Iterator[tuple[Part,
 
 
 def _runs(records: Records, first: int, end: int) -> Iterator[tuple[int, int, bool]]:
-    """(begin, end, whether sound) of records that touch, inside [first, end)."""
+    """Yields (begin, end, is_sound) of each run of adjacent records inside [first, end)."""
     low = int(np.searchsorted(records.tops, first, side="right"))
     high = int(np.searchsorted(records.first, end))
     begins, ends = records.first[low:high], records.end[low:high]

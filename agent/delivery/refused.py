@@ -2,18 +2,19 @@
 
     refused, never sent before  lost: no broker has it, and none takes it
     refused, sent before        read back from its partition (search has the rules of waiting)
-        there                   counted and passed like what was acknowledged
-        not there               lost
-        a hole                  uncertain
+        found                   counted and passed like what was acknowledged
+        not found               lost
+        a hole in the log       uncertain
 
-It was sent before if the answer to an attempt was lost, or if its intent is from before the start.
-A record is there if readers of the log keep it. They drop it behind later records of its file; only
-an attempt that was under way for long can lie there.
+"Sent before" means that the answer to an attempt was lost, or that the intent is from before the
+start. A record counts as found if readers of the log keep it. Readers drop a record behind later
+records of its file; only an attempt that was under way for long can lie there.
 
-Its intent waits meanwhile. The records behind it wait only for the transaction that marks the
-intent: without the mark, the record would be sent again after a crash, lie behind them, and be
-dropped. What is set apart is declared in the transaction in which the checkpoint passes the intent:
-until then, the record may still be read back after a crash, sent, and taken.
+Meanwhile the record's intent waits. The records behind it wait only for the transaction that marks
+the intent: without the mark, the agent would send the record again after a crash, the record would
+lie behind them, and readers would drop it. A lost or uncertain record is declared in the
+transaction in which the checkpoint passes the intent: until then, the agent may still read the
+record back after a crash and send it, and a broker may take it.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ RECORDS_MAX = 10_000
 
 
 class Sought:
-    """Which of some records readers of their partitions have. Pure."""
+    """Finds out which of some records the readers of their partitions have. Pure."""
 
     def __init__(self, agent: int, refusals: Iterable[Refusal]) -> None:
         self._agent = agent
@@ -50,7 +51,7 @@ class Sought:
             self._missing[each.tp, each.file].add((each.first, each.end))
 
     def add(self, rows: Rows) -> None:
-        """More records of a partition, in their order."""
+        """Adds records of a partition, in the order of their offsets."""
         for (tp, file), missing in self._missing.items():
             if tp != rows.tp:
                 continue
@@ -86,7 +87,7 @@ class Refused:
         agent: int,
         wait_s: float,
     ) -> None:
-        """wait_s: how long an attempt may still arrive after a later one was refused."""
+        """wait_s: how long an earlier attempt may still arrive after a later one was refused."""
         self._tracker = tracker
         self._presses = presses
         self._progress = progress
@@ -107,17 +108,17 @@ class Refused:
 
     @property
     def has_news(self) -> bool:
-        """Whether the next turn goes on at once."""
+        """Whether the next turn should begin at once."""
         return self._search.has_news
 
     @property
     def is_full(self) -> bool:
-        """Whether there are as many undecided records as there may be."""
+        """Whether no more undecided records may be added."""
         return len(self._asked) + len(self._searching) >= RECORDS_MAX
 
     @property
     def has_unwritten(self) -> bool:
-        """Whether what lies behind a refused record must not be sent yet."""
+        """Whether the records behind a refused one must still wait for its intent's mark."""
         return bool(self._unmarked or self._marking)
 
     def take(self, refusals: Iterable[Refusal], now: float) -> None:
@@ -131,13 +132,13 @@ class Refused:
                 self._set_apart(each, Certainty.LOST, "")
 
     def write(self, changes: Changes) -> None:
-        """Marks intents, ahead of the checkpoint that may pass them."""
+        """Marks intents, before the checkpoint may pass them."""
         self._marking |= self._unmarked
         self._presses.mark_refused(changes, self._unmarked.values())
         self._unmarked = {}
 
     def committed(self) -> None:
-        """What was written is durable."""
+        """Notes that the written marks are durable."""
         self._marking = {}
 
     def turn(self, now: float) -> None:
@@ -156,7 +157,7 @@ class Refused:
         return [each for intent in intents for each in self._apart.pop(intent, [])]
 
     def status(self, now: float) -> dict[str, object] | None:
-        """What is waited for, in words for people; None if nothing is."""
+        """What the search waits for, in words for people; None if it waits for nothing."""
         if self.is_over:
             return None
         count = len(self._searching) + len(self._asked)
@@ -173,7 +174,7 @@ class Refused:
         self._search.begin(Sought(self._agent, self._searching), floors, now)
 
     def _decide(self, refusal: Refusal) -> bool:
-        """Decides about a record if its fate is known; whether it is."""
+        """Decides about a record if its fate is known. Returns whether it did."""
         if self._search.found.has(refusal):
             refusal.land()
             return True

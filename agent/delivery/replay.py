@@ -1,4 +1,4 @@
-"""Promises from before the start, sent again as they say.
+"""Sends the promises from before the start again, unchanged.
 
 An intent that cannot be replayed (bytes gone or changed, another program, given up by an operator)
 goes to the inquiry with everything promised behind it: what the brokers have of it is read back
@@ -47,7 +47,7 @@ class Replay:
 
     @property
     def can_go_on(self) -> bool:
-        """Whether something waits that is not put off."""
+        """Whether a promise that is not put off still waits."""
         return bool(self._waiting)
 
     def take(self, now: float) -> list[Taken]:
@@ -78,7 +78,7 @@ class Replay:
         try:
             found = proven_bytes(self._handles, tracked, intent)
         except Moved:
-            found = None  # the inquiry looks where it went
+            found = None  # the inquiry looks for the file's new place
         except OSError as error:
             self._tracker.cannot_read(tracked, error)
             self._handles.drop(tracked.file)
@@ -95,7 +95,7 @@ class Replay:
         return Taken(tracked, reading, flight, is_new=False)
 
     def _obstacle(self, intent: Intent, recipe: Recipe | None) -> str | None:
-        """Why it cannot be replayed, whatever its bytes are; None if its bytes decide."""
+        """Why the intent cannot be replayed, whatever its bytes are; None if its bytes decide."""
         if intent.recipe == GIVEN_UP:
             return "an operator gave up what was on its way"
         if recipe is not None and has_refusal(recipe):

@@ -1,25 +1,26 @@
-"""One reading of partitions, from their floors to their watermarks, in turns.
+"""One search of partitions' logs, from their floors to their high watermarks, in turns.
 
     begin     the partitions that the intents can have reached, from their floors on
-    turn      takes what has come, never waits; over as soon as every byte was found
-    later     `wait_s` after the start of the process: asks for the watermarks anew, reads up to
-              them
+    turn      takes what has arrived, never waits; over as soon as every byte was found
+    later     `wait_s` after the start of the process: asks for the high watermarks anew, reads up
+              to them
 
-Why it may not end sooner while something is missing: the previous process is dead, and so are its
-connections, but what it had handed to the kernel may still be delivered. Producer ids do not fence
-it off: an id without a transaction is fenced in a partition only by a batch of its next epoch
-there, and that batch would be the very record in question. TCP bounds the wait: a socket without a
-process is tried again 8 times, over at most 103 s (tcp_orphan_retries), then given up. A broker
-that has taken a request's bytes appends them before it answers later fetches, or dies with them;
-what it has appended lies below the watermark once that has reached the log's end of that time. So
-nothing new from before the start can begin to arrive `wait_s` after it, and the watermark asked for
-then has passed what did. If all of this fails and a batch comes still later, it repeats records
-with the same origin, partition and time wherever the bytes were sent again, and every reader drops
+While something is missing, the search may not end sooner. The previous process is dead, and so are
+its connections, but the kernel may still deliver what that process had handed to it. Producer ids
+do not fence these bytes off: a broker fences an id without a transaction in a partition only when a
+batch of the id's next epoch arrives there, and that batch would be the very record in question. TCP
+bounds the wait: the kernel tries a socket without a process again 8 times, over at most 103 s
+(tcp_orphan_retries), then gives up. A broker that has taken a request's bytes appends them before
+it answers later fetches, or dies with them. What it has appended lies below the high watermark once
+the high watermark has reached the log end of that time. So `wait_s` after the start nothing sent
+before the start can begin to arrive, and a high watermark that is asked for then has passed all
+that did arrive. If all of this fails and a batch comes still later, it repeats records with the
+same origin, partition and time wherever the agent has sent the bytes again, and every reader drops
 it; for bytes that were declared lost, the audit shows more than was counted.
 
-While brokers are away it waits: nothing is decided. If a log no longer holds what lay above the
-floor (expired, cut off, damaged, or not allowed to be read), what was not found may have been
-there: such a hole is named, and what is missing is uncertain.
+While brokers are away, the search waits and decides nothing. If a log no longer holds what lay
+above the floor (expired, cut off, damaged, or not allowed to be read), a record that was not found
+may have been there. The search reports such a hole, and the missing bytes are uncertain.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from skidway.kafka.types import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """What cannot be known about a partition. is_over: nothing more of it will be read."""
+    """Records of a partition that cannot be read. is_over: nothing more of it will be read."""
 
     tp: TopicPartition
     reason: str
@@ -50,15 +51,15 @@ class Logs(Protocol):
         ...
 
     def poll(self) -> Sequence[Rows | Hole]:
-        """What has come, in the order of offsets; a bounded number of bytes."""
+        """Returns what has arrived, in the order of offsets; the number of bytes is bounded."""
         ...
 
     def ask_anew(self) -> None:
-        """Forgets the watermarks, to ask for them anew."""
+        """Forgets the high watermarks, so that later responses bring new ones."""
         ...
 
     def read_up(self) -> set[TopicPartition]:
-        """Partitions read up to a watermark that came since `ask_anew`."""
+        """Partitions that are read up to a high watermark that came since `ask_anew`."""
         ...
 
     def end(self) -> None:
@@ -70,11 +71,11 @@ class Wanted(Protocol):
     """What is looked for, and what was found of it."""
 
     def add(self, rows: Rows) -> None:
-        """More records of a partition, in their order."""
+        """Adds records of a partition, in the order of their offsets."""
         ...
 
     def gap(self, tp: TopicPartition) -> None:
-        """Notes that records which would come now are gone."""
+        """Notes that the next records of a partition are gone."""
         ...
 
     def has_all(self) -> bool:
@@ -86,9 +87,9 @@ W = TypeVar("W", bound=Wanted)
 
 
 class Search(Generic[W]):
-    """Owns what is known about something wanted, from the first record read to the last decision.
+    """Owns the findings about the wanted records, from the first record read to the last decision.
 
-    It is used again: it is over before `begin` and after `end`.
+    The object is used again: `is_over` is true before `begin` and after `end`.
     """
 
     def __init__(self, logs: Logs, nothing: W) -> None:
@@ -119,7 +120,7 @@ class Search(Generic[W]):
 
     @property
     def has_news(self) -> bool:
-        """Whether the next turn goes on at once."""
+        """Whether the next turn should begin at once."""
         return self._has_news and not self.is_over
 
     @property
@@ -128,7 +129,9 @@ class Search(Generic[W]):
         return sorted(self._open - self._logs.read_up())
 
     def knows(self, reach: Collection[TopicPartition]) -> bool:
-        """Whether all is known about these partitions, even if others do not answer."""
+        """Whether all that the search can find out about these partitions is known, even if others
+        do not answer.
+        """
         open_ = self._open.intersection(reach)
         return self.is_over or (self._asked_anew and open_ <= self._logs.read_up())
 
@@ -140,7 +143,9 @@ class Search(Generic[W]):
         return Certainty.LOST, ", and the brokers do not have it"
 
     def status(self, past_at: float, now: float) -> dict[str, object]:
-        """What is waited for, in words for people. past_at: from then on nothing new can arrive."""
+        """What the search waits for, in words for people. past_at: when nothing new can arrive any
+        more.
+        """
         if self.is_over:
             return {}
         waits_for = [str(tp) for tp in self.waits_for]
@@ -151,7 +156,9 @@ class Search(Generic[W]):
         return {} if self.is_over else dict.fromkeys(self.waits_for, now - self._heard_at)
 
     def turn(self, now: float, *, is_past: bool) -> None:
-        """Takes what has come. is_past: nothing new from before the start can arrive any more."""
+        """Takes what has arrived. is_past: nothing new from before the start can arrive any
+        more.
+        """
         if self.is_over:
             return
         news = self._logs.poll()

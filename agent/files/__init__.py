@@ -1,9 +1,9 @@
 """The host's files: finding them, knowing them, reading them.
 
 host        what the agent asks of the operating system; tests have another one
-operating_system  its answers, from the calls of this machine
+operating_system  implements `host` with the calls of this machine
 birth_times when an inode was made: what tells a file from the next one that gets its inode
-patterns    which paths a source means
+patterns    which paths a source's patterns match
 directories what a look has listed
 generations names that rotation gives
 sources     which source a path belongs to, and how patterns and links lead into a directory
@@ -20,13 +20,13 @@ watching    events of the operating system, which only make looks earlier
 compression which known file a compressed one holds
 decompressed, plain_sizes  its plain bytes, and how many they are
 copies      of logs: left alone, or read from where their original was cut
-known       all of them: by id, by inode, by the path at which they were written
+known       all known files: by id, by inode, by the path at which they were written
 births      how file ids begin, and
 endings     how they end
-host_files  the owners of what is known, for those who find out more
-recognition from one file that is there to file ids: new, the same, a copy, another one, rewritten
-tracking    a look: from what lies there, and what does not, to file ids; here, in recognition and
-            in reading it is noticed, and said with a reason, what was cut or vanished
+host_files  the owners of all that is known, in one value
+recognition what a file that is there is: new, the same, a copy, another one, rewritten
+tracking    a look: from the files that lie there, and those that do not, to file ids; like
+            recognition and reading, it reports with a reason which files were cut or vanished
 sighting    what a look found, and for which source
 unopened    files that were found and could not be opened yet
 unreadable  what could not be looked into, by name
@@ -34,10 +34,10 @@ news        what the owner of all this has to write down
 handles     open files, bounded
 reading     from tracked files to readings, in fair turns
 
-A file is tailed because a look through the patterns finds it; events only make the look earlier.
-Where a link leads to it, its directory is the one where it really lies: that one is watched,
-listed, and searched for rotated files. Two looks at a meant path (one that a pattern means) find
-the same file, or another one, or nobody knows (same_file). If it is another one, rotation has
-renamed what lay there in between, and it is looked for beside the path (rotations). So nothing that
-is still on the host is missed, and what is gone is declared.
+The agent tails a file because a look through the patterns finds it; events only make the look
+earlier. If a link leads to the file, the directory in which the file really lies counts: that one
+is watched, listed, and searched for rotated files. Two looks at a meant path (one that a pattern
+matches) find the same file, or another one, or nobody knows (same_file). If it is another one,
+rotation has renamed the first file in between, and the agent looks for it beside the path
+(rotations). So the agent misses nothing that is still on the host, and declares what is gone.
 """

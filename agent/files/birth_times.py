@@ -1,8 +1,8 @@
-"""When a file's inode was made: what tells a file from the next one that gets its inode.
+"""The time at which an inode was made distinguishes a file from the next one that gets its inode.
 
 The kernel gives the inode of a deleted file to the next one; ext4 does so at once. statx(2) says
 when the inode was made, on ext4, XFS, Btrfs, F2FS, ZFS and tmpfs; Python's os.stat does not show it
-on Linux. Where the C library, the kernel or the file system has no such time, the answer is None.
+on Linux. If the C library, the kernel or the file system has no such time, the answer is None.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How file ids begin: at byte 0 of a new file, or where the bytes of an older one are new."""
+"""How file ids begin: at byte 0 of a new file, or at the first new byte of a file that is known."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Births:
     ) -> TrackedFile | None:
         """Begins a new file at its first byte; None if it cannot be read.
 
-        old: the file whose inode or bytes it has; may_double: how many of its first bytes may have
-        been delivered as the old one's.
+        old: the known file with the same inode or bytes. may_double: how many of the new file's
+        first bytes may have been delivered as bytes of the old one.
         """
         new = self._begin(sighting, self.open(sighting), Mark(0, 0), (), old)
         if new is not None and old is not None and may_double:
@@ -65,7 +65,8 @@ class Births:
     def open(self, sighting: Sighting) -> Handle | None:
         """Opens the file that was found, even if it was renamed since; None if that fails.
 
-        Then it is named, so that nothing is sealed before the patterns were looked through again.
+        In that case the file is listed as unreadable, so that nothing is sealed before the next
+        look.
         """
         found = sighting.found
         try:

@@ -1,9 +1,10 @@
-"""Compressed generations: finds the known file that became one, to read on in it.
+"""Finds the known file that became a compressed generation, and reads on in that generation.
 
-A compressed file has another inode than the plain one, which is gone. It is recognised by the first
-bytes, by those before the position, and by the time of change, which most programs copy. From then
-on the known file lies there; its positions count plain bytes, so nothing is read twice. While the
-plain file is still there, it is being compressed, and the plain one is read.
+A compressed file has another inode than the plain one, which is gone. The agent recognises it by
+its first plain bytes, by those before the read position, and by the time of change, which most
+programs copy. From then on the compressed file is the place of the known file; positions count
+plain bytes, so nothing is read twice. While the plain file is still there, compression is under
+way, and the agent reads the plain file.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from skidway.agent.values.found import DAMAGED, UNMEASURED, Found, UnopenedFile
 from skidway.agent.values.tracked import TrackedFile
 
 DAMAGED_MS: Final = 60_000
-"""A file that cannot be decompressed this long after its last change never can."""
+"""A file that cannot be decompressed this long after its last change is taken as damaged for
+good.
+"""
 
 
 class Compression:
@@ -41,8 +44,9 @@ class Compression:
         return is_decompressed(path) and self._host.look(plain) is not None
 
     def adopt(self, sighting: Sighting, now_ms: int) -> Answer:
-        """Looks for the known file that became this one. SAME: that file lies there from now on.
-        UNKNOWN: nobody knows yet; it is named, and looked at again.
+        """Looks for the known file that became this one. SAME: the known file lies there from now
+        on. UNKNOWN: the compressed file cannot be read yet; it is listed as unreadable and looked
+        at again.
         """
         found = sighting.found
         if not is_decompressed(found.real_path) or is_hopeless(found, now_ms):

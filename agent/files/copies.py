@@ -1,9 +1,9 @@
 """Copies of logs: what `copytruncate` or a person makes, under a name that rotation could give.
 
-A file with such a name is compared with those that were born at the path: by what was read of them,
-or, if it is shorter, by its first and last bytes. A copy is left alone if its original is read
-where it lies, or if it has no more than was read. If its original was truncated since, the rest is
-read from the copy.
+A file with such a name is compared with the files that were born at the log's path: by the bytes
+that were read of them or, if it is shorter, by its first and last bytes. The agent leaves a copy
+alone if it reads the original in its place, or if the copy has no more bytes than were read of the
+original. If the original was truncated since, the agent reads the rest from the copy.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from skidway.agent.values.found import FileKey, Found
 from skidway.agent.values.tracked import TrackedFile
 
 ORIGINALS_MAX = 16
-"""Most file ids born at a path that a copy is compared with."""
+"""A copy is compared with at most this many file ids that were born at a path."""
 
 _Content = tuple[int | None, int, int]
 """What stays the same while nobody changes a file: birth (ns), size, time of change (ns)."""
@@ -55,7 +55,9 @@ class Copies:
         return self._born_at.get(path, [])
 
     def is_left_alone(self, found: Found, base: str) -> bool:
-        """Whether it is a copy of the file at a path, without bytes that are not read there."""
+        """Whether a file is a copy of the one at a path, and has no bytes that are not read
+        there.
+        """
         if self._is_known(found):
             return True
         original, answer = self.original_of(found, base)
@@ -74,7 +76,7 @@ class Copies:
         return 0 if there is None else there.size
 
     def is_rest(self, found: Found, base: str) -> bool:
-        """Whether it is a copy that has more of the bytes that a truncation at a path cut off."""
+        """Whether a file is a copy with unread bytes that a truncation at a path cut off."""
         if self._is_known(found):
             return False
         original, _ = self.original_of(found, base)
@@ -90,7 +92,7 @@ class Copies:
         try:
             handle = self._host.open(found.real_path)
         except OSError:
-            return None, Answer.OTHER  # it is named when reading opens it
+            return None, Answer.OTHER  # reading reports it when it opens it
         try:
             return self._compare(handle, found, originals, place)
         except OSError:
@@ -131,13 +133,13 @@ class Copies:
 
 
 def origins(tracked: TrackedFile) -> set[str]:
-    """The paths at which it may have been written, as text."""
+    """The paths at which a file may have been written, as text."""
     path = tracked.birth.path
     return {path, shown(tracked.meant), *copied_from(path)}
 
 
 def _is_short(original: TrackedFile) -> bool:
-    """Whether its first bytes are all that was read of it."""
+    """Whether no more was read of the original than its first bytes."""
     return original.promised <= original.birth.fingerprint.length
 
 

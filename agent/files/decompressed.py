@@ -1,7 +1,7 @@
 """Compressed generations, read as the plain files that they hold.
 
-Positions count plain bytes. Reading goes forward; going back means beginning again, except for the
-first bytes and those that were read last, which are kept.
+Positions count plain bytes. Reading goes forward; to go back, it begins again at the first byte.
+Only the first bytes and those that were read last are kept.
 """
 
 from __future__ import annotations
@@ -50,17 +50,21 @@ _ENDINGS: Final = tuple(_FORMATS)
 
 
 def is_decompressed(path: str) -> bool:
-    """Whether a name says that the file is compressed, in a way that can be read."""
+    """Whether a file's name has the ending of a compression that can be read."""
     return path.endswith(_ENDINGS)
 
 
 def begins_compressed(path: str, head: bytes) -> bool:
-    """Whether the first bytes say so, too: some programs give such names to plain files."""
+    """Whether the first bytes, too, show that the file is compressed: some programs give such names
+    to plain files.
+    """
     return head.startswith(_FORMATS[os.path.splitext(path)[1]].magic)
 
 
 class Decompressor:
-    """The plain bytes of an open descriptor, which it does not close. Moves its offset."""
+    """Reads the plain bytes of an open descriptor. Moves the descriptor's offset; does not close
+    it.
+    """
 
     def __init__(self, path: str, descriptor: int) -> None:
         self._format = _FORMATS[os.path.splitext(path)[1]]

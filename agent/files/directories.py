@@ -18,20 +18,22 @@ class Directories:
         self._resolved: dict[str, str] = {}
 
     def forget(self) -> None:
-        """Forgets everything as a look begins: files may be elsewhere."""
+        """Forgets everything. Each look begins with this, because files may have moved."""
         self._names.clear()
         self._by_inode.clear()
         self._resolved.clear()
 
     def resolve(self, directory: str) -> str:
-        """The directory itself, whatever links lead to it."""
+        """The real path of a directory, with all links followed."""
         found = self._resolved.get(directory)
         if found is None:
             found = self._resolved[directory] = self._host.resolve(directory)
         return found
 
     def names(self, directory: str) -> list[tuple[str, int]]:
-        """(name, inode) of each entry. Raises OSError, FileNotFoundError for no directory."""
+        """(name, inode) of each entry. Raises OSError: FileNotFoundError if there is no
+        directory.
+        """
         found = self._names.get(directory)
         if found is None:
             found = self._names[directory] = self._host.list(directory)
@@ -51,7 +53,7 @@ class Directories:
     def find(self, directory: str, key: FileKey) -> str | None:
         """The path of a file among the names of a directory; None if it was not there.
 
-        Raises OSError where that cannot be known. A file may have come or gone since.
+        Raises OSError if that cannot be known. A file may have come or gone since.
         """
         name = self.name_of(directory, key.inode)
         if name is None:

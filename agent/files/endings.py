@@ -16,15 +16,15 @@ CHANGED: Final = "the bytes before the position are others than were read"
 
 STILL_S: Final = 60.0
 STILL_FACTOR: Final = 10
-"""A file that vanished unseen has lost nothing if all of it was promised, and it had stood still
-for at least STILL_S and for STILL_FACTOR times as long as nobody looked.
+"""If a file vanishes unseen, none of its bytes is lost if all of them were promised, and if it had
+stood still for at least STILL_S and for STILL_FACTOR times as long as nobody looked.
 """
 
 CLOCK_SET_S: Final = 5.0
-"""The clock was set if it differs by more than this from the time that has passed."""
+"""The clock was set if its time moved by this much more or less than the time that has passed."""
 
 WATCH_ENDED_S: Final = 86_400.0
-"""How long every look still looks at a finished file that no pattern leads to."""
+"""For this long, every look still checks a finished file that no pattern leads to."""
 
 
 class Endings:
@@ -35,15 +35,17 @@ class Endings:
         self._known = known
         self._news = news
         self.ended: dict[int, TrackedFile] = {}  # not closed yet
-        self._ended_lately: dict[int, float] = {}  # until when they are looked at
+        self._ended_lately: dict[int, float] = {}  # by file id: until when looks check it
         self._now = 0.0
         self._now_ms = 0
         self._looked_ms: int | None = None  # the look before this one
-        self._set_ms = 0  # what the clock said when it had been set lately
+        self._set_ms = 0  # the clock's time at the look that last found it set
         self._since: Mapping[str, int] = {}
 
     def load(self, since: Mapping[str, int]) -> None:
-        """Takes over what had ended before the start. since: each topic's last seal, ms."""
+        """Takes over the file ids that had ended before the start. since: each topic's last seal,
+        ms.
+        """
         self._since = dict(since)
         for tracked in self._known.files.values():
             if tracked.state is FileState.ENDED:
@@ -77,14 +79,18 @@ class Endings:
         self.end(tracked)
 
     def vanish(self, tracked: TrackedFile, reason: str) -> None:
-        """Ends a file that is gone; what it had unread is lost, if it can have had anything."""
+        """Ends the id of a file that is gone. Its unread bytes are lost, unless it can have had
+        none.
+        """
         if self._stood_still(tracked):
             self.end(tracked)
         else:
             self.lose(tracked, reason)
 
     def ended_lately(self, found: set[FileKey]) -> Iterator[TrackedFile]:
-        """Files finished lately that no pattern leads to (found: keys): they may still grow."""
+        """Lately finished files that no pattern leads to, because they may still grow. found: the
+        keys of the files that patterns lead to.
+        """
         for file, until in list(self._ended_lately.items()):
             tracked = self._known.files.get(file)
             if tracked is None or tracked.is_deleted or self._now >= until:
@@ -99,10 +105,10 @@ class Endings:
         )
 
     def _stood_still(self, tracked: TrackedFile) -> bool:
-        """Whether it was at rest for so long that no unseen bytes can have come to it.
+        """Whether the file was at rest for so long that no unseen bytes can have come to it.
 
-        If rotation was at work since, other files may have gone with it. If the clock was set,
-        nobody knows how long it was at rest before that.
+        If rotation was at work since, other files may have gone with this one: then the answer is
+        no. If the clock was set, nobody knows how long the file was at rest before that.
         """
         siblings = self._known.copies.born_at(tracked.birth.path)
         if sum(each.state is FileState.OPEN for each in siblings if each is not tracked) > 1:
@@ -116,12 +122,14 @@ class Endings:
         return unseen_s >= 0 and still_s >= max(STILL_S, STILL_FACTOR * unseen_s)
 
     def _seen_ms(self, tracked: TrackedFile) -> int | None:
-        """When it was looked at last; if not since the start, its topic's last seal."""
+        """When the file was looked at last (ms); if not since the start, the time of its topic's
+        last seal.
+        """
         if tracked.is_seen:
             return self._looked_ms
         return self._since.get(tracked.birth.topic)
 
 
 def cut_reason(tracked: TrackedFile, size: int) -> str:
-    """Why a file is another one that is shorter than it was at the last look."""
+    """The reason for replacing a file that is shorter than it was at the last look."""
     return f"it was cut to {size} bytes, {tracked.size} were there"

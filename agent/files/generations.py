@@ -8,9 +8,9 @@
 
 This covers the names of logrotate with any `dateformat`, `extension` or `addextension`, log4j2,
 logback, log4net, NLog, Serilog, java.util.logging, Python, nginx, rotatelogs, cronolog, kubelet,
-Docker, savelog, newsyslog, and of copies that people and Windows make. Only such names are
-generations of a log: `mail.err` is none of `mail`. The times at which a file under such a name was
-made and changed decide whether it is one (rotations).
+Docker, savelog, newsyslog, and of copies that people and Windows make. Only files with such names
+can be generations of a log: `mail.err` is none of `mail`. Whether a file with such a name is a
+generation depends on when it was made and changed (rotations).
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _COMPRESSED: Final = re.compile(r"(?P<name>.+)\.(?:gz|bz2|xz|zst|lz4|lzma|Z|zip)
 _BREAKS: Final = frozenset("-_.+:,@#~ (")
 
 _CACHED: Final = 1 << 14
-"""Names whose meaning is cached: a directory that changes is listed again."""
+"""The meanings of this many names are cached, because a directory that changes is listed again."""
 
 
 class Generation(NamedTuple):
-    """What a name may be a generation of, and its name before it was compressed, if it was."""
+    """The names that a name may be a generation of, and the name before its compression, if any."""
 
     bases: tuple[str, ...]
     plain: str | None
@@ -58,9 +58,10 @@ def generation(name: str) -> Generation | None:
 
 
 def copied_from(path: str) -> Iterator[str]:
-    """The paths that a file may be a copy of, by its name: it begins with theirs.
+    """The paths of which a file may be a copy: its name begins with their names.
 
-    `app.log.1` may be one of `app.log`; if a pattern means both, `app-1.log` is another worker's.
+    `app.log.1` may be a copy of `app.log`. `app-1.log` is no copy of `app.log`: if a pattern
+    matches both, it is the log of another worker.
     """
     above, name = os.path.split(path)
     said = generation(name)
@@ -70,7 +71,9 @@ def copied_from(path: str) -> Iterator[str]:
 
 
 def _bases(plain: str) -> list[str]:
-    """The name without a generation's parts at its end, then without those before its ending."""
+    """The names that are left without a generation's parts: without those at the end of the name,
+    then without those before its ending.
+    """
     found = list(_stems(plain))
     ending = _ENDING.search(plain)
     if ending is not None:
@@ -79,7 +82,7 @@ def _bases(plain: str) -> list[str]:
 
 
 def _stems(name: str) -> Iterator[str]:
-    """Each beginning of a name that only parts of a generation's name follow."""
+    """Each beginning of a name that is followed only by parts of a generation's name."""
     run = _PARTS.search(name)
     for at in range(max(run.start(), 1), len(name)) if run is not None else ():
         before, behind = name[at - 1], name[at]

@@ -70,7 +70,7 @@ class Handles:
             self._close_oldest()
 
     def _opened_as(self, tracked: TrackedFile, path: str) -> Handle | None:
-        """What lies at a path, if it is this file."""
+        """Opens what lies at a path, if it is this file."""
         handle = self._opened(path)
         if handle is not None and not _is_of(handle.status(), tracked):
             handle.close()

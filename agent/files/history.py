@@ -1,6 +1,6 @@
 """What became of the files that lay at a path: read, left alone, or declared.
 
-`rotations` has the rules, and asks for each path of a directory that it looks into.
+`rotations` has the rules, and calls this for each path of a directory that it looks into.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Known(Protocol):
     """What the tracker knows about files."""
 
     def knows(self, found: Found) -> bool:
-        """Whether it is a known file that was not deleted."""
+        """Whether the found file is a known one that was not deleted."""
         ...
 
     def is_another(self, found: Found, beside: Sequence[str]) -> bool:
@@ -42,28 +42,30 @@ class Known(Protocol):
         ...
 
     def changed_times(self, directory: str) -> set[int]:
-        """When the known files of a directory changed last, ns."""
+        """The times (ns) at which the known files of a directory changed last."""
         ...
 
     def is_copy(self, found: Found, base: str) -> bool:
-        """Whether it is a copy of a file that is read where it lies, or was read."""
+        """Whether a found file is a copy of one that is read in its place, or was read."""
         ...
 
     def is_rest(self, found: Found, base: str) -> bool:
-        """Whether it is a copy that has more of the bytes that a truncation at a path cut off."""
+        """Whether a found file is a copy with unread bytes that a truncation at a path cut off."""
         ...
 
     def where(self, key: FileKey, born_ns: int | None) -> str:
-        """Where a known file lies, in whatever directory; "" if nobody knows."""
+        """Where a known file lies, in whatever directory; "" if unknown."""
         ...
 
     def rotated_from(self, base: str) -> list[str]:
-        """Where the newest known files lie that were written at a path and have left it."""
+        """The present paths of the newest known files that were written at a path and have left
+        it.
+        """
         ...
 
     def first_born(self, base: str) -> int | None:
-        """When the oldest known file that was written at a path and still lies anywhere was born;
-        None if there is none, or nobody knows.
+        """The time of birth of the oldest known file that was written at a path and still lies
+        anywhere; None if there is no such file, or if that is unknown.
         """
         ...
 
@@ -72,8 +74,8 @@ class Adopts(Protocol):
     """Finds out which known file a compressed one holds."""
 
     def __call__(self, found: Found, index: int, base: str, may_begin: bool) -> Answer:
-        """SAME: a known file lies there from now on. UNKNOWN: nobody knows yet, a later look finds
-        out. index: of the source; may_begin: as in `Sighting`.
+        """SAME: a known file lies there from now on. UNKNOWN: nobody knows yet; a later look finds
+        out. index: of the source. may_begin: as in `Sighting`.
         """
         ...
 
@@ -106,9 +108,9 @@ class History:
         return unjudged
 
     def _judge(self, look: Look, base: str, names: Mapping[str, Member]) -> Found | None:
-        """What became of the files that lay at a meant path, where another or none lies now.
+        """Judges the files that lay at a meant path, where another file or none lies now.
 
-        Returns the newest of them that is read from now on.
+        Returns the newest of those that are read from now on.
         """
         index = index_of(base, look.moment.sources)
         if index is None:
@@ -133,7 +135,9 @@ class History:
         return max(fresh, key=lambda found: found.changed_ns, default=None)
 
     def look_at_compressed(self, look: Look, base: str, names: Mapping[str, Member]) -> None:
-        """Compressed generations that came since the last look: known files may be in them."""
+        """Looks at compressed generations that came since the last look: they may hold known
+        files.
+        """
         index = index_of(base, look.moment.sources)
         if index is None:
             return
@@ -152,8 +156,8 @@ class History:
                 look.unknown.add(member.inode)
 
     def _came_lately(self, look: Look, name: str, member: Member) -> bool:
-        """Whether at the last look it was not there, was being compressed, or nobody knew which
-        file it holds.
+        """Whether at the last look a compressed file was not there or was being written, or nobody
+        knew which file it holds.
         """
         if member.plain is None or self._is_being_compressed(look, member.plain):
             return False
@@ -167,7 +171,7 @@ class History:
     def _is_read(
         self, look: Look, base: str, index: int, name: str, plain: str | None, found: Found
     ) -> bool:
-        """Whether it is a generation that is read."""
+        """Whether a found file is a generation that the agent reads."""
         if plain is None:
             return not self._is_younger(look, base, found)
         if self._is_being_compressed(look, plain) or base in look.unresolved:
@@ -179,7 +183,7 @@ class History:
         return False
 
     def _is_being_compressed(self, look: Look, plain: str) -> bool:
-        """Whether the plain file is still there: that one is read."""
+        """Whether the plain file is still there: then the agent reads that one."""
         return any(name == plain for name, _ in self._directories.names(look.directory))
 
     def _is_broken(
@@ -187,7 +191,7 @@ class History:
     ) -> bool:
         """Whether younger files than the newest known one may be gone.
 
-        A path at which no look has found anything may have been seen by an event.
+        A file at a path where no look has found anything may be known from an event.
         """
         before = look.before.get(base)
         if before is None:
@@ -226,8 +230,9 @@ class History:
         return births[0] is not None and births[1] is not None and births[0] > births[1]
 
     def _lay_there(self, look: Look, base: str, name: str, found: Found) -> bool:
-        """Whether it lay under the same name before; a truncation may be noticed later than the
-        copy that was made before it."""
+        """Whether the file lay under the same name before. The answer is no for a copy with bytes
+        that a truncation cut off: the truncation may be noticed later than the copy made before
+        it."""
         if base in look.moment.truncated and self._known.is_rest(found, base):
             return False
         same = look.place.members.get(name)
@@ -236,20 +241,22 @@ class History:
         return same.plain is None or not look.lay_plain(same.plain)
 
     def _is_left_alone(self, look: Look, base: str, index: int, found: Found) -> bool:
-        """Whether it is history, or a copy of what is read where it lies."""
+        """Whether the file is older than the last look, or a copy of one that is read in its
+        place.
+        """
         if base in look.moment.truncated and self._known.is_rest(found, base):
             return False
         return self._is_old(look, base, index, found) or self._known.is_copy(found, base)
 
     def _is_younger(self, look: Look, base: str, found: Found) -> bool:
-        """Whether it was made after what lies at the path: then it was not rotated from there."""
+        """Whether a file was made after the one at the path: then it was not rotated from there."""
         here = None if base in look.moment.truncated else look.here.get(base)
         if here is None or here.born_ns is None or found.born_ns is None:
             return False
         return found.born_ns > here.born_ns and not self._known.knows(found)
 
     def _is_old(self, look: Look, base: str, index: int, found: Found) -> bool:
-        """Whether it lay there before the last look, and was not at the path itself."""
+        """Whether a file lay there before the last look, and not at the path itself."""
         since_ns = look.since_ms(index) * 1_000_000
         if found.changed_ns < since_ns:
             return True
@@ -258,8 +265,8 @@ class History:
         return found.born_ns is not None and found.born_ns < since_ns and not is_before
 
     def _doubt_age(self, look: Look, base: str, index: int, member: Member, found: Found) -> None:
-        """Declares what was left alone for its age if that age is uncertain: its time of change was
-        set back, or the clock was while nobody looked.
+        """Declares a file that was left alone for its age if that age is uncertain, because its
+        time of change was set back, or the clock was set back while nobody looked.
         """
         born_ns, since_ms = found.born_ns, look.since_ms(index)
         is_aged = member.plain is None and born_ns is not None and born_ns >= since_ms * 1_000_000
@@ -271,7 +278,9 @@ class History:
             look.miss(index, base if is_set_back else found.path, reason)
 
     def _strays(self, look: Look, base: str, index: int) -> list[Found]:
-        """What was rotated to names, or into a directory, that nobody would expect."""
+        """Files that were rotated to names, or into directories, that rotation is not known to
+        use.
+        """
         known = self._known.rotated_from(base)
         strange = [path for path in known if look.is_strange(path)]
         names = {os.path.basename(path) for path in strange}
@@ -290,8 +299,8 @@ class History:
         return strays
 
     def _others(self, look: Look, directory: str) -> list[Found]:
-        """Unknown files in a directory whose names do not say whose they are, if they changed since
-        the last look; listed once a look.
+        """Unknown files in a directory whose names do not show from which path they come, if they
+        changed since the last look. Listed once per look.
         """
         known = look.others.get(directory)
         if known is not None:
@@ -316,7 +325,7 @@ class History:
         return found
 
     def _is_stray(self, look: Look, base: str, index: int, found: Found) -> bool:
-        """Whether it may be a generation of the path: it was made since the last look."""
+        """Whether a file made since the last look may be a generation of the path."""
         if not is_stray(found.path, base, look.moment.sources[index]):
             return False
         is_left = self._is_left_alone(look, base, index, found)
@@ -342,14 +351,14 @@ class History:
         return False
 
     def _name_of(self, look: Look, before: Found) -> str | None:
-        """The name that a file which lay at a path has in the directory now."""
+        """The name that the directory has now for a file that lay at a path."""
         name = self._directories.name_of(look.directory, before.key.inode)
         found = None if name is None else self._host.look(os.path.join(look.directory, name))
         births = (before.born_ns, None if found is None else found.born_ns)
         return name if None in births or births[0] == births[1] else None
 
     def _is_other_shape(self, look: Look, found: Found) -> bool:
-        """Whether a compressed file is what a known one became: it keeps the time of change."""
+        """Whether a compressed file holds a known one: compressing keeps the time of change."""
         times = {each.changed_ns for each in look.before.values()}
         return is_time_of(found.changed_ns, times | self._known.changed_times(look.directory))
 

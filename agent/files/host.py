@@ -1,8 +1,8 @@
 """What the agent asks of the operating system about log files.
 
-`Host` is a protocol because there is a second one: the model tests run the real agent on a file
-system that rotates, truncates and loses power at random. To everything above, a compressed file is
-the plain file that it holds: it has the plain size, and reading it gives the plain bytes.
+`Host` is a protocol because it has two implementations: the model tests run the real agent on a
+file system that rotates, truncates and loses power at random. To all other modules, a compressed
+file is the plain file that it holds: it has the plain size, and reading it gives the plain bytes.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from skidway.agent.values.found import FileKey, Found
 
 
 class Status(NamedTuple):
-    """A file now; links 0: it has lost its last name. changed_ns: when its content last changed.
+    """A file's state now. links: 0 if it has lost its last name. changed_ns: when its content last
+    changed.
 
-    born_ns: when its inode was made; None where the file system does not say so.
+    born_ns: when its inode was made; None if the file system does not report it.
     """
 
     key: FileKey
@@ -32,7 +33,7 @@ class Status(NamedTuple):
 @dataclass(slots=True)
 class Scan:
     """What the patterns found. unreadable: (path, reason) of what could not be looked into; dead:
-    those of them that are links leading nowhere.
+    those of these paths that are links leading nowhere.
     """
 
     found: list[Found] = field(default_factory=list)
@@ -48,11 +49,11 @@ class Handle(Protocol):
         ...
 
     def status(self) -> Status:
-        """The file now."""
+        """The file's state now."""
         ...
 
     def where(self) -> str:
-        """Where it lies now, after any number of renames; "" if nobody knows."""
+        """Where it lies now, after any number of renames; "" if unknown."""
         ...
 
     def close(self) -> None:
@@ -80,7 +81,7 @@ class Host(Protocol):
     def find(self, directory: str, key: FileKey) -> str | None:
         """The path of a file among the names of a directory; None if it is not there.
 
-        Raises OSError where that cannot be known.
+        Raises OSError if that cannot be known.
         """
         ...
 
@@ -95,7 +96,7 @@ class Host(Protocol):
         ...
 
     def resolve(self, directory: str) -> str:
-        """The directory itself, whatever links lead to it. Raises OSError."""
+        """The real path of a directory, with all links followed. Raises OSError."""
         ...
 
     def device_of(self, directory: str) -> int | None:

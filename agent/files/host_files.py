@@ -1,4 +1,4 @@
-"""What is known of a host's files, for those who find out more."""
+"""All that is known of a host's files, for the modules that find out more."""
 
 from __future__ import annotations
 

@@ -15,9 +15,11 @@ from skidway.agent.values.found import FileKey, Found
 from skidway.agent.values.tracked import TrackedFile
 
 
-# 26 methods: each question that is asked of what is known, answered from the same few indexes.
+# 26 methods: one for each question about the known files, answered from the same few indexes.
 class KnownFiles:
-    """Owns every TrackedFile. replaced: by path, files that this look replaced, not held open."""
+    """Owns every TrackedFile. replaced: by path, files that this look replaced and that were not
+    open.
+    """
 
     def __init__(self, host: Host, handles: Handles, directories: Directories) -> None:
         self._host = host
@@ -25,7 +27,7 @@ class KnownFiles:
         self._directories = directories
         self._by_key: dict[FileKey, TrackedFile] = {}
         self._changed: dict[int, TrackedFile] = {}
-        self._moved_to: dict[tuple[FileKey, int | None], FileKey] = {}  # by key and birth of before
+        self._moved_to: dict[tuple[FileKey, int | None], FileKey] = {}  # from former key and birth
         self._serial = 0
         self.files: dict[int, TrackedFile] = {}
         self.copies = Copies(host)
@@ -59,16 +61,16 @@ class KnownFiles:
         return self._by_key.get(key)
 
     def is_newest(self, tracked: TrackedFile) -> bool:
-        """Whether no other file id has its key by now."""
+        """Whether no later file id has the same key."""
         return self._by_key.get(tracked.birth.key) is tracked
 
     def detach(self, tracked: TrackedFile) -> None:
-        """Takes its inode from it: another file has it."""
+        """Takes the inode from a file id, because another file has it now."""
         if self.is_newest(tracked):
             del self._by_key[tracked.birth.key]
 
     def renumber(self, tracked: TrackedFile, key: FileKey) -> None:
-        """Gives it a new key: its file system's device has another number."""
+        """Gives a file id a new key, because its file system's device has another number."""
         self.detach(tracked)
         tracked.birth = replace(tracked.birth, key=key)
         self._by_key[key] = tracked
@@ -94,7 +96,7 @@ class KnownFiles:
     # --- where they are -----------------------------------------------------------------------
 
     def status_if_held(self, tracked: TrackedFile) -> Status | None:
-        """What its handle says, if it is open."""
+        """The file's status, if it is held open."""
         handle = self._handles.held(tracked.file)
         if handle is None:
             return None
@@ -105,9 +107,10 @@ class KnownFiles:
             return None
 
     def find(self, tracked: TrackedFile, *, is_held: bool) -> str | None:
-        """Where it lies; reads its directory once more before giving it up.
+        """The path where the file lies; None if it is gone. If it is not held open, reads its
+        directory once more before giving it up.
 
-        Raises OSError if nobody knows.
+        Raises OSError if that cannot be known.
         """
         directory = os.path.dirname(tracked.location)
         path = self._directories.find(directory, tracked.birth.key)
@@ -121,14 +124,14 @@ class KnownFiles:
         return path
 
     def is_there(self, tracked: TrackedFile) -> bool:
-        """Whether it lies somewhere; True if nobody knows."""
+        """Whether the file lies somewhere; True if that cannot be known."""
         try:
             return self.find(tracked, is_held=False) is not None
         except OSError:
             return True
 
     def gone(self, base: str) -> list[TrackedFile]:
-        """The newest known files that were written at a path and lie nowhere any more."""
+        """The newest known files that were written at a path and no longer lie anywhere."""
         return [each for each in self.copies.born_at(shown(base)) if not self.lies_at(each)]
 
     def move(self, tracked: TrackedFile, found: Found) -> None:
@@ -145,13 +148,13 @@ class KnownFiles:
         self.note(tracked)
 
     def lies_at(self, tracked: TrackedFile) -> str:
-        """Where it lies by what this look has listed; "" if nobody knows."""
+        """Where the file lies by what this look has listed; "" if unknown."""
         if not self.is_newest(tracked) or tracked.is_deleted:
             return ""
         try:
             path = self._directories.find(os.path.dirname(tracked.location), tracked.birth.key)
         except OSError:
-            path = None  # its directory is named where something there may be unread
+            path = None  # other code reports the directory if files there may be unread
         found = None if path is None else self._host.look(path)
         if found is None or _is_reborn(tracked, found):
             return self.where(tracked.birth.key, tracked.birth.born_ns)
@@ -160,14 +163,14 @@ class KnownFiles:
     # --- what rotations asks (rotations.Known) ------------------------------------------------
 
     def knows(self, found: Found) -> bool:
-        """Whether it is a known file that was not deleted."""
+        """Whether the found file is a known one that was not deleted."""
         tracked = self._by_key.get(found.key)
         if tracked is None or tracked.is_deleted:
             return False
         return tracked.birth.born_ns == found.born_ns
 
     def where(self, key: FileKey, born_ns: int | None) -> str:
-        """Where a known file lies, in whatever directory; "" if nobody knows.
+        """Where a known file lies, in whatever directory; "" if unknown.
 
         A file that was compressed since is also found by its former key and birth.
         """
@@ -187,23 +190,26 @@ class KnownFiles:
         return path
 
     def rotated_from(self, base: str) -> list[str]:
-        """Where the newest known files lie that were written at a path and have left it."""
+        """The present paths of the newest known files that were written at a path and have left
+        it.
+        """
         places = {self.lies_at(each) for each in self.copies.born_at(shown(base))}
         return sorted(places - {"", base})
 
     def first_born(self, base: str) -> int | None:
-        """When the oldest known file that was written at a path and still lies anywhere was born;
-        None if there is none, or nobody knows.
+        """The time of birth of the oldest known file that was written at a path and still lies
+        anywhere; None if there is no such file, or if that is unknown.
         """
         there = [each for each in self.copies.born_at(shown(base)) if self.lies_at(each)]
         return there[0].birth.born_ns if there else None
 
     def is_another(self, found: Found, beside: Sequence[str]) -> bool:
-        """Whether another file lies there under a deleted one's inode, so it is no truncation.
+        """Whether the found file is another one with a deleted file's inode, and not a truncated
+        file.
 
-        The kernel gives a deleted file's inode to the next one. The inode of a file that is held
-        open is not given away. A truncated file differs too, but then a copy of it may lie beside
-        it.
+        The kernel gives a deleted file's inode to the next file, but not while the deleted file is
+        held open. A truncated file has other bytes too, but then a copy of its old bytes may lie
+        beside it.
         """
         old = self.replaced.get(found.path)
         if old is None:
@@ -215,7 +221,9 @@ class KnownFiles:
         return bool(old.position) and not any(begins_like(self._host, path, old) for path in beside)
 
     def changed_times(self, directory: str) -> set[int]:
-        """When the known files of a directory changed last, as far as anybody looked, ns."""
+        """The times (ns) at which the known files of a directory changed last, as far as anybody
+        looked.
+        """
         times = set()
         for tracked in self.files.values():
             if os.path.dirname(tracked.location or tracked.birth.path) == directory:
@@ -227,15 +235,17 @@ class KnownFiles:
         return times
 
     def is_copy(self, found: Found, base: str) -> bool:
-        """Whether it is a copy of a file that is read where it lies, or was read."""
+        """Whether a found file is a copy of one that is read in its place, or was read."""
         return not self.knows(found) and self.copies.is_left_alone(found, base)
 
     def is_rest(self, found: Found, base: str) -> bool:
-        """Whether it is a copy that has more of the bytes that a truncation at a path cut off."""
+        """Whether a found file is a copy with unread bytes that a truncation at a path cut off."""
         return not self.knows(found) and self.copies.is_rest(found, base)
 
     def has_copy(self, original: TrackedFile) -> bool:
-        """Whether a copy of it was found before: another copy may hold what came after that one."""
+        """Whether a copy of the original was found before: another copy may hold bytes that came
+        after it.
+        """
         return any(
             each.birth.predecessor == original.file and each.birth.key != original.birth.key
             for each in self.files.values()

@@ -1,4 +1,4 @@
-"""Looks at what lies at a path now: whether it is a known file, or begins like one."""
+"""Looks at the file that lies at a path now: whether it is a known file, or begins like one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from skidway.agent.values.tracked import TrackedFile
 
 
 def open_at(host: Host, path: str, key: FileKey) -> Handle | None:
-    """What lies at a path, if it has this key. Raises OSError."""
+    """Opens what lies at a path, if it has this key. Raises OSError."""
     try:
         handle = host.open(path)
     except FileNotFoundError:
@@ -98,8 +98,9 @@ def begins_like(host: Host, path: str, old: TrackedFile) -> bool:
 def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
     """The file's new key, if it is still there and only its file system's device number changed.
 
-    Disks are numbered as they are found, and some file systems at each mount: a restart of the
-    machine may renumber every file. If nothing was read of the file, only its birth proves it.
+    The kernel numbers disks as it finds them, and some file systems at each mount, so a restart of
+    the machine may renumber every file. If nothing was read of the file, only its birth proves that
+    it is the same.
     """
     known = old.birth.key
     found = None if old.is_deleted else _with_inode_of(host, old)
@@ -117,7 +118,9 @@ def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
 
 
 def _with_inode_of(host: Host, old: TrackedFile) -> Found | None:
-    """The file of that inode where it lay, or renamed in that directory with the same birth."""
+    """The file with that inode at its old path, or elsewhere in that directory with the same
+    birth.
+    """
     inode, found = old.birth.key.inode, host.look(old.location)
     if found is not None and found.key.inode == inode:
         return found

@@ -1,9 +1,9 @@
 """Links that lead into another directory since the last look, as after a deploy or a new day.
 
 A link may have led to other files in between: `latest.log` led to `2026-11-19/app.log`, now leads
-to `2026-11-21/app.log`, and nobody looked on the 20th. Such files are looked for in the directories
-beside, under names of the shape that both have, rotated ones included. If both do not share a
-shape, nobody knows where to look, and that is declared.
+to `2026-11-21/app.log`, and nobody looked on the 20th. The agent looks for such files in the
+directories beside, under names (also rotated ones) of the shape that both targets have. If the
+targets differ in shape, nobody knows where to look, and the agent declares that.
 """
 
 from __future__ import annotations
@@ -33,12 +33,14 @@ class Links:
         self._led: dict[str, str] = {}
 
     def load(self, found: Iterable[tuple[str, str]]) -> None:
-        """Where known files lay before the start, by the paths that led there; the newest last."""
+        """Takes over where known files lay before the start: (path of the link, real path), the
+        newest last.
+        """
         self._led = dict(found)
 
     def moved(self, lay: Mapping[str, Found]) -> Iterator[tuple[Found, list[str] | None]]:
         """Each link that leads into another directory now, with the paths where files of the time
-        between may lie; None if nobody knows them.
+        between may lie; None if nobody knows such paths.
         """
         led = {}
         for path, found in lay.items():
@@ -51,7 +53,9 @@ class Links:
         self._led.update(led)
 
     def lost(self, lay: Mapping[str, Found]) -> Iterator[tuple[str, str]]:
-        """Links that lead nowhere now, and where they led; forgotten with that directory."""
+        """Links that lead nowhere now, and where they led. A link is forgotten when that directory
+        is gone.
+        """
         for path, real_path in list(self._led.items()):
             if path in lay or path == real_path:
                 continue

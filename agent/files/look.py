@@ -13,13 +13,14 @@ from skidway.agent.values.found import Found
 from skidway.agent.values.set_apart import Unseen
 
 SLACK_MS: Final = 5_000
-"""How much earlier than the last look a generation's last change may seem to be."""
+"""A generation that changed after the last look may have a time of change this much before it."""
 
 
 @dataclass(slots=True)
 class Findings:
     """What a look found. generations: each with its source and the path it was rotated from.
-    unreadable, passing: (topic, directory, reason); passing: what a later look will know.
+    unreadable, passing: (topic, directory, reason); passing: directories that a later look can
+    judge.
     """
 
     generations: list[tuple[Found, int, str]] = field(default_factory=list)
@@ -32,9 +33,10 @@ class Findings:
 class Place:
     """A directory as the last look left it. changed_ns None: it must be listed again.
 
-    lay: what lay at the meant paths; anchors: of paths where nothing lay. seen: what a rotation
-    would change; restless: the looks since then in which names came and went. unknown: inodes of
-    compressed files of which nobody knew yet which file they hold.
+    lay: what lay at the meant paths. anchors: the newest known files of meant paths where nothing
+    lay. seen: all that a rotation would change. restless: the looks since then during which names
+    came and went. unknown: inodes of compressed files that may hold known files, which nobody could
+    tell yet.
     """
 
     changed_ns: int | None = None
@@ -68,10 +70,11 @@ class Moment:
 class Look:
     """This look into one directory.
 
-    since: by topic, what counts as the last look at the start (ms); before_ms: the last look, if
-    the directory is new to it. before: what lay at each path, or its anchor. names_here: the names
-    that the patterns found. others: files that nobody knows, by directory. unresolved: paths whose
-    known files may lie in compressed ones that nobody could look into yet.
+    since: by topic, the time (ms) that counts as the last look when the agent starts. before_ms:
+    the time of the last look, if the directory is new in this one. before: what lay at each path,
+    or its anchor. names_here: the names that the patterns found. others: unknown files, by
+    directory. unresolved: paths whose known files may lie in compressed ones that nobody could look
+    into yet.
     """
 
     directory: str
@@ -90,7 +93,9 @@ class Look:
     unknown: set[int] = field(default_factory=set)
 
     def seen(self) -> Seen:
-        """What a rotation would change there; the newest file may have a deleted one's inode."""
+        """All that a rotation would change there. It has births too: the newest file may have the
+        inode of a deleted one.
+        """
         names = ((name, member.inode) for name, member in self.members.items())
         here = ((path, (found.key, found.born_ns)) for path, found in self.here.items())
         return frozenset([*names, *here])
@@ -103,7 +108,7 @@ class Look:
         return is_first or base in self.elsewhere or base not in self.here
 
     def lay_plain(self, plain: str) -> bool:
-        """Whether the plain file lay there at the last look: it was being compressed."""
+        """Whether the plain file lay there at the last look: then it was being compressed."""
         lay = (os.path.basename(each.real_path) for each in self.place.lay.values())
         return plain in self.place.members or plain in lay
 
@@ -125,14 +130,14 @@ class Look:
         return first > self.moment.now_ms + SLACK_MS
 
     def since_ms(self, index: int) -> int:
-        """Since when nobody has looked."""
+        """The time (ms) since which nobody has looked."""
         place, now_ms = self.place, self.moment.now_ms
         if place.looked_ms >= 0:
             elapsed_ms = int((self.moment.now - place.looked_s) * 1000)
             return min(place.looked_ms, now_ms - elapsed_ms) - SLACK_MS
         first = self.since.get(self.moment.sources[index].topic, now_ms)
         if self.before_ms is not None:
-            first = self.before_ms  # nothing of it was known at the start
+            first = self.before_ms  # nothing of the directory was known at the start
         return min(first, now_ms) - SLACK_MS
 
     def is_strange(self, path: str) -> bool:

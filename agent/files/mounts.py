@@ -1,9 +1,9 @@
 """Known files whose file system is not there: an agent may start before it is mounted.
 
-They are not gone, and nobody knows what lies beside them. So for an hour their directories count as
-unreadable; after that, what is missing is missing, and declared. What was read of them is
-remembered for longer, also if the file system goes away while the agent runs: it comes back with
-the same files, which must not be read again.
+Such files are not gone, and nobody knows what lies beside them. So for an hour their directories
+count as unreadable. After that hour, missing files count as gone, and the agent declares them. It
+remembers for longer what it has read of them, also if a file system goes away while the agent runs:
+the file system may come back with the same files, which must not be read again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from skidway.agent.files.likeness import renumbered
 from skidway.agent.values.tracked import TrackedFile
 
 MOUNT_WAIT_S: Final = 3_600.0
-"""How long a start waits for a file system: it may be checked before it is mounted."""
+"""How long a start waits for a file system, which may have to be checked before it is mounted."""
 
 REMEMBERED_S: Final = 30 * 86_400.0
 """How long finished files of a missing file system are remembered."""
@@ -32,7 +32,8 @@ class Mounts:
         self._host = host
         self._away: dict[str, list[TrackedFile]] = {}  # by directory
         self._until: float | None = None
-        self._elsewhere: dict[str, float] = {}  # directory, and when another device was seen there
+        # by directory: when another device was first seen there
+        self._elsewhere: dict[str, float] = {}
 
     def load(self, files: Iterable[TrackedFile]) -> None:
         """Takes over, before the first look, the files known before the start."""
@@ -47,7 +48,7 @@ class Mounts:
                 self._away[directory] = known
 
     def is_away(self, tracked: TrackedFile) -> bool:
-        """Whether it is waited for."""
+        """Whether the file is one of those that are waited for."""
         waiting = self._away.get(os.path.dirname(tracked.location), ())
         return any(each is tracked for each in waiting)
 

@@ -13,8 +13,8 @@ from skidway.audit.topic.messages import Certainty
 
 @dataclass(slots=True)
 class News:
-    """What has changed since it was last taken. doubts: by topic, how often its files were not what
-    was read, since the start.
+    """What has changed since it was last taken. doubts: by topic, how often since the start a file
+    turned out to differ from what was read of it.
     """
 
     born: list[TrackedFile] = field(default_factory=list)
@@ -47,7 +47,7 @@ class News:
 
 
 def _together(ranges: Sequence[SetApart]) -> list[SetApart]:
-    """Makes one loss of files of a topic that went at the same time for the same reason."""
+    """Merges the losses of files of a topic that went at the same time for the same reason."""
     alike: dict[tuple[str, str, str], list[SetApart]] = {}
     found = []
     for each in ranges:

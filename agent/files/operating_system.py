@@ -120,7 +120,7 @@ class OperatingSystem:
         return None  # something else is mounted there
 
     def list(self, directory: str) -> list[tuple[str, int]]:
-        """Reads the directory; no file is asked."""
+        """Reads the directory, without a call for each file."""
         with os.scandir(directory) as entries:
             return [(entry.name, _signed(entry.inode())) for entry in entries]
 
@@ -188,7 +188,9 @@ class OperatingSystem:
         return DAMAGED if isinstance(size, OSError) else size
 
     def _born_ns(self, path: str, key: FileKey, status: os.stat_result) -> int | None:
-        """The time of birth; asked again when the inode has changed, as a new file's has."""
+        """The time of birth. It is asked again when the inode has changed, as it has for a new
+        file.
+        """
         known = self._births.get(key)
         if known is not None and known[0] == status.st_ctime_ns:
             return known[1]
@@ -200,7 +202,9 @@ class OperatingSystem:
 
 
 def _is_at(path: str, status: os.stat_result) -> bool:
-    """Whether a file lies at a path: its own name may end as the kernel marks deleted files."""
+    """Whether the file lies at a path: its own name may end like the kernel's mark of deleted
+    files.
+    """
     try:
         return os.path.samestat(os.stat(path), status)
     except OSError:

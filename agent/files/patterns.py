@@ -1,8 +1,8 @@
-"""Which paths a source means: *, ?, [...] within a name, and ** for any number of directories.
+"""Which paths a pattern matches: *, ?, [...] within a name, and ** for any number of directories.
 
-Names that begin with a dot are meant only by patterns that begin with one, as in a shell. Links are
-followed; a directory that contains itself is walked once. What cannot be looked into is reported,
-because an unreadable directory may hold files that nobody counts.
+As in a shell, a name that begins with a dot matches only a pattern that begins with a dot. Links
+are followed; a directory that contains itself is walked once. What cannot be looked into is
+reported, because an unreadable directory may hold files that nobody counts.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class Pattern:
         return any(_MAGIC.search(part) for part in parts[:-1])
 
     def means(self, path: str) -> bool:
-        """Whether a path is meant, without looking whether it exists."""
+        """Whether the pattern matches a path; the path need not exist."""
         parts = [part for part in self.text.split("/") if part]
         names = [name for name in path.split("/") if name]
         return _means(parts, names) and not self.excludes(path)
 
     def excludes(self, path: str) -> bool:
-        """Whether a path is left out, whatever the pattern says."""
+        """Whether a path is left out, even if the pattern matches it."""
         return any(fnmatch.fnmatchcase(path, each) for each in self.exclude)
 
     def walk(self, unreadable: Unreadable) -> Iterator[tuple[str, bool]]:
@@ -114,7 +114,7 @@ def _at(path: str, unreadable: Unreadable) -> Iterator[tuple[str, bool]]:
 def _walk_deep(
     base: str, rest: Sequence[str], unreadable: Unreadable, above: tuple[tuple[int, int], ...]
 ) -> Iterator[tuple[str, bool]]:
-    """The directory itself, and every directory below it that is not one of those above."""
+    """Walks the directory itself and every directory below it, except those that lead back up."""
     try:
         status = os.stat(base)
     except (FileNotFoundError, NotADirectoryError):

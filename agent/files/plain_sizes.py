@@ -1,4 +1,4 @@
-"""How many plain bytes compressed files hold. A thread measures it by reading them whole."""
+"""How many plain bytes compressed files hold. A thread reads each file whole to measure it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ASKED_MAX: Final = 1_000
 
 
 class Content(NamedTuple):
-    """What identifies a compressed file, which does not change once it is whole."""
+    """Identifies a compressed file, which does not change once it is complete."""
 
     device: int
     inode: int
@@ -25,7 +25,7 @@ class Content(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> Content:
-        """Taken from the operating system's answer."""
+        """Makes it from the operating system's answer."""
         return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
@@ -49,7 +49,9 @@ class PlainSizes:
         self._found[content] = size
 
     def ask(self, path: str, content: Content) -> None:
-        """Asks the thread to measure a file; the caller asks again later if too many wait now."""
+        """Asks the thread to measure a file. If too many files wait, does nothing: the caller asks
+        again.
+        """
         if content in self._asked:
             return
         if self._thread is None or not self._thread.is_alive():
@@ -88,5 +90,5 @@ def _measure(path: str, content: Content) -> int | None:
 
 
 def not_yet() -> OSError:
-    """What opening a file raises while its size is being found out."""
+    """The error of opening a file whose plain size is still being measured."""
     return OSError(errno.EAGAIN, "it is being decompressed")

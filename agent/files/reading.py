@@ -1,8 +1,9 @@
 """From tracked files to readings, in fair turns.
 
-Each turn gives every file that may have something at most READ_BYTES, so that a busy file does not
-keep the others waiting. Every read begins a little before the read position: if those bytes are not
-the ones that were read last time, the file is another one now (rewritten, or cut and grown again).
+Each turn reads at most READ_BYTES of every file that may have new bytes, so that a busy file does
+not keep the others waiting. Every read begins a little before the read position: if those bytes are
+not the ones that were read last time, the file is another one now (rewritten, or cut and grown
+again).
 
 A reading ends with the last whole record. A last line without its end waits until the file stood
 still for `idle.flush.ms`. A line that does not end within READ_BYTES is scanned piece by piece, and
@@ -26,16 +27,16 @@ from skidway.agent.values.intents import Intent, Reading, crc_of
 from skidway.agent.values.tracked import FileState, Flight, LongLine, TrackedFile
 
 TURN_BYTES = 2 << 20
-"""Bytes promised in one turn, over all files; one more reading may exceed it."""
+"""The most bytes promised in one turn, over all files; the last reading may exceed it."""
 
 TURN_FILES = 1000
-"""Files looked at in one turn."""
+"""The most files looked at in one turn."""
 
 LONG_LINE_BYTES_MAX = 1 << 30
-"""Where an endless line is cut; the length in an origin has 32 bits."""
+"""An endless line is cut after this many bytes; the length in an origin has 32 bits."""
 
 ACTIVE_S = 2.0
-"""How long a file that was read is looked at again without an event."""
+"""For this long after a read, a file is looked at again without an event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ class FileReader:
                 return None
             found = self._bytes_of(tracked, handle, now)
         except Moved:
-            return None  # the next reconcile finds out where it went
+            return None  # the next look finds the file's new place
         except OSError as error:
             self._handles.drop(tracked.file)
             self._tracker.cannot_read(tracked, error)
@@ -147,7 +148,7 @@ class FileReader:
         if found is None:
             return None
         data, end, crc, prefix_crc, tail = found
-        assert tracked.source is not None  # take() asks for it
+        assert tracked.source is not None  # take() has checked it
         recipe = self._tracker.sources[tracked.source].recipe
         intent = Intent(
             sequence, tracked.file, tracked.read_position, end, crc, read_ms, recipe
@@ -217,8 +218,8 @@ class FileReader:
         return data[len(tail) :] if self._note(tracked, status, now) else None
 
     def _note(self, tracked: TrackedFile, status: Status, now: float) -> bool:
-        """Notes size and time of change; False if the file was cut. A time of change without growth
-        is left for the next look: a write sets the time before the size.
+        """Notes size and time of change. Returns False if the file was cut. A new time of change
+        without growth is left for the next look: a write sets the time before the size.
         """
         if status.size < tracked.size:
             reason = f"it was cut to {status.size} bytes, {tracked.size} were there"
@@ -235,7 +236,7 @@ class FileReader:
         return body if limit is None else body[: max(limit - tracked.read_position, 0)]
 
     def limit_of(self, tracked: TrackedFile) -> int | None:
-        """Up to which position the file is read; None for all of it."""
+        """The position up to which the file is read; None if all of it is read."""
         if self.limits is None:
             return None
         return self.limits.get(tracked.birth.key, tracked.birth.begin)

@@ -1,7 +1,7 @@
-"""From one file that is there to file ids: new, the same, a copy, another one, rewritten.
+"""Decides what a file that lies on the host is: new, the same, a copy, another one, rewritten.
 
-A `Sighting` comes from a look (tracking) or from reading, which finds bytes that are not those that
-were read. What is found leads on: a compressed file to the file that it holds, a copy to its
+A `Sighting` comes from a look (tracking), or from reading if the bytes are not those that were read
+before. One finding leads to the next: a compressed file to the file that it holds, a copy to its
 original, a replaced file to its successor.
 """
 
@@ -31,8 +31,8 @@ WRITE_S = 10.0
 
 
 class Recognition:
-    """Says what a file that is there is. Owns which paths had another file, or a cut one, since the
-    last look.
+    """Decides what a file that lies on the host is. Owns the paths at which another file, or a cut
+    one, was found since the last look.
     """
 
     def __init__(
@@ -64,13 +64,15 @@ class Recognition:
         self._now, self._now_ms = now, now_ms
 
     def take_changed_paths(self) -> tuple[set[str], set[str]]:
-        """Paths where since the last call another file had the inode, and where one was cut."""
+        """Paths where another file had the inode since the last call, and paths where a file was
+        cut.
+        """
         taken = self._reborn, self._truncated
         self._reborn, self._truncated = set(), set()
         return taken
 
     def see(self, sighting: Sighting) -> None:
-        """Sees a file that is there, at a path that is meant or beside one."""
+        """Handles a file that is there, at a meant path or beside one."""
         found = sighting.found
         self._mind_unopened(sighting)
         tracked = self._known.at(found.key)
@@ -95,7 +97,7 @@ class Recognition:
             self._see_same(tracked, sighting)
 
     def see_generation(self, sighting: Sighting) -> None:
-        """Sees a file that no pattern leads to; it may be a copy."""
+        """Handles a generation, which no pattern leads to; it may be a copy."""
         found, base = sighting.found, sighting.meant
         old = self._known.at(found.key)
         is_told = old is None or None not in (found.born_ns, old.birth.born_ns)
@@ -108,8 +110,8 @@ class Recognition:
         return self._compression.adopt(sighting, self._now_ms)
 
     def replace(self, tracked: TrackedFile, reason: str, now: float) -> None:
-        """Ends the id of a file that is another one now: what it had unread is lost, its end
-        unseen.
+        """Ends the id of a file that is another one now, and declares its unread bytes lost,
+        without an end. Begins a new id for the bytes that are there now.
         """
         if self._handles.held(tracked.file) is None:
             self._known.replaced[tracked.meant or tracked.location] = tracked
@@ -142,13 +144,15 @@ class Recognition:
             self._known.note(tracked)
 
     def set_rotated(self, tracked: TrackedFile, is_rotated: bool) -> None:
-        """Notes whether it is rotated; the reader looks once more: its closure may become due."""
+        """Notes whether a file is rotated. Wakes the reader if it now is: its closure may become
+        due.
+        """
         if is_rotated and not tracked.rotated:
             self._known.on_growth(tracked)
         tracked.rotated = is_rotated
 
     def _find_out_size(self, tracked: TrackedFile, sighting: Sighting) -> None:
-        """Opens a compressed file that a known file lies in: that has its plain size measured."""
+        """Has the plain size of a compressed file measured that holds a known file."""
         if tracked.state is FileState.OPEN:
             self._known.on_growth(tracked)
         elif (handle := self._births.open(sighting)) is not None:
@@ -163,7 +167,7 @@ class Recognition:
     def _see_same(self, tracked: TrackedFile, sighting: Sighting) -> None:
         found, source = sighting.found, sighting.source
         if tracked.is_replaying:
-            # Promised bytes are looked at first: they prove more than the marks do yet.
+            # The replay checks promised bytes first: they prove more than the marks do so far.
             tracked.location, tracked.source = found.real_path, sighting.number
             tracked.size = max(tracked.size, found.size)
         elif tracked.state is not FileState.OPEN:
@@ -175,7 +179,9 @@ class Recognition:
             self._see_open(tracked, sighting)
 
     def _whole(self, sighting: Sighting) -> Sighting | None:
-        """A new file, if compressed with its plain size; None: it is not new, or not yet."""
+        """The sighting of a new file, with the plain size if it is compressed. None if the file is
+        not new, or cannot be read yet.
+        """
         found = sighting.found
         if not is_decompressed(found.real_path):
             return sighting
@@ -195,7 +201,10 @@ class Recognition:
         return whole
 
     def _see_copy(self, sighting: Sighting, base: str) -> bool:
-        """Whether it is a copy; of it only what the original had unread is read."""
+        """Handles a file if it is a copy, and returns whether it is. Of a sure copy, the agent
+        reads only what was unread in the original; an unsure one it reads whole, and declares
+        it.
+        """
         found = sighting.found
         if self._known.is_copy(found, base):
             return True
@@ -210,9 +219,9 @@ class Recognition:
         return self._births.begin(sighting, original, may_double=found.size) is not None
 
     def _is_put_off(self, sighting: Sighting, original: TrackedFile) -> bool:
-        """Whether a copy has to wait: it has more bytes than its original has now, so that one was
-        cut. The cut must be seen first: what was read of the original says where the copy's unread
-        bytes begin.
+        """Whether a copy has to wait until the cut of its original was seen. The copy has more
+        bytes than the original has now, so the original was cut. What was read of the original
+        before the cut says where the copy's unread bytes begin.
         """
         found, source = sighting.found, sighting.source
         is_undecided = original.is_replaying or original.is_unproven
@@ -233,7 +242,9 @@ class Recognition:
             self._news.miss(Unseen(source.topic, source.topic_id, found.path, reason))
 
     def _compare(self, tracked: TrackedFile, sighting: Sighting) -> Answer | None:
-        """Whether the file with its inode is the known one; None if it cannot be read now."""
+        """Whether the found file with the same inode is the known one; None if it cannot be read
+        now.
+        """
         found = sighting.found
         same_place = tracked.location == found.real_path or _is_generation(tracked, sighting)
         is_held = self._handles.held(tracked.file) is not None
@@ -251,7 +262,9 @@ class Recognition:
         return answer
 
     def _see_another(self, old: TrackedFile, sighting: Sighting, answer: Answer) -> None:
-        """Another file has its inode now, or nobody knows: that file is read from its start."""
+        """Handles another file, or a possibly other one, that has the inode of a known file now: it
+        is read from its start.
+        """
         found = sighting.found
         self._reborn.add(found.path)
         if answer is Answer.OTHER:
@@ -290,7 +303,9 @@ class Recognition:
         return begins_like(self._host, found.real_path, tracked)
 
     def _see_ended(self, tracked: TrackedFile, sighting: Sighting) -> None:
-        """The same file lies where a finished id was: the same bytes, more, or others."""
+        """Handles a finished file that is still there: it has the same bytes, more bytes, or
+        others.
+        """
         assert tracked.length is not None
         found = sighting.found
         handle = self._births.open(sighting)
@@ -311,10 +326,11 @@ class Recognition:
             handle.close()
 
     def _is_being_written(self, tracked: TrackedFile, sighting: Sighting, size: int) -> bool:
-        """Whether it was written to since the last look, and has not grown (yet).
+        """Whether the file was written to since the last look, and has not grown (yet).
 
-        A write sets the time before the size. If the size stays, the file may have been cut and the
-        same bytes written again, as by a job that says the same at each run: that is declared.
+        A write sets the file's time before its size. If the size stays, the file may have been cut
+        and the same bytes written again, as by a job that writes the same at each run: that is
+        declared.
         """
         found, before = sighting.found, tracked.changed_ns
         is_same = found.size == size == tracked.promised and found.born_ns == tracked.birth.born_ns
@@ -336,7 +352,9 @@ class Recognition:
         return False
 
     def _note_rewritten(self, found: Found, sighting: Sighting) -> None:
-        """A finished file has other bytes: it was cut, or, if no birth is known, is another."""
+        """Notes that a finished file has other bytes: it was cut, or, if its birth is unknown, may
+        be another.
+        """
         if found.born_ns is None:
             self._reborn.add(found.path)
             return
@@ -347,7 +365,7 @@ class Recognition:
 
 
 def _is_unchanged(tracked: TrackedFile, found: Found) -> bool:
-    """Whether a finished file is as it was left."""
+    """Whether a finished file has not changed since it was finished."""
     return (
         found.size in (tracked.length, UNMEASURED)
         and found.changed_ns == tracked.changed_ns

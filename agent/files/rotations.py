@@ -1,32 +1,32 @@
 """Generations that were rotated away before anybody looked, though no pattern means their names.
 
-Two looks at a meant path, `app.log`, find two files. Between them others may have lain there, and
-rotation has given them names such as `app.log.1` since. So where a look finds another file than
-the last look did, or none, it goes through the names in that directory; where a link leads to it,
-in the directory that the link leads to. A generation that nobody knows is
+Two looks at a meant path, `app.log`, may find two files. Between them others may have lain there,
+which rotation has given names such as `app.log.1` since. So if a look finds another file than the
+last look did, or none, it goes through the names in that directory, or in the directory that the
+path's link leads to. An unknown generation is
 
-    read        if it was made and changed no earlier than the last look: before that it did not
-                exist, or was the file that the last look found; and before what lies there now
+    read        if it was made and changed no earlier than the last look (before that it did not
+                exist, or was the file that the last look found), and before what lies there now
     left alone  if it is older (the history before the agent came), if a source excludes it, if it
                 lay under the same name before, if it is a copy of what was read (tracking), or if
                 the path still leads to the same file
     declared    as a loss without an end if it is compressed, holds no known file, and cannot be
                 decompressed
 
-A rotation deletes its oldest generation first. So as long as the newest file of a path that is
-known (its anchor: what the last look found there, or beside it) is still there under any name,
-nothing younger is gone. If the anchor is gone although generations lie there, or if no anchor was
-known and this look finds new generations, some may have been deleted unread: that is declared too,
-because nobody can know it.
+A rotation deletes its oldest generation first. The newest known file of a path is its anchor: the
+last look found it there, or beside it. As long as the anchor is still there under any name, nothing
+younger is gone. If the anchor is gone although generations lie there, or if no anchor was known and
+this look finds new generations, some may have been deleted unread: that is declared too, because
+nobody can know it.
 
 If a known file of the path lies under a name that rotation is not known to give, or in another
-directory (strays), a file made since the last look is read if its name contains the path's, or
-differs from the known file's only in digits. Beside an anchor with such a name, any other file made
-since may be a generation too: that is declared.
+directory (strays), a file made since the last look is read if its name contains the name of the
+path, or differs from the known file's name only in digits. Beside an anchor with such a name, any
+other file made since then may be a generation too: that is declared.
 
-Names that change while they are read say nothing (stillness). After a start, the last seal counts
-as the last look, or else the topic's first start. A directory is listed if its time of change is
-another than at the last look, or if a meant path in it leads elsewhere.
+A listing proves nothing if names change while it is read (stillness). After a start, the topic's
+last seal counts as the last look, or else the topic's first start. A directory is listed if its
+time of change differs from that at the last look, or if a meant path in it leads elsewhere.
 """
 
 from __future__ import annotations
@@ -122,8 +122,8 @@ class Rotations:
     def look(self, lay: Mapping[str, Found], hidden: set[str], moment: Moment) -> Findings:
         """Goes through what the patterns found (by path), directory by directory.
 
-        hidden: nobody knows now what lies at or below these paths. It stays as the last look left
-        it, and so does everything in the directory of a file that cannot be looked at.
+        hidden: paths at or below which nobody can look now. What lies there stays as the last look
+        left it, and so does everything in the directory of a file that cannot be looked at.
         """
         moment = replace(moment, reborn=moment.reborn | self._again)
         self._again = set()
@@ -201,7 +201,7 @@ class Rotations:
     def _name(
         self, directory: str, here: Mapping[str, Found], moment: Moment, error: OSError
     ) -> None:
-        """Names a directory that cannot be listed, for each topic with changed paths in it."""
+        """Reports a directory that cannot be listed, for each topic with changed paths in it."""
         place = self._places.get(directory)
         if place is None:
             looked_ms = -1 if self._looked_ms is None else self._looked_ms
@@ -263,10 +263,10 @@ class Rotations:
         return self._directories.name_of(look.directory, before.key.inode) is not None
 
     def _is_restless(self, look: Look, changed_ns: int) -> bool:
-        """Whether names were changing while they were read: the next look will know better.
+        """Whether names were changing while they were read. If so, the next look decides.
 
-        What the patterns found and what the listing said then come from different moments. What the
-        last look left stays as it is, so nothing is passed over.
+        What the patterns found and what the listing shows then come from different moments. The
+        state of the last look is kept, so nothing is missed.
         """
         moment, place = look.moment, look.place
         left = [path for path in look.elsewhere if path in place.lay]
@@ -300,7 +300,7 @@ class Rotations:
         return members
 
     def _look_at_links(self, lay: Mapping[str, Found], moment: Moment) -> None:
-        """Finds what links led to in other directories while nobody looked."""
+        """Finds the files that links led to, in other directories, while nobody looked."""
         for found, places in self._links.moved(lay):
             index = index_of(found.path, moment.sources)
             if index is None:

@@ -14,8 +14,8 @@ the strongest first:
     else                                                                  unknown
 
 `same` says nothing about the bytes: the same file may have been truncated or rewritten. Unknown is
-an answer of its own: what was read before may be read again, and that is declared; nothing is
-passed over.
+an answer of its own: the agent may read again what it has read before, and declares that; it leaves
+out nothing.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: i
     """Whether a file that has `count` bytes of another one is a copy of it.
 
     births: of the original, then of the other. is_in_place: the original lies where it was born,
-    whole or truncated; so a younger file under a name of rotation was not rotated from there. If
-    not in place, the other may be the next log of a program whose logs are alike: then it is read,
-    and many bytes shared with the original are declared as possibly double.
+    whole or truncated; so a younger file under a name of rotation was not rotated from there. If it
+    is not in place, the other file may be the next log of a program whose logs are alike: then the
+    other file is read, and many bytes shared with the original are declared as possibly double.
     """
     original, other = births
     if original is None or other is None:

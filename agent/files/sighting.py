@@ -12,7 +12,7 @@ from skidway.agent.values.found import Found
 class Sighting(NamedTuple):
     """A file that a look found. number: index of its source; base: the meant path that it was
     rotated from, if no pattern leads to it; now: s. may_begin: whether a file id may begin with it;
-    otherwise it matters only if it is what became of a known file.
+    if not, it matters only if a known file became this one.
     """
 
     found: Found

@@ -40,9 +40,9 @@ class Member(NamedTuple):
 class Views:
     """How patterns lead into a real directory.
 
-    directories: the names by which patterns know it. links: names in it that links lead to, or that
-    those were rotated from, each with the link's path. numbered: the same for names with numbers,
-    by `shape`, since a later log has another number (kubelet's `0.log`, `1.log`).
+    directories: the names by which patterns know it. links: names in it that links lead to, and
+    names that these may be generations of, each with the link's path. numbered: the same for names
+    with numbers, by `shape`, since a later log has another number (kubelet's `0.log`, `1.log`).
     """
 
     directories: list[str] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Views:
     numbered: dict[str, str] = field(default_factory=dict)
 
     def add_link(self, path: str, real_path: str) -> None:
-        """Adds a link that leads, or led, to a file in it."""
+        """Adds a link that leads, or led, to a file in the directory."""
         name = os.path.basename(real_path)
         said = generation(name)
         for base in (name, *(said.bases if said is not None else ())):
@@ -59,7 +59,7 @@ class Views:
             self.numbered.setdefault(shape(name), path)
 
     def add_directory(self, directory: str) -> None:
-        """Adds a name by which a pattern knows it."""
+        """Adds a name by which a pattern knows the directory."""
         if directory not in self.directories:
             self.directories.append(directory)
 
@@ -93,17 +93,17 @@ def shape(name: str) -> str:
 
 
 def is_meant(path: str, sources: Sequence[TailedSource]) -> bool:
-    """Whether any source means a path."""
+    """Whether a pattern of any source matches a path."""
     return index_of(path, sources) is not None
 
 
 def index_of(path: str, sources: Sequence[TailedSource]) -> int | None:
-    """The first source that means a path."""
+    """The index of the first source with a pattern that matches a path."""
     return next((index for index, each in enumerate(sources) if means(each, path)), None)
 
 
 def source_of(tracked: TrackedFile, sources: Sequence[TailedSource]) -> int | None:
-    """The source that means a file, or the path that it was rotated from."""
+    """The index of the source that matches a file's path, or the path it was rotated from."""
     for index, source in enumerate(sources):
         if source.topic == tracked.birth.topic and means(source, tracked.meant):
             return index
@@ -134,7 +134,7 @@ def topics_of(
 
 
 def means(source: TailedSource, path: str) -> bool:
-    """Whether a source means a path."""
+    """Whether a pattern of a source matches a path."""
     return any(pattern.means(path) for pattern in source.patterns)
 
 

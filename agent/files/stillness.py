@@ -1,8 +1,8 @@
 """Whether generations were being renamed while a directory was looked at. Pure.
 
-What the patterns found and what the listing said then come from different moments: a listing may
+If so, what the patterns found and what the listing shows come from different moments: a listing may
 have a renamed file twice, or not at all. Such a look is repeated, and nothing is sealed. Names that
-no rotation gives may come and go: a log's neighbours never keep it waiting.
+no rotation gives may come and go: other files beside a log never keep it waiting.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ STILL_MS: Final = 50
 """A directory that changed this shortly before a look, or during it, may be seen half renamed."""
 
 RESTLESS_S: Final = 30.0
-"""After this long, a directory whose generations are always being renamed is taken as seen."""
+"""After this long, the listing of a directory whose generations are always being renamed is
+accepted.
+"""
 
 Seen = frozenset[tuple[str, object]]
 """Names, each with the file that has it."""
@@ -24,7 +26,8 @@ Seen = frozenset[tuple[str, object]]
 class Restless:
     """Looks at a directory in which names change.
 
-    since: when they began, s; seen, seen_ms: what a rotation would change, and since when.
+    since: when these looks began, s. seen, seen_ms: all that a rotation would change, and since
+    when.
     """
 
     since: float
@@ -33,7 +36,7 @@ class Restless:
 
 
 def look_again(before: Restless, seen: Seen, now: float, now_ms: int) -> Restless | None:
-    """What to wait for in a directory that changed just now; None: what was seen is what is there.
+    """What to wait for in a directory that changed just now; None if the look saw what is there.
 
     before: what the last look saw; now: s, of a clock that is never set.
     """

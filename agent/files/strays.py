@@ -1,8 +1,8 @@
 """Generations under names that rotation is not known to give. Pure.
 
 If a known file lies under such a name, its program has its own way of rotating. Files made since
-are taken for generations if their names contain the path's, or differ from the known one's only in
-digits; about others nobody can say.
+then count as generations if their names contain the name of the path, or differ from the known
+file's name only in digits; about others nobody can say.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""A look at the host: from what lies there to file ids: new, renamed, rotated, replaced, gone.
+"""A look compares the host's files with the known file ids: new, renamed, rotated, replaced, gone.
 
     found, unknown key                        a new id begins at byte 0
     found, known key, nothing doubtful        the same id, whatever its path is now
     shorter, or other bytes than were read    the id ends; another begins where the bytes are new
     other topic (settings, made again)        the id ends; another one begins where it ended
     found nowhere, but held open              read to its end, then closed
-    found nowhere, not held open              what it had unread is declared lost, its end unseen
+    found nowhere, not held open              its unread bytes are declared lost, without an end
     closed, and grew                          another id begins at the final length
-    its inode, but another file (same_file)   the id ends; another begins at byte 0
-    its inode, and nobody knows               the same, and what was read may be doubled: declared
+    known inode, but another file (same_file) the id ends; another begins at byte 0
+    known inode, and nobody knows             the same, and bytes perhaps delivered twice declared
     on another device after a start, else     the same id: the machine numbers its disks anew
     alike by name, inode and bytes
     under a name that rotation gave, unknown  a new id (see rotations)
@@ -46,16 +46,18 @@ from skidway.agent.values.set_apart import Unseen
 from skidway.agent.values.tracked import FileState, Flight, TrackedFile
 
 FORGET_AFTER_S = 3600.0
-"""Seconds between looks for closed files; those that are gone are forgotten."""
+"""Seconds between two searches for closed files; those that are gone from the host are
+forgotten.
+"""
 
 LEDGER_MS = 7 * 86_400_000
-"""How long after its announcement a file that is gone stays known if it lost something, so that
-people can ask what that was.
+"""If a file that is gone has lost bytes, it stays known for this long after its announcement, so
+that people can ask what was lost.
 """
 
 
-# 33 methods: what others ask of tracked files, and a look with what it may find. No method has a
-# part that stands alone: what does is in the modules that this one imports.
+# 33 methods: those that other modules call, and those of a look. Whatever stands alone is in the
+# modules that this one imports.
 class Tracker:
     """Looks for the host's files, and has each recognized. No method waits; all I/O is short and
     goes through `Host`.
@@ -81,12 +83,12 @@ class Tracker:
         )
         self._rotations = Rotations(host, self._directories, self._known, recognition.adopt)
         self._now_ms = 0  # of this look
-        self._linked: dict[str, str] = {}  # in this look: real path: path of the link
+        self._linked: dict[str, str] = {}  # of this look, by real path: the path of the link
         self.linked_directories: frozenset[str] = frozenset()
-        """Where files lie that links lead to: only a watch there reports their events."""
+        """The directories of files that links lead to: only a watch there reports their events."""
         self._forget_at = 0.0
         self.flying: dict[int, TrackedFile] = {}  # with flights
-        self.has_lost: Callable[[int], bool] = lambda _file: False  # whether something was lost
+        self.has_lost: Callable[[int], bool] = lambda _file: False  # whether bytes of it were lost
 
     # --- what others see ----------------------------------------------------------------------
 
@@ -107,12 +109,12 @@ class Tracker:
 
     @property
     def passing(self) -> Set[tuple[str, str]]:
-        """Those of them, (topic, path), about which a later look will know more."""
+        """The (topic, path) pairs of `unreadable` about which a later look will know more."""
         return self._unreadable.passing
 
     @property
     def doubts(self) -> Counter[str]:
-        """By topic, how often its files were not what was read."""
+        """By topic, how often a file turned out to differ from what was read of it."""
         return self.news.doubts
 
     def when_grown(self, call: Callable[[TrackedFile], None]) -> None:
@@ -174,13 +176,13 @@ class Tracker:
         self._recognition.replace(tracked, reason, now)
 
     def cannot_read(self, tracked: TrackedFile, error: OSError) -> None:
-        """Names a file whose bytes could not be read; it holds back its topic's seal."""
+        """Lists a file whose bytes could not be read as unreadable; its topic is not sealed."""
         self._unreadable.add(tracked.birth.topic, tracked.meant or tracked.location, error)
 
     def find_again(self, tracked: TrackedFile) -> bool:
-        """Whether it lies somewhere, though it is not where it was at the last look.
+        """Whether a file lies somewhere, though it is not where it was at the last look.
 
-        Notes where. Raises OSError if nobody knows.
+        Notes the new place. Raises OSError if that cannot be known.
         """
         if self._mounts.is_away(tracked):
             raise OSError(errno.ENODEV, UNMOUNTED)
@@ -194,7 +196,7 @@ class Tracker:
     # --- a look -------------------------------------------------------------------------------
 
     def reconcile(self, now: float, now_ms: int) -> None:
-        """Looks through all patterns: what makes tailing correct."""
+        """Looks through all patterns. This makes tailing correct; events only make it faster."""
         self._now_ms = now_ms
         self._recognition.begin_look(now, now_ms)
         self._directories.forget()
@@ -269,15 +271,17 @@ class Tracker:
             self.news.miss(unseen)
 
     def _see_generation(self, sighting: Sighting) -> None:
-        """Sees a file that no pattern leads to; an empty one is waited for."""
+        """Handles a generation, which no pattern leads to; an empty one is looked at again
+        later.
+        """
         found, base = sighting.found, sighting.meant
         self._recognition.see_generation(sighting)
         if not found.size and not self._known.knows(found):
             self._rotations.wait_for(found, sighting.number, base, sighting.now)
 
     def _known_places(self) -> tuple[list[Found], list[tuple[str, str, Found]]]:
-        """Known files at meant paths; and those that were rotated from there, each with that path
-        and a directory.
+        """Known files at meant paths, and known files that were rotated from there: each of these
+        with the meant path and with the directory in which its rotated files are looked for.
         """
         lay: list[Found] = []
         rotated: list[tuple[str, str, Found]] = []
@@ -304,7 +308,7 @@ class Tracker:
         return os.path.join(self._host.resolve(above), name)
 
     def _look_at_unopened(self, file: UnopenedFile, now: float) -> None:
-        """Looks for an unopened file that no pattern leads to: it was rotated, or is gone."""
+        """Looks for an unopened file that no pattern leads to now: it was rotated, or is gone."""
         index = index_of(file.meant, self.sources)
         if index is None:
             self._unopened.remove(file.found.key)
@@ -348,7 +352,7 @@ class Tracker:
         if tracked.is_replaying:
             found = None if path is None else self._host.look(path)
             tracked.size = max(tracked.size, 0 if found is None else found.size)
-            return  # what was promised is looked at first
+            return  # its promised bytes are checked first
         if path is None and status is None:
             if not self._may_be_compressed(tracked):
                 self._endings.vanish(tracked, VANISHED)
@@ -359,13 +363,13 @@ class Tracker:
             self._watch_rotated(tracked, status, path, now)
 
     def _may_be_compressed(self, tracked: TrackedFile) -> bool:
-        """Whether it may be in a compressed file that could not be opened yet."""
+        """Whether the file may be in a compressed file that could not be opened yet."""
         return any(may_hold(each, tracked) for each in self._unopened.all())
 
     def _watch_rotated(
         self, tracked: TrackedFile, status: Status | None, path: str | None, now: float
     ) -> None:
-        """Notes the growth of a file that only its handle or its directory knows."""
+        """Notes the growth of a file that no pattern leads to, by its handle or its directory."""
         if status is None and path is not None:
             found = self._host.look(path)
             if found is None or found.key != tracked.birth.key:
@@ -383,7 +387,7 @@ class Tracker:
             self._known.grew(tracked, status.size, status.changed_ns, now)
 
     def _disown(self, tracked: TrackedFile, path: str | None) -> None:
-        """Ends a file that is there, but that no source means any more."""
+        """Ends a file that is there, but whose path no source's pattern matches any more."""
         found = None if path is None else self._host.look(path)
         if found is not None:
             tracked.size = max(tracked.size, found.size)

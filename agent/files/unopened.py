@@ -1,6 +1,6 @@
 """Files that were found and could not be opened yet: each is read later, or declared lost.
 
-They are durable: if a file goes away before it can be read, nothing else of it is left.
+The state keeps them: if a file goes away before it can be read, nothing else of it is left.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ class Unopened:
         self._is_changed = False
 
     def load(self, files: Iterable[UnopenedFile]) -> None:
-        """Takes over those from before the start."""
+        """Takes over the files from before the start."""
         self._files = {each.found.key: each for each in files}
 
     def take_changed(self) -> list[UnopenedFile] | None:
-        """All of them; None if they are the same as at the last call."""
+        """All these files; None if they are the same as at the last call."""
         is_changed, self._is_changed = self._is_changed, False
         return list(self._files.values()) if is_changed else None
 
     def all(self) -> list[UnopenedFile]:
-        """All of them."""
+        """All files that could not be opened yet."""
         return list(self._files.values())
 
     def add(self, file: UnopenedFile) -> None:
-        """Adds a file that was found and cannot be opened. `may_begin` stays true once it was,
-        however old the file is by the looks since.
+        """Adds a file that was found and cannot be opened. Once `may_begin` was true it stays true,
+        however old the file seems to later looks.
         """
         before = self._files.get(file.found.key)
         if before is not None and before.found.born_ns == file.found.born_ns:
@@ -51,7 +51,9 @@ class Unopened:
             self._is_changed = True
 
     def was_cut(self, found: Found) -> bool:
-        """Whether it has lost bytes since it was seen last; then remembers it as it was found."""
+        """Whether a file has lost bytes since it was seen last. If so, remembers it as it was
+        found.
+        """
         before = self._files.get(found.key)
         if before is None or before.found.born_ns != found.born_ns:
             return False

@@ -16,19 +16,19 @@ class Unreadable:
         self._dead: set[str] = set()
 
     def begin_look(self) -> None:
-        """Forgets what was named: it is looked at again."""
+        """Forgets all paths, because this look tries them again."""
         self.by_topic = {}
         self.passing = set()
         self._dead = set()
 
     def add_scan(self, topic: str, scan: Scan) -> None:
-        """Names what the patterns of a topic's source could not look into."""
+        """Lists as unreadable what the patterns of a topic's source could not look into."""
         self._dead.update(scan.dead)
         for path, reason in scan.unreadable:
             self.add(topic, path, reason)
 
     def add(self, topic: str, path: str, reason: str | OSError) -> None:
-        """Names a path, and why nobody can know what lies there."""
+        """Lists a path as unreadable, with the reason why it is unknown what lies there."""
         if isinstance(reason, OSError):
             if reason.errno == errno.EAGAIN:  # it is being decompressed, or renamed
                 self.wait(topic, path, reason.strerror or str(reason))
@@ -38,13 +38,13 @@ class Unreadable:
         self.passing.discard((topic, path))
 
     def wait(self, topic: str, path: str, reason: str) -> None:
-        """Names a path about which a later look will know more; nothing is wrong there."""
+        """Lists a path about which a later look will know more; nothing is wrong there."""
         if path not in self.by_topic.get(topic, {}):
             self.by_topic.setdefault(topic, {})[path] = reason
             self.passing.add((topic, path))
 
     def go_on(self, topic: str, path: str) -> None:
-        """Takes back what `wait` named: it waits no longer."""
+        """Removes what `wait` listed: it waits no longer."""
         if (topic, path) in self.passing:
             self.passing.discard((topic, path))
             del self.by_topic[topic][path]

@@ -4,7 +4,7 @@ watchdog's thread hands over paths through a bounded set and a descriptor; the a
 them. The next look through the patterns finds whatever is lost here (too many events, no watches
 left, a file system without events).
 
-Each event costs more than reading the line that caused it. So the watch rests when there are many:
+Each event costs more than reading the line that caused it. So the watch rests when events are many:
 files that are always being written are looked at all the time anyway.
 """
 
@@ -31,7 +31,7 @@ from skidway import log
 from skidway.agent.files.patterns import Pattern
 
 PATHS_MAX = 10_000
-"""Most paths handed over at a time; with more of them everything is looked through."""
+"""The most paths handed over at a time; if there are more, everything is looked through."""
 
 RATE_MAX = 400.0
 """Events a second above which the watch rests."""
@@ -52,7 +52,7 @@ _EVENTS: list[type[FileSystemEvent]] = [
 
 
 class Inbox(FileSystemEventHandler):
-    """What watchdog's thread puts and the loop takes."""
+    """The paths that watchdog's thread puts in and the loop takes out."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -62,7 +62,7 @@ class Inbox(FileSystemEventHandler):
         self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def fileno(self) -> int:
-        """Readable when something is there."""
+        """The descriptor to wait on: it is readable when something is there to take."""
         return self._reader
 
     def dispatch(self, event: FileSystemEvent) -> None:
@@ -115,7 +115,7 @@ class Watch:
         self._failed: set[str] = set()
 
     def start(self) -> None:
-        """Begins; directories that are not there yet are tried again by `mind`."""
+        """Starts watching; `mind` tries directories again that are not there yet."""
         self._observer.start()
         self._watch_all()
 

@@ -45,7 +45,7 @@ def check_cluster(
 
 
 def open_topics(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> set[str]:
-    """Data topics that something is on its way to."""
+    """Data topics to which intents of the state lead."""
     named = (recipes.get(intent.recipe) for intent in intents)
     return {recipe.data.name for recipe in named if recipe is not None}
 
@@ -68,10 +68,10 @@ def first_changes(
 def without_floor(
     state: StateDatabase, destinations: Iterable[Destination]
 ) -> list[TopicPartition]:
-    """Partitions without a floor; the cluster is asked for their ends before anything is sent.
+    """Partitions without a floor; a start asks the cluster for their ends before it sends anything.
 
-    Empty while something is on its way: its records may lie below such an end, so these partitions
-    are read back from the beginning of their logs.
+    Empty while intents are not settled: their records may lie below such an end, so these
+    partitions are read back from the beginning of their logs.
     """
     if state.intents():
         return []
@@ -91,7 +91,9 @@ def floors(
     ends: Mapping[TopicPartition, int],
     changes: Changes,
 ) -> dict[TopicPartition, int]:
-    """Where reading back begins in each partition; those not in it are read from offset 0 on."""
+    """Where reading back begins in each partition; all other partitions are read from offset 0
+    on.
+    """
     ids = _topic_ids(destinations)
     changes.put_floors((tp, ids[tp.topic], end) for tp, end in ends.items())
     return {**_floors(state, destinations), **ends}

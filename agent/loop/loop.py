@@ -11,8 +11,8 @@
 
 One object, one thread; every part that keeps something has one owner here (`parts` makes them).
 Nothing is sent until the transaction with its intent is durable. When the disk is full the loop
-keeps the transaction as it is and tries it again. Until it goes through, the loop gathers nothing
-new and sends nothing of it.
+keeps the transaction as it is and tries it again. Until that transaction succeeds, the loop gathers
+nothing new and sends nothing that it promises.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PATIENCE_S = 0.2
 """The longest sleep of a turn."""
 
 PATIENCE_QUIET_S = 1.0
-"""The same while nothing is read, sent or due; an event wakes the loop earlier."""
+"""The longest sleep while nothing is read, sent or due; an event wakes the loop earlier."""
 
 
 @dataclass(slots=True)
@@ -103,7 +103,9 @@ class Loop:
             self._presses.learn(destination.recipe)
 
     def touch(self, paths: Iterable[str], *, everything: bool = False) -> None:
-        """Looks at paths to which something happened; `everything`: nobody knows to which."""
+        """Looks at paths to which something happened. `everything`: looks through all patterns,
+        because nobody knows which paths these are.
+        """
         now = self._clock.monotonic()
         for path in paths:
             everything |= self.tracker.look(path, now)
@@ -115,7 +117,7 @@ class Loop:
         self.reader.limits = limits
 
     def leave(self) -> None:
-        """From here on each topic gets its last word as soon as nothing of it is under way."""
+        """From here on each topic gets its last word as soon as none of its bytes are under way."""
         self._accounts.leaving.is_asked = True
 
     @property
@@ -169,7 +171,7 @@ class Loop:
 
     @property
     def reading_back(self) -> dict[str, object] | None:
-        """What is read back from the brokers, for people; None if nothing is."""
+        """What the agent reads back from the brokers, for people; None if it reads back nothing."""
         now = self._clock.monotonic()
         said, refused = self._inquiry.status(now) or {}, self._refused.status(now)
         return said | ({} if refused is None else {"refused": refused}) or None
@@ -246,7 +248,7 @@ class Loop:
         return turn
 
     def _write(self, turn: _Turn) -> bool:
-        """Writes the turn's transaction; whether it is durable now."""
+        """Writes the turn's transaction. Returns whether it is durable now."""
         if turn.changes:
             begin = self._clock.monotonic()
             try:
@@ -285,7 +287,9 @@ class Loop:
         return taken
 
     def _pass_flights(self, changes: Changes, now_ms: int) -> None:
-        """Moves the checkpoint: positions, what they passed, and which files are at their end."""
+        """Moves the checkpoint: the positions, the counts of what they passed, and the files at
+        their end.
+        """
         passed = self._progress.pass_flights(self.tracker, changes)
         for tracked, before in passed.moved:
             if before < FINGERPRINT_BYTES <= tracked.position:

@@ -40,8 +40,8 @@ from skidway.kafka.types import TopicPartition
 class Surroundings:
     """Where an agent runs, and what it reaches.
 
-    sink: takes batches. logs: makes new ones at each call. ends: where the partitions end that
-    `beginning.without_floor` named.
+    sink: takes batches. logs: makes a new `Logs` at each call. ends: the ends of the partitions
+    that `beginning.without_floor` named.
     """
 
     host: Host
@@ -55,7 +55,7 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """All parts of a loop. first: what the first transaction writes besides."""
+    """All parts of a loop. first: what the first transaction writes in addition."""
 
     mail: Mail
     topics: Topics

@@ -8,7 +8,7 @@ SHARE: Final = 400
 """Looking through the patterns may take 1/SHARE of the time."""
 
 SHARE_ASKED: Final = 20
-"""The same if events ask for it."""
+"""If events ask for looks, these may take 1/SHARE_ASKED of the time."""
 
 INTERVAL_MIN_S: Final = 1.0
 ASKED_AFTER_S: Final = 0.1

@@ -1,4 +1,4 @@
-"""Paths that cannot be read: each is named once in the log, until it can be."""
+"""Logs each path that cannot be read once; it is logged again only after it could be read."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from skidway.agent.files.tracking import Tracker
 
 
 class UnreadablePaths:
-    """Owns the paths that were named."""
+    """Owns the paths that were logged."""
 
     def __init__(self) -> None:
         self._named: set[tuple[str, str]] = set()
 
     def name(self, tracker: Tracker) -> None:
-        """Names the paths that the last look found and the look before it did not."""
+        """Logs the paths that the last look could not read and the look before it could."""
         found = {
             (topic, path): reason
             for topic, reasons in tracker.unreadable.items()

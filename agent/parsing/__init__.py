@@ -9,8 +9,8 @@ A parser is a pure function of a line and of `now_ms`, the moment at which the l
 becomes of a line never depends on the lines around it, nor on when it is parsed again. What does
 not fit is a Reject with a reason from a closed set, never an error and never silence.
 
-Reading order: framing (where each record begins and ends), lines (bytes to Arrow), parser (what one
-is), timestamps (event times), then raw, regex, json_lines; replacing (wraps one of them, for lines
-that are not UTF-8), derived (a schema for sources that name none). `skidway.agent.batches.recipe`
-picks one.
+Reading order: framing (where each record begins and ends), lines (bytes to Arrow), parser (what a
+parser is), timestamps (event times), then raw, regex, json_lines; replacing (wraps one of them, for
+lines that are not UTF-8), derived (a schema for sources that name none).
+`skidway.agent.batches.recipe` picks one.
 """

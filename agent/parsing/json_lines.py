@@ -112,7 +112,9 @@ class JsonParser:
 def _objects(
     texts: Sequence[str | None], rejects: list[Reject]
 ) -> tuple[list[int], list[dict[str, Any]]]:
-    """Rows and values of the texts that are JSON objects; None was rejected before."""
+    """Rows and values of the texts that are JSON objects. A text that is None was rejected
+    before.
+    """
     rows: list[int] = []
     objects: list[dict[str, Any]] = []
     decode = _DECODER.decode
@@ -133,7 +135,9 @@ def _objects(
 
 
 def _is_shallow(text: str) -> bool:
-    """Whether the line is nested no deeper than the decoder can follow from any caller."""
+    """Whether the line is nested at most DEPTH_MAX deep: the decoder can recurse that deep from any
+    caller.
+    """
     if text.count("[") + text.count("{") <= DEPTH_MAX:
         return True
     depth = deepest = 0
@@ -177,7 +181,9 @@ def _strings(texts: list[str | None]) -> pa.StringArray:
 
 
 def _column(values: list[Any], field: pa.Field, now_ms: int) -> tuple[pa.Array, list[int]]:
-    """(the values in the field's type, indexes of those that do not fit: null there)."""
+    """(the values in the field's type, the indexes of values that do not fit and are null
+    there).
+    """
     unfit: list[int] = []
     if types.is_timestamp(field.type):
         values = _instants(values, field.type, now_ms)
@@ -220,7 +226,7 @@ def _instants(values: list[Any], kind: pa.DataType, now_ms: int) -> list[Any]:
 
 
 def _plain_types(kind: pa.DataType) -> set[type]:
-    """Python types whose values need no closer look; object() stands for the unusual."""
+    """Python types whose values need no closer look; _MISSING and _UNFIT have the type `object`."""
     none = type(None)
     if types.is_integer(kind) or types.is_timestamp(kind):
         return {int, none}
@@ -234,7 +240,9 @@ def _plain_types(kind: pa.DataType) -> set[type]:
 
 
 def _fits(kind: pa.DataType) -> Callable[[Any], bool]:
-    """Whether a JSON value is of that type, all the way down."""
+    """Returns a function that says whether a JSON value, and every value inside it, has that
+    type.
+    """
     if types.is_struct(kind):
         members = {field.name: (_fits(field.type), field.nullable) for field in kind}
         return lambda value: (

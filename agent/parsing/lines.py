@@ -27,8 +27,9 @@ def cut(data: bytes, frames: Frames) -> pa.BinaryArray:
 def slices(data: bytes, first: Int64s, end: Int64s) -> pa.BinaryArray:
     """data[first[i]:end[i]] for every i; slices rise and do not overlap.
 
-    Starts and ends interleaved are the offsets of an array that also holds what lies between;
-    taking every other element of it is the cheapest way to cut many slices out of one buffer.
+    Interleaved starts and ends are the offsets of an array that also holds the bytes between
+    slices. Taking every other element of that array is the cheapest way to cut many slices out of
+    one buffer.
     """
     count = len(first)
     if count == 0:
@@ -40,7 +41,7 @@ def slices(data: bytes, first: Int64s, end: Int64s) -> pa.BinaryArray:
 
 
 def text(values: pa.BinaryArray) -> tuple[pa.StringArray, Int64s]:
-    """(the same bytes as strings, rows that are not UTF-8: null there)."""
+    """(the same bytes as strings, the rows that are not UTF-8 and are null there)."""
     try:
         return values.cast(pa.string()), np.empty(0, np.int64)
     except pa.ArrowInvalid:
@@ -53,7 +54,8 @@ def text(values: pa.BinaryArray) -> tuple[pa.StringArray, Int64s]:
 
 
 def repaired(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Int64s]:
-    """(the values, U+FFFD in place of what is not UTF-8, the rows in which something is replaced).
+    """(the values with U+FFFD in place of what is not UTF-8, the rows in which something is
+    replaced).
 
     Each maximal part that is no character becomes one U+FFFD, as Unicode recommends.
     """

@@ -1,4 +1,4 @@
-"""What a parser is, and what it makes of lines."""
+"""The interface of a parser, which makes a row or a reject of each line."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Reject:
 class Parsed:
     """What became of lines.
 
-    rows: which lines are in `batch`, rising, one entry per row of it. event_ms: their event times,
+    rows: for each row of `batch` the index of its line, rising. event_ms: their event times,
     NO_TIME for none. rejects: the other lines, in any order.
     """
 
@@ -52,5 +52,5 @@ class Parser(Protocol):
     """A compiled parser."""
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
-        """Every line is either a row or a reject."""
+        """Parses lines; each becomes either a row or a reject."""
         ...

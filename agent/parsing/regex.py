@@ -160,7 +160,7 @@ def _check_type(field: pa.Field) -> None:
 
 
 def _converted(column: pa.StringArray, field: pa.Field) -> tuple[pa.Array, np.ndarray | None]:
-    """(the column in the field's type, rows that do not convert: null there)."""
+    """(the column in the field's type, the rows that do not convert and are null there)."""
     if types.is_string(field.type):
         return column, None
     if field.nullable:
@@ -174,7 +174,7 @@ def _converted(column: pa.StringArray, field: pa.Field) -> tuple[pa.Array, np.nd
 
 
 def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: np.ndarray) -> None:
-    """Marks values that do not convert, by halving: it finds a few among many with few casts."""
+    """Marks values that do not convert, by halving: a few among many are found with few casts."""
     try:
         column.cast(target)
     except pa.ArrowInvalid:

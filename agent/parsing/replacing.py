@@ -1,4 +1,4 @@
-"""A parser for lines that may not be UTF-8: it replaces what is not, and marks the record.
+"""A parser for lines that may not be UTF-8: it replaces invalid bytes, and marks the record.
 
 The mark is a boolean field of the schema, because fields reach HDFS and headers do not. It is true
 where bytes were replaced, and false for a line that has U+FFFD by itself.
@@ -23,13 +23,15 @@ MARK: Final = "encoding_replaced"
 
 
 class ReplacingParser:
-    """Hands lines that are UTF-8 to another parser, whose schema lacks the mark."""
+    """Repairs lines that are not UTF-8, and hands all to another parser, whose schema lacks the
+    mark.
+    """
 
     def __init__(self, inner: Parser) -> None:
         self._inner = inner
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
-        """What the other parser makes of the lines, with the mark."""
+        """Parses the repaired lines with the other parser, and adds the mark."""
         repaired, rows = line_columns.repaired(lines)
         parsed = self._inner.parse(repaired, now_ms)
         marks = np.zeros(len(lines), np.bool_)
@@ -39,7 +41,9 @@ class ReplacingParser:
 
 
 def without_mark(schema: pa.Schema) -> pa.Schema:
-    """The fields that a parser fills. Raises ConfigurationRefused if there is none for the mark."""
+    """The fields that a parser fills. Raises ConfigurationRefused if the schema has no field for
+    the mark.
+    """
     at = schema.get_field_index(MARK)
     if at < 0 or not types.is_boolean(schema.field(at).type):
         raise ConfigurationRefused(

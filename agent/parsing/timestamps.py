@@ -13,9 +13,9 @@ moment at which the line was read; so the same line read again with the same `no
 time. Without %z, times are local to the configured zone; a time that a clock change makes happen
 twice is taken as the first one.
 
-The column becomes a matrix of characters, a row per value; every directive is read in all rows at
-once, from a place that is one number as long as all rows agree on it, and one number per row
-otherwise.
+The column becomes a matrix of characters with one row per value. Every directive is read in all
+rows at once. The place to read at is one number as long as it is the same in all rows, and one
+number per row otherwise.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ class TimeFormat:
         self._epoch_unit_ms = {"epoch": 1000, "epoch_ms": 1}.get(format, 0)
 
     def parse(self, values: pa.StringArray, now_ms: int) -> tuple[Int64s, Bools]:
-        """(ms since 1970 UTC, which rows have a time); nulls have none. Undefined in other rows."""
+        """(ms since 1970 UTC, which rows have a time). Nulls have no time. In rows without a time,
+        the ms are undefined.
+        """
         matrix, width = _matrix(values)
         scan = _Scan(matrix, width)
         if values.null_count:
@@ -234,7 +236,7 @@ def _number(name: str, digits: int, least: int, most: int, *, exact: bool = Fals
 
 
 def _day(scan: _Scan) -> None:
-    """Two digits, one, or a blank and one."""
+    """Reads two digits, one digit, or a blank and one digit."""
     blank = scan.char() == 32
     if not blank.any():
         _TWO_DIGIT_DAY(scan)
@@ -306,7 +308,7 @@ def _half_day(scan: _Scan) -> None:
 
 
 def _utc_offset(scan: _Scan) -> None:
-    """Z, +HHMM, +HH:MM, and both with seconds."""
+    """Reads Z, +HHMM, +HH:MM or +HH:MM:SS, the last three also with a minus sign."""
     sign = scan.char(0)
     zulu = sign == ord("Z")
     signed = (sign == ord("+")) | (sign == ord("-"))
@@ -433,7 +435,7 @@ def _days(scan: _Scan, year: Int64s) -> tuple[Int64s, Bools]:
 
 
 def _days_of(year: Int64s, month: int | Int64s, day: int | Int64s) -> Int64s:
-    """Days since 1970-01-01 in the proleptic Gregorian calendar, counted in years from March on."""
+    """Days since 1970-01-01 in the proleptic Gregorian calendar, by years that begin in March."""
     shifted = np.asarray(month) <= 2
     y = year - shifted
     era = y // 400
@@ -472,7 +474,9 @@ def _epoch(scan: _Scan, unit_ms: int) -> tuple[Int64s, Bools]:
 
 
 def _matrix(values: pa.StringArray) -> tuple[npt.NDArray[np.uint8], Int64s]:
-    """The characters of every value in a row of their own, zeros behind, and how many there are."""
+    """(a row of characters for each value, filled with zeros; how many characters each value
+    has).
+    """
     _, offsets_buffer, data_buffer = values.buffers()
     count = len(values)
     bounds = np.frombuffer(offsets_buffer, np.int32)[values.offset : values.offset + count + 1]

@@ -1,13 +1,14 @@
 """The agent's one SQLite database: who may open it, what is in it, how it changes.
 
-    tables      what is stored where database    opening, refusing, one transaction a turn changes
-    what one transaction writes, gathered before it begins renewal     new file ids for an adopted
-    state that was an older copy
+    tables      what is stored where
+    database    opening, refusing, one transaction a turn
+    changes     what one transaction writes, gathered before it begins
+    renewal     new file ids for an adopted state that was an older copy
 
 WAL with synchronous=FULL: once a commit has returned, it survives a power loss. The database is
-made whole under another name and renamed, so an empty or half-made one is damage, not a beginning;
-the agent refuses it with a sentence and never starts over by itself. Rows that decide what is read
-or sent again carry a checksum, because SQLite finds damaged pages but not changed values.
+made whole under another name and renamed, so an empty or half-made database is damage and no first
+start; the agent refuses it with a sentence and never starts over by itself. Rows that decide what
+is read or sent again carry a checksum, because SQLite finds damaged pages but not changed values.
 
 A full disk is no damage: the transaction is rolled back, kept, and tried again; until it succeeds,
 nothing is read and nothing that it promises is sent.

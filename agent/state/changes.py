@@ -63,7 +63,7 @@ class LastWord(NamedTuple):
 
 # 27 methods: one for each kind of row.
 class Changes:
-    """Statements in the order in which they were asked for. Methods only gather."""
+    """Gathers statements in the order of the calls. No method here writes to the database."""
 
     def __init__(self) -> None:
         self.statements: list[tuple[str, list[Row]]] = []
@@ -72,7 +72,7 @@ class Changes:
         return bool(self.statements)
 
     def put_meta(self, key: str, value: str | int) -> None:
-        """One of the values of `meta`."""
+        """Sets one value of `meta`."""
         self._do("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def put_topic(self, topic: str, topic_id: str, sealed_until: int | None) -> None:
@@ -88,13 +88,13 @@ class Changes:
         self.put_meta(LEFT, json.dumps(words, sort_keys=True))
 
     def put_adopted(self, last: tuple[int, int] | None) -> None:
-        """(epoch, number) of the last message that the state knew when it was adopted; None once
-        the agent was started since then.
+        """Sets (epoch, number) of the last message that the state knew when it was adopted; None
+        once the agent has been started since.
         """
         self.put_meta(ADOPTED, json.dumps(last))
 
     def forget_offsets(self, topic: str) -> None:
-        """Offsets and floors of a topic that was made again."""
+        """Deletes offsets and floors of a topic that was made again."""
         self._do("DELETE FROM offsets WHERE topic = ?", (topic,))
         self._do("DELETE FROM floors WHERE topic = ?", (topic,))
 
@@ -113,34 +113,34 @@ class Changes:
         self._do(_PUT_FILE, *[file_row(file) for file in files])
 
     def forget_files(self, files: Iterable[int]) -> None:
-        """File ids that nothing can come from any more."""
+        """Deletes file ids from which nothing can come any more."""
         self._do("DELETE FROM files WHERE file = ?", *[(file,) for file in files])
 
     def put_unopened(self, files: Iterable[UnopenedFile]) -> None:
-        """All files that could not be opened yet."""
+        """Replaces all files that could not be opened yet."""
         self._do("DELETE FROM unopened", ())
         rows = [unopened_row(each) for each in files]
         self._do("INSERT INTO unopened VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *rows)
 
     def put_recipe(self, recipe: Recipe) -> None:
-        """A recipe that intents are about to name."""
+        """Adds a recipe that intents are about to name."""
         row = (recipe.fingerprint, recipe.to_json())
         self._do("INSERT OR IGNORE INTO recipes VALUES (?, ?)", row)
 
     def forget_recipes(self) -> None:
-        """Recipes that no intent names."""
+        """Deletes recipes that no intent names."""
         self._do("DELETE FROM recipes WHERE fingerprint NOT IN (SELECT recipe FROM intents)", ())
 
     def put_intents(self, intents: Iterable[Intent]) -> None:
-        """Intents that are promised with this transaction."""
+        """Adds intents that are promised with this transaction."""
         self._do(_PUT_INTENT, *[intent_row(intent) for intent in intents])
 
     def forget_intents(self, sequences: Iterable[int]) -> None:
-        """Intents that the checkpoint passed."""
+        """Deletes intents that the checkpoint passed, or that other intents replace."""
         self._do("DELETE FROM intents WHERE sequence = ?", *[(each,) for each in sequences])
 
     def put_sums(self, sums: Iterable[tuple[BucketKey, Sums]]) -> None:
-        """Everything that was counted in these buckets since the last delta."""
+        """Sets everything that was counted in these buckets since the last delta."""
         self._do(
             _PUT_SUM,
             *[
@@ -150,20 +150,22 @@ class Changes:
         )
 
     def clear_sums(self) -> None:
-        """All sums: they are in deltas now."""
+        """Deletes all sums: they are in deltas now."""
         self._do("DELETE FROM sums", ())
 
     def forget_touched(self) -> None:
-        """Buckets have another size from now on: none of them was touched before."""
+        """Deletes the last deltas of all buckets: buckets of a new size or epoch were never
+        touched.
+        """
         self._do("DELETE FROM touched", ())
 
     def put_touched(self, touched: Iterable[tuple[BucketKey, int]]) -> None:
-        """The last delta of each bucket."""
+        """Sets the last delta of each bucket."""
         rows = [(*source_row(source), bucket, number) for (source, _, bucket), number in touched]
         self._do("INSERT OR REPLACE INTO touched VALUES (?, ?, ?, ?, ?, ?)", *rows)
 
     def put_loss(self, loss: Loss, declared_ms: int) -> None:
-        """A range that was set apart; it goes into the next delta."""
+        """Adds a range that was declared lost or uncertain; it goes into the next delta."""
         row = (
             *source_row(loss.source),
             loss.file,
@@ -183,11 +185,13 @@ class Changes:
         )
 
     def number_losses(self, number: int) -> None:
-        """Losses without a number are in the delta of this number."""
+        """Notes that the delta of this number has all losses that had no number."""
         self._do("UPDATE losses SET number = ? WHERE number IS NULL", (number,))
 
     def forget_losses(self) -> None:
-        """Losses in a delta whose file id is forgotten: nothing can declare them again."""
+        """Deletes losses that are in a delta and whose file id is forgotten: nothing can declare
+        them again.
+        """
         self._do(
             "DELETE FROM losses WHERE number IS NOT NULL AND file NOT IN (SELECT file FROM files)",
             (),
@@ -196,11 +200,11 @@ class Changes:
     def put_message(
         self, id: int, value: bytes, *, number: int | None = None, file: int | None = None
     ) -> None:
-        """A message for the audit topic: numbered, or the announcement of a file id."""
+        """Adds a message for the audit topic: a numbered one, or the announcement of a file id."""
         self._do("INSERT INTO outbox VALUES (?, ?, ?, ?)", (id, number, file, value))
 
     def forget_messages(self, ids: Iterable[int]) -> None:
-        """Messages that were acknowledged."""
+        """Deletes messages that were acknowledged."""
         self._do("DELETE FROM outbox WHERE id = ?", *[(each,) for each in ids])
 
     def _do(self, statement: str, *rows: Row) -> None:

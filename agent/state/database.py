@@ -122,9 +122,9 @@ class StateDatabase:
     def intents(self) -> list[Intent]:
         """The intents that the checkpoint has not passed, in the order in which they were made.
 
-        An intent that was divided after it was read back has parts with higher sequences than the
-        intents behind it. So each file's intents are put in the order of its bytes, at the places
-        that the sequences gave that file.
+        An intent that was divided after it was read back has parts with higher sequence numbers
+        than the intents behind it. So the intents of each file are sorted by their bytes, and put
+        at the places that the sequence numbers gave to that file.
         """
         found = [self._intent(row) for row in self._rows("SELECT * FROM intents ORDER BY sequence")]
         of_file: dict[int, list[Intent]] = {}
@@ -137,7 +137,7 @@ class StateDatabase:
         return [next(rising[intent.file]) for intent in found]
 
     def last_sequence(self) -> int:
-        """The highest sequence among the kept intents; 0 if there is none."""
+        """The highest sequence number among the kept intents; 0 if there is none."""
         return int(self._rows("SELECT coalesce(max(sequence), 0) FROM intents")[0][0])
 
     def recipes(self) -> dict[bytes, Recipe]:
@@ -191,7 +191,9 @@ class StateDatabase:
         return found
 
     def losses(self, *, undeclared: bool = False) -> list[Loss]:
-        """Ranges that were set apart; `undeclared`: only those that are in no delta yet."""
+        """Ranges that were declared lost or uncertain; `undeclared`: only those that are in no
+        delta yet.
+        """
         statement = "SELECT * FROM losses"
         if undeclared:
             statement += " WHERE number IS NULL"
@@ -300,7 +302,9 @@ def check_machine(state: StateDatabase, machine: str) -> None:
 
 
 def _create_file(path: Path) -> None:
-    """Makes it whole under another name, so that half a database never has the right name."""
+    """Makes the database whole under another name, so that half a database never has the right
+    name.
+    """
     new = path.with_name(f"{path.name}.new")
     try:
         for leftover in (new, Path(f"{new}-wal"), Path(f"{new}-shm"), Path(f"{new}-journal")):

@@ -4,12 +4,12 @@ The newer state may have sent what lies behind the copy's positions, under the s
 logs were restored as well, other bytes may lie there now. So each file that is still read gets a
 new id, which begins at the copy's checkpoint: lines that are read again count as lines of their
 own, and the audit calls every bucket unknown that the new epoch touches before its first seal. What
-the copy had promised of such a file is read again. What the copy had counted is not said again: the
-newer state has said it.
+the copy had promised of such a file is read again. Counts of the copy are not published again: the
+newer state has published them.
 
-A file that had ended keeps its id, since its inode may go on under another one. What was promised
-of it is handled as after any crash: the same bytes, checked by CRC, are sent again, or read back
-from the brokers.
+A file that had ended keeps its id, since its inode may already belong to a newer id. What was
+promised of it is handled as after any crash: the same bytes, checked by CRC, are sent again, or
+read back from the brokers.
 """
 
 from __future__ import annotations

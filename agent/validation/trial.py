@@ -45,9 +45,8 @@ class Misfit:
 class Trial:
     """What was found out about a source.
 
-    files: how many its paths lead to; tried: how many of these, the newest, had lines tried.
-    replaced: lines that fit once what is not UTF-8 was replaced in them. untried: why lines were
-    not looked at; None if they were.
+    replaced: lines that fit after invalid bytes in them were replaced. untried: why no line was
+    tried; None if lines were tried.
     """
 
     topic: str
@@ -80,8 +79,8 @@ def find(source: SourceSettings, host: Host) -> tuple[list[Found], Trial]:
 
 
 def run(press: Press, files: list[Found], trial: Trial, host: Host, lines_max: int) -> None:
-    """Tries the first and the last lines of the newest files, lines_max of each; what cannot be
-    read is named in the trial."""
+    """Tries the first and the last lines of the newest files, lines_max of each; files that cannot
+    be read are named in the trial."""
     for each in files[:FILES_MAX]:
         try:
             handle = host.open(each.path)

@@ -4,5 +4,5 @@ identity   what makes a host this host and a file this file: fingerprint, guard,
 intents    which bytes of a file are promised to be sent, and as what
 found      a file as a look at its path finds it
 tracked    one file id and everything known about it; the loop owns it
-set_apart  bytes that will not be delivered, or not surely once
+set_apart  byte ranges that are lost or uncertain
 """

@@ -12,7 +12,7 @@ DAMAGED: Final = -2
 
 
 class FileKey(NamedTuple):
-    """Where a file's bytes are, whatever it is called. Numbers above 2^63 wrap to negative ones."""
+    """Identifies a file's bytes, whatever its name is. Numbers above 2^63 wrap to negative ones."""
 
     device: int
     inode: int

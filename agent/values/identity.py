@@ -42,7 +42,9 @@ def new_id() -> int:
 
 
 def machine_id() -> str:
-    """What stays the same on this machine and differs on every other; at worst the host name."""
+    """An id that stays the same on this machine and differs on every other; at worst the host
+    name.
+    """
     for path in _MACHINE_IDS:
         try:
             text = path.read_text().strip()
@@ -76,7 +78,7 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """What is left of a file's past: its bytes before `position` are those that were read."""
+    """Proof that a file's bytes before `position` are those that were read."""
 
     position: int
     crc: int
@@ -98,7 +100,7 @@ def guard_of(tail: bytes) -> Guard:
 def doubt(
     read: Read, size: int, position: int, fingerprint: Fingerprint, guard: Guard
 ) -> str | None:
-    """Why the file is not the one that was read up to `position`; None if nothing shows that."""
+    """Why the file cannot be the one that was read up to `position`; None if it can be."""
     if size < position:
         return f"it was cut to {size} bytes, {position} were read"
     if position and not guard.length:
@@ -113,8 +115,8 @@ def doubt(
 
 
 def doubt_beginning(read: Read, marks: tuple[Mark, ...]) -> str | None:
-    """Why the first bytes are not those that were read; None if nothing shows that. Checks the
-    highest mark that lies within PROOF_BYTES.
+    """Why the first bytes cannot be those that were read; None if they can be. Checks the highest
+    mark that lies within PROOF_BYTES.
     """
     near = [mark for mark in marks if mark.position <= PROOF_BYTES]
     if near and crc_of(read(near[-1].position, 0)) != near[-1].crc:

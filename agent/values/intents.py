@@ -2,8 +2,8 @@
 
 An intent is durable before any of its bytes is first sent. It ends at the end of the last whole
 record, so that framing has no memory across it. After a crash the intents that the checkpoint has
-not passed are sent again as they say, if the bytes still have their CRC and the program still does
-the same with them; reading goes on behind the last of them.
+not passed are sent again by their recipes, if the bytes still have their CRC and the program still
+does the same with them; reading goes on behind the last of them.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ class Intent:
 
 @dataclass(slots=True)
 class Numbers:
-    """The sequences of intents; `last` is the highest in use."""
+    """The sequence numbers of intents; `last` is the highest in use."""
 
     last: int
 
     def next(self) -> int:
-        """One that was never used."""
+        """A sequence number that was never used."""
         self.last += 1
         return self.last
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """An intent and its bytes; only the head of a line that is over-long (above READ_BYTES).
+    """An intent and its bytes; of an over-long line (above READ_BYTES) only the head.
 
     host and path are what the file was announced with; rejected lines carry them.
     """

@@ -1,4 +1,6 @@
-"""Bytes that will not be delivered, or not surely once: they are declared with a reason."""
+"""Bytes that are lost, or that nobody can say were delivered exactly once; each range has a
+reason.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from skidway.audit.topic.messages import Certainty
 
 @dataclass(frozen=True, slots=True)
 class SetApart:
-    """Bytes [first, end) of a file that will not be delivered, or not surely once.
+    """Bytes [first, end) of a file that are lost, or that nobody can say were delivered exactly
+    once.
 
     end None: nobody saw where they ended.
     """

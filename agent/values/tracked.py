@@ -4,8 +4,8 @@
       |  set apart or  |  promised, on its way   |   not read yet        |
       |  acknowledged  |  (flights)              |                       |
 
-`position` and what stands beside it is durable (the checkpoint); the read position is where the
-last intent ends, so it is durable too, in the intents. begin <= position <= read position always.
+The checkpoint (`position` and the evidence there) is durable; the read position is where the last
+intent ends, so it is durable too, in the intents. begin <= position <= read position always.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class FileState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Birth:
-    """What a file id was announced with; never changes, except for the device's number in `key`.
+    """What a file id was announced with. It never changes, with two exceptions: `key` changes if
+    the device gets another number, and `key` and `born_ns` change if the file is compressed.
 
     path: as text for people (a name that is no UTF-8 is escaped). topic_id: the topic's id at that
     time. serial: rises with every file id of this state. born_ns: when its inode was made, None if
@@ -148,11 +149,11 @@ class TrackedFile:
     grown_at: float = 0.0
     rotated: bool = False
     verified: bool = False
-    source: int | None = None  # index among the sources; None: no source means it
+    source: int | None = None  # index among the sources; None: no source matches its path
     long_line: LongLine | None = None
     written: Written | None = None
     is_unwatched: bool = False  # it changed before the first look since the start
-    flights: list[Flight] = field(default_factory=list)  # few; a deque of none takes 600 bytes
+    flights: list[Flight] = field(default_factory=list)  # few; an empty deque takes 600 bytes
 
     @property
     def file(self) -> int:
@@ -166,7 +167,7 @@ class TrackedFile:
 
     @property
     def pending(self) -> int:
-        """Bytes known to be there that are not settled."""
+        """Known bytes that are not settled."""
         return max(self.bytes_known - self.tally.total, 0)
 
     @property
@@ -179,7 +180,9 @@ class TrackedFile:
 
     @property
     def lost_promised(self) -> int:
-        """Bytes below the position that were lost after they were read; others were never read."""
+        """Lost bytes below the position: they were read before they were lost. All other lost bytes
+        were never read.
+        """
         tally = self.tally
         return self.position - self.birth.begin - (tally.total - tally.lost)
 
@@ -207,7 +210,9 @@ class TrackedFile:
         return self.promised > self.read_position
 
     def read_on(self, prefix_crc: int, tail: bytes, end: int) -> Checkpoint:
-        """Moves the read position; returns the checkpoint for when all before it is settled."""
+        """Moves the read position. Returns the checkpoint that holds once all bytes before it are
+        settled.
+        """
         self.read_position, self.read_crc = end, prefix_crc
         self.promised = max(self.promised, end)
         self.tail = tail[-GUARD_BYTES:]
@@ -221,7 +226,7 @@ class TrackedFile:
         return Checkpoint(end, 0, Guard(0, 0), self.last_point.marks)
 
     def end(self) -> None:
-        """Nothing is read any more; what was promised so far is all there will be."""
+        """Ends the file id: no more is read of it, and its length is what was promised so far."""
         self.state = FileState.ENDED
         self.length = self.promised
         self.long_line = None

@@ -10,7 +10,7 @@ valid only until the handler returns, so a handler decodes it before it waits fo
 Produce and Fetch are the hot paths: hand-written parsing, no object per record, nothing copied.
 Their handlers only note what has to be done at the end of the turn.
 
-Domain code knows no error codes: `errors` maps its exceptions.
+Domain code knows no error codes: `errors` maps its exceptions to codes.
 
 Beside the APIs: `requests` (dispatches each request to its handler), `registration` (what a file
 registers), `exchange`, `gathering` (answers whose parts arrive one by one), `describe` (settings as

@@ -1,8 +1,8 @@
 """ApiVersions (18). Versions 0-3, and an answer to every other one (KIP-511).
 
 The ranges are computed from the registered APIs. Every connection begins with this request, and
-after a restart all come at once, so a request that is the same as an earlier one gets the bytes of
-its answer. Left out: features.
+after a restart all clients connect at once. So a request with the version and body of an earlier
+one gets the bytes of that answer. Left out: features.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """DeleteRecords (21). Versions 0-2: raises the log start offset of a partition.
 
-The new offset may be any up to the high watermark, or the watermark itself (-1); a lower one than
-now changes nothing. Consumers cannot read the records below it from now on, and for good: the
-answer comes when the log start offset is on disk. The next look at retention deletes the segments
+The new offset may be any offset up to the high watermark, or -1 for the high watermark itself; one
+below the present log start offset changes nothing. Consumers can never again read the records below
+the new offset: the answer comes when it is on disk. The next look at retention deletes the segments
 below it, even if a group of `retention.hold` needs them.
 """
 

@@ -36,7 +36,7 @@ _TYPES: Final[Mapping[type, ConfigType]] = {
 def describe_topic(
     settings: BrokerSettings, configs: Mapping[str, str]
 ) -> list[DescribeConfigsResourceResult]:
-    """Every setting of a topic; `configs`: those of its own."""
+    """Every setting of a topic. `configs`: those that the topic sets itself."""
     defaults = settings.log_defaults()
     named = configs.get(gaps.CONFIG, "")
     own = {**configs, **gaps.shown(named, VALUE_BYTES_MAX)} if named else configs

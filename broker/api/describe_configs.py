@@ -34,7 +34,7 @@ from skidway.kafka.protocol.describe_configs import (
 def handle(broker: Broker, exchange: Exchange) -> None:
     """Describes each resource."""
     request = exchange.decode(DescribeConfigsRequest)
-    # Each once: a name of two bytes is answered with twenty thousand bytes.
+    # Each resource once: a name of two bytes is answered with twenty thousand bytes.
     resources = {(each.resource_type, each.resource_name): each for each in request.resources}
     results = tuple(_describe(broker, request, each) for each in resources.values())
     exchange.reply(DescribeConfigsResponse(results=results))

@@ -47,7 +47,8 @@ class Exchange:
         body: memoryview,
         frame: memoryview | None = None,
     ) -> None:
-        # Seven parameters: made for every request, so the header comes in parts, without an object.
+        # Seven parameters: an Exchange is made for every request, so the header comes in parts,
+        # which saves an object.
         self._loop = loop
         self.connection = connection
         self.key = key
@@ -58,7 +59,9 @@ class Exchange:
         self._slot: Slot | None = connection.reserve()
 
     def forget_request(self) -> None:
-        """Frees the request's memory: its answer may wait for minutes, and it may have 100 MB."""
+        """Frees the request's memory: a request may have 100 MB, and its answer may wait for
+        minutes.
+        """
         self.body = _NOTHING
         self.frame = None
 
@@ -69,8 +72,9 @@ class Exchange:
     def reply(self, response: Response) -> bytes | None:
         """Answers with a message in the request's version; returns its encoded body.
 
-        If it cannot be encoded in that version, closes the connection and returns None instead of
-        raising: answers also come from timers, where an exception would not close the connection.
+        If the message cannot be encoded in that version, closes the connection and returns None
+        instead of raising: answers also come from timers, where an exception would not close the
+        connection.
         """
         try:
             body = encode(response, self.version)

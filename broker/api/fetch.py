@@ -86,11 +86,14 @@ class DelayedFetch:
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Answers at once if it may, else parks the request."""
+    """Answers at once if there is enough to answer, or if the request may not wait; else parks
+    it.
+    """
     request = parse_request(exchange.body, exchange.version)
     broker.counts.fetches += 1
     if len(request.wanted) > 1:
-        # A partition named twice is read once, with its last entry: as in Kafka, and a bound.
+        # A partition that is named twice is read once, by its last entry, as in Kafka: so the work
+        # is bounded.
         wanted = {(each.topic, each.partition): each for each in request.wanted}
         if len(wanted) < len(request.wanted):
             request = request._replace(wanted=list(wanted.values()))

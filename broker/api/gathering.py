@@ -21,7 +21,7 @@ class Gathering(Generic[P]):
             finish(())
 
     def put(self, at: int, part: P) -> None:
-        """Puts a part in its place."""
+        """Stores the part at index `at`; the last missing part finishes the answer."""
         assert self._parts[at] is None
         self._parts[at] = part
         self._missing -= 1

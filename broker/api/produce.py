@@ -1,6 +1,6 @@
 """Produce (0). Versions 3-9; 0-2 are answered with UNSUPPORTED_VERSION.
 
-    acks 0    no answer at all; on an error the connection is closed, else the client never knew
+    acks 0    no answer at all; on an error the connection is closed, or the client would not know
     acks 1    answered when the batch is written, at the end of the loop turn
     acks -1   answered when the high watermark has passed it: flushed by every in-sync replica
 

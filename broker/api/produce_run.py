@@ -56,7 +56,8 @@ class Run:
     def takes(self, shape: Shape) -> bool:
         """Whether a request of this shape may be answered together with the run.
 
-        With acks=all only requests of one partition are: no answer waits for another log's flush.
+        With acks=all only requests of one partition may be: no answer waits for another log's
+        flush.
         """
         return shape is self.shape or (shape.acks == self.acks != ALL)
 

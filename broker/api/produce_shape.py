@@ -3,7 +3,7 @@
 The bytes in front of the records are parsed once for each connection and partition, and later
 requests are compared with them; the bytes around the offsets of the answer are encoded once. A
 request that differs in any other byte takes the general path. Only requests with one batch have a
-shape, because many small requests are what has to be fast::
+shape, because only many small requests need this speed::
 
     int16 key, int16 version | int32 correlation id | prefix | size | records | tail
                                                       ^ compared              ^ compared

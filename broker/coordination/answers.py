@@ -35,7 +35,8 @@ def one_answer(asked: Any) -> Any:
 
 
 def each_answer(request: Callable[[str], Any], paths: Sequence[str]) -> list[Any]:
-    """The answers to a request for each path, in order; where ZooKeeper refuses, the exception.
+    """The answers to a request for each path, in order; if ZooKeeper refuses one, the exception
+    takes its place.
 
     Raises kazoo's own error if ZooKeeper does not answer.
     """

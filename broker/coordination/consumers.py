@@ -20,7 +20,7 @@ _NUMBER = re.compile(r"[0-9]{1,10}\Z")
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A committed offset; the time of its commit in ZooKeeper (0 before), its node's version."""
+    """A committed offset. time_ms: when it was committed, 0 if unknown. version: of its node."""
 
     offset: int
     metadata: str = ""

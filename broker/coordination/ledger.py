@@ -33,7 +33,9 @@ Offset = tuple[str, TopicPartition]
 
 
 class Record(NamedTuple):
-    """A group's content to store; one with members only if no consumer registered in ZooKeeper."""
+    """A group's content to store. A group with members is stored only if no consumer has registered
+    in ZooKeeper.
+    """
 
     content: bytes
     has_members: bool
@@ -64,7 +66,8 @@ class Report:
 class Ledger:
     """Used on the session's thread; remembers which nodes are there, and their versions.
 
-    If others have deleted or changed a node since, ZooKeeper refuses the write, and it looks again.
+    If others have deleted or changed a node since, ZooKeeper refuses the write, and the ledger
+    looks at the node again.
     """
 
     def __init__(self) -> None:
@@ -102,7 +105,8 @@ class Ledger:
         for _ in range(_ATTEMPTS_MAX):
             transaction, version = client.transaction(), self._versions.get(group)
             if record.has_members:
-                # A consumer that registers writes to this node in its transaction: one of us fails.
+                # A consumer that registers writes to this node in its transaction: one of the two
+                # fails.
                 present = one_answer(client.exists_async(ids))
                 if present is None:
                     _make(client, ids)
@@ -123,7 +127,7 @@ class Ledger:
         return SkidwayError(f"ZooKeeper's node {path} changes too often to be written")
 
     def _learn_version(self, client: Any, group: str, path: str) -> None:
-        """Looks again after a refused write.
+        """Reads the version of a group's node again after a refused write.
 
         Others made, changed or removed the node or its parent; or an earlier write of ours was done
         and its answer lost. No other broker coordinates the group.
@@ -141,7 +145,7 @@ class Ledger:
         self._versions[group] = version
 
     def _write_offsets(self, client: Any, commits: Mapping[Offset, Committed]) -> int:
-        """Writes all of them; returns the number of transactions."""
+        """Writes all offsets; returns the number of transactions."""
         count = 0
         for chunk in _chunks(commits):
             count += self._write_chunk(client, chunk)
@@ -180,8 +184,8 @@ def _refuses(result: Any) -> bool:
 def _missing(client: Any, offsets: list[str]) -> set[str]:
     """The nodes among these, and among their parents, that do not exist.
 
-    To save requests, one for each group and topic asks for all its partitions, and one asks which
-    groups exist at all.
+    To save requests, one request for each group and topic lists all its partitions, and one request
+    lists the groups that exist at all.
     """
     topics = sorted({_parent(path) for path in offsets})
     groups = {path: _parent(_parent(path)) for path in topics}

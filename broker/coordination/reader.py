@@ -27,7 +27,7 @@ _log = log.get(__name__)
 
 
 class CatalogReader:
-    """Used on the session's thread; calls `changed`, on kazoo's, when it should read again."""
+    """Used on the session's thread. Calls `changed` on kazoo's thread when it should read again."""
 
     def __init__(self, coordinator: Coordinator, changed: Callable[[], None]) -> None:
         self._coordinator = coordinator
@@ -142,7 +142,9 @@ class CatalogReader:
         return data, status.version
 
     def _watch(self, name: str) -> Callable[[Any], None]:
-        """The watch of a name, always the same function: kazoo keeps a set, so calls it once."""
+        """The watch of a name, always the same function: kazoo keeps watches in a set, so it calls
+        it once.
+        """
         watch = self._watches.get(name)
         if watch is None:
 

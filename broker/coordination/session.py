@@ -65,7 +65,7 @@ class Job(Generic[T]):
 
 
 class ZooKeeperSession:
-    """Made by the loop's thread before the loop runs; `close` from there too."""
+    """The loop's thread makes it before the loop runs, and closes it."""
 
     def __init__(
         self,
@@ -108,7 +108,9 @@ class ZooKeeperSession:
         return self.reader.read(self._cluster_id, broker_id, self._clock.time_ms())
 
     def lead(self, partition: TopicPartition, wanted: PartitionState) -> PartitionState:
-        """Writes a partition's state, on the calling thread, before `start`. SkidwayError."""
+        """Writes a partition's state, on the calling thread, before `start`. Raises
+        SkidwayError.
+        """
         return store.lead(self._coordinator, *partition, wanted)
 
     def start(self) -> None:

@@ -278,9 +278,10 @@ def lead_new(
 def lead(
     coordinator: Coordinator, topic: str, partition: int, wanted: PartitionState
 ) -> PartitionState:
-    """Writes the state of a partition, or creates it (`wanted.version` -1); returns the state then.
+    """Writes the state of a partition, or creates it (`wanted.version` -1); returns the state that
+    ZooKeeper has then.
 
-    That is not the wanted one if somebody else wrote in between. Raises TopicGone.
+    That state differs from `wanted` if somebody else wrote in between. Raises TopicGone.
     """
     path = documents.state_path(topic, partition)
     content = documents.state(wanted)
@@ -295,7 +296,9 @@ def lead(
 
 
 def producer_id_block(coordinator: Coordinator, broker_id: int, above: int) -> tuple[int, int]:
-    """Takes a new block, above every earlier block and above `above`; its first and last id."""
+    """Takes a new block, above every earlier block and above `above`; returns its first and last
+    id.
+    """
     path = documents.PRODUCER_ID_BLOCK
     for _ in range(_ATTEMPTS_MAX):
         found = coordinator.get(path)

@@ -44,8 +44,8 @@ class GroupGone(SkidwayError):
 class Looked(NamedTuple):
     """A group as it was read; `native` counts the consumers that registered in ZooKeeper.
 
-    ids_version: the version of the children of their `ids` node. ids_writes: the version of that
-    node itself, to which each of them writes when it registers.
+    ids_version: the version of the children of the group's `ids` node. ids_writes: the version of
+    that node itself, to which each consumer writes when it registers.
     """
 
     record: bytes | None
@@ -219,7 +219,9 @@ def _delete_version(client: Any, path: str, version: int) -> bool:
 
 
 def _forget_beginnings(client: Any, group: str, ids_writes: int) -> None:
-    """Deletes our own consumers' notes on topics, unless one has registered since the look."""
+    """Deletes our own consumers' notes on topics, unless a consumer has registered since the
+    look.
+    """
     above = group_nodes.offsets_path(group)
     with contextlib.suppress(NoNodeError):
         for topic in one_answer(client.get_children_async(above)):

@@ -55,7 +55,7 @@ class Groups(HostedGroups):
         """Answers when the next generation begins, or at once with an error.
 
         INCONSISTENT_GROUP_PROTOCOL while the group has consumers that coordinate through ZooKeeper.
-        If one of them comes after we have looked, the generation is not stored.
+        If such a consumer registers after we have looked, the generation is not stored.
         """
         self.counts.joins += 1
 

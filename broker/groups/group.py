@@ -38,7 +38,9 @@ class GroupState(Enum):
 
 # 32 methods: Kafka's state machine, one method for each event, over one state.
 class Group:
-    """Owned by the coordinator. `new_id` makes an unused member id that begins with a name."""
+    """Owned by the coordinator. `new_id` makes an unused member id that begins with a given
+    name.
+    """
 
     def __init__(self, group_id: str, limits: GroupLimits, new_id: Callable[[str], str]) -> None:
         self.group_id = group_id
@@ -296,7 +298,8 @@ class Group:
         member.take(joining)
         self._renew(now, member)
         if self.state is GroupState.STABLE and choose_protocol(self.roster) == self.protocol:
-            # It keeps its assignment. It is not told that it leads, or it would assign anew.
+            # The member keeps its assignment. The answer does not name it as the leader,
+            # because a leader would assign anew.
             answer = replace(self._joined(member), members=(), leader=led_by or "")
             self._held[self._store()] = (token, answer)
             return
@@ -364,7 +367,9 @@ class Group:
         self._prepare(now, ErrorCode.REBALANCE_IN_PROGRESS)
 
     def _disband(self, error: ErrorCode) -> None:
-        """Removes all members, because consumers that coordinate without us have the group."""
+        """Removes all members, because consumers that coordinate through ZooKeeper have the
+        group.
+        """
         for member in self.roster:
             self._fail_join(member, error)
             self._fail_sync(member, error)

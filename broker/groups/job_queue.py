@@ -1,8 +1,8 @@
 """Gathers the groups' reads and writes for ZooKeeper into jobs, one of them under way at a time.
 
-What is asked meanwhile waits for the next job, and a newer offset of a partition replaces an older
-one, so a thousand groups that commit at once cost a few transactions. Jobs begin at least `PACE_S`
-apart. The callbacks are called when ZooKeeper has answered the job.
+Requests that come meanwhile wait for the next job. A newer offset of a partition replaces an older
+one that waits, so a thousand groups that commit at once cost a few transactions. Jobs begin at
+least `PACE_S` apart. The callbacks are called when ZooKeeper has answered the job.
 """
 
 from __future__ import annotations
@@ -118,7 +118,8 @@ class JobQueue:
     def write(self, group: str, record: Record, done: Told) -> None:
         """Stores a group's record; a newer record of the same group replaces one that waits.
 
-        `done` gets GroupInUse if it has members and consumers have registered in ZooKeeper.
+        `done` gets GroupInUse if the group has members while consumers have registered in
+        ZooKeeper.
         """
         _, waiting = self._next.records.get(group, (record, []))
         self._next.records[group] = (record, [*waiting, done])
@@ -237,7 +238,7 @@ def _refusals(gathered: _Gathered, error: SkidwayError) -> list[_Answer]:
 
 
 def _each(answers: Iterable[_Answer]) -> None:
-    """Calls all of them, even if some fail: one must not lose its answer by another's bug.
+    """Calls all callbacks, even if some fail: a bug in one must not cost another its answer.
 
     Raises ExceptionGroup of the exceptions, which are bugs of ours; the loop counts them.
     """

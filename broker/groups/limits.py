@@ -1,4 +1,4 @@
-"""The limits of groups: those that settings give, and those that none changes."""
+"""The limits of groups: those that settings give, and fixed ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GROUP_ID_BYTES_MAX = 1000
 """A group's name is the name of a node in ZooKeeper."""
 
 NAME_BYTES_MAX = 1000
-"""For an instance id, a protocol, a protocol type: these appear in answers to all members."""
+"""The longest instance id, protocol or protocol type: these appear in answers to all members."""
 
 CLIENT_WORDS_MAX = 249
 """Characters of a client id or instance id at the front of the member id made from it."""

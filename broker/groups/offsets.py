@@ -35,8 +35,8 @@ class GroupOffsets:
     ) -> None:
         """Answers when ZooKeeper has the offsets.
 
-        They belong to the topics that have these names now: if a topic is deleted and recreated
-        while its offsets wait, these are dropped.
+        The offsets belong to the topics that have these names now: if a topic is deleted and
+        recreated while its offsets wait, these are dropped.
         """
         of_topics = self._of_topics(offsets)
 

@@ -58,13 +58,16 @@ class Roster:
         return bool(names)
 
     def refusal(self, member_id: str, instance_id: str | None) -> ErrorCode | None:
-        """Why a request is not this member's; None if it is, which counts as heard from it."""
+        """Why a request does not come from this member; None if it does, and then the member counts
+        as heard of.
+        """
         if instance_id is not None:
             current = self._static.get(instance_id)
             if current is None:
                 return ErrorCode.UNKNOWN_MEMBER_ID
             if current != member_id:
-                # The stored id may be older than the request's: do not fence until it is heard.
+                # The stored id may be older than the request's: fence nobody until the stored
+                # member is heard of.
                 unsure = current in self.unheard
                 return ErrorCode.UNKNOWN_MEMBER_ID if unsure else ErrorCode.FENCED_INSTANCE_ID
         elif member_id not in self.members:

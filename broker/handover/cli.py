@@ -75,7 +75,9 @@ def _take_over(args: argparse.Namespace) -> int:
 def _stopped_broker(
     args: argparse.Namespace,
 ) -> Iterator[tuple[BrokerSettings, list[LogDirectory], Coordinator]]:
-    """Its log directories, locked so that it cannot be started meanwhile. Raises SkidwayError."""
+    """The settings, and the log directories, locked so that the broker cannot be started meanwhile.
+    Raises SkidwayError.
+    """
     log.configure(PROGRAM, args.log_level, sys.stderr)
     settings = load_settings(BrokerSettings, args, PROGRAM)
     directories = open_directories(settings.log_dirs)

@@ -1,6 +1,6 @@
 """`skidway broker dump-log DIR|FILE`: what lies in a partition's files.
 
-Exit status 0: every byte is a batch whose CRC is right; 1: something is not, and it is named.
+Exit status 0: every byte is a batch whose CRC is right; 1: something is not, and it is reported.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class LogConfig:
     retention_ms: int = WEEK_MS
     retention_bytes: int = UNLIMITED
     held_by: tuple[str, ...] = ()
-    """Groups whose offsets hold segments back (`retention.hold`), up to these limits."""
+    """Groups whose offsets hold segments back (`retention.hold`), up to the next two limits."""
     hold_bytes_max: int = UNLIMITED
     hold_ms_max: int = 2 * WEEK_MS
     file_delete_delay_ms: int = 60_000

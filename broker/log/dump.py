@@ -53,7 +53,9 @@ class DumpedRecord:
 
 
 def segment_files(path: Path) -> list[Path]:
-    """The segments of a partition's directory, in order, or the one file. UsageError if none."""
+    """The segments of a partition's directory, in order, or the one file. Raises UsageError if
+    there is none.
+    """
     if path.is_dir():
         found = [path / names.segment_file(base, names.LOG) for base in names.segment_bases(path)]
         if not found:

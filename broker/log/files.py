@@ -80,7 +80,9 @@ class OpenFile:
 
 
 def write_all_at(descriptor: int, buffers: Sequence[bytes | memoryview], position: int) -> None:
-    """Writes all buffers from a position on, however little the kernel takes. Raises OSError."""
+    """Writes all buffers from a position on, even if the kernel takes few bytes at a time. Raises
+    OSError.
+    """
     at = 0
     while at < len(buffers):
         chunk = buffers[at : at + IOV_MAX]

@@ -2,8 +2,8 @@
 
 A consumer asks where the epoch of the last record that it saw ended, and so learns whether the log
 still holds what it saw (KIP-101, KIP-320). The file `leader-epoch-checkpoint` in a partition's
-directory has Kafka's format. The flush that makes an epoch's first records durable writes it; it
-saves reading the log again, and is made from the log where it is missing or damaged::
+directory has Kafka's format. The flush that makes an epoch's first records durable also writes this
+file. The file saves reading the log again; if it is missing or damaged, it is made from the log::
 
     0                  version
     2                  entries
@@ -49,7 +49,8 @@ NOT_KNOWN = EpochEnd(UNDEFINED, UNDEFINED)
 class LeaderEpochs:
     """The entries, ascending in epoch and offset; owned by a PartitionLog.
 
-    latest: the epoch of the last entry, -1 if there is none. changed: whether the file lacks them.
+    latest: the epoch of the last entry, -1 if there is none. changed: whether the file differs from
+    them.
     """
 
     __slots__ = ("_entries", "changed", "latest")
@@ -61,13 +62,13 @@ class LeaderEpochs:
 
     @property
     def entries(self) -> tuple[EpochStart, ...]:
-        """All of them."""
+        """All entries."""
         return tuple(self._entries)
 
     def begin(self, epoch: int, offset: int) -> None:
         """Notes the first record of an epoch above the latest."""
         assert epoch > self.latest
-        # An epoch without a record left gives way to the one that took its place.
+        # Entries at or behind this offset belong to epochs of which no record is left.
         while self._entries and self._entries[-1].offset >= offset:
             self._entries.pop()
         self._entries.append(EpochStart(epoch, offset))

@@ -1,10 +1,10 @@
 """One of `log.dirs`: locked, marked as ours, and in use or offline.
 
-Each directory fails alone. A lasting failure of its disk (an error of the device, of an fsync)
-takes a directory offline until the broker is started again: requests for its partitions get an
-error, nothing is written there any more, and the other directories go on. A full disk is no such
-failure: the broker refuses appends until there is space. A directory that cannot be used at the
-start is offline from the start; if that is true of all of them, the broker does not start.
+Each directory fails alone. A lasting failure of a directory's disk (an error of the device, of an
+fsync) takes the directory offline until the broker is started again: requests for its partitions
+get an error, nothing is written there any more, and the other directories go on. A full disk is no
+such failure: the broker refuses appends until there is space. A directory that cannot be used at
+the start is offline from the start; if that is true of all of them, the broker does not start.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ _log = log.get(__name__)
 class LogDirectory:
     """One log directory, with the offsets of its last checkpoint (at the start: of its files).
 
-    offline: why it is not in use; None while it is. full: what was refused for want of space; None
-    again once something was written. noted: partitions that its checkpoint files may name.
+    offline: why it is not in use; None while it is in use. full: what was refused for want of
+    space; None again once something was written. noted: partitions that its checkpoint files may
+    name.
     """
 
     path: Path
@@ -95,13 +96,13 @@ class LogDirectory:
         return status.f_bavail * status.f_frsize
 
     def go_offline(self, reason: str) -> None:
-        """Takes it out of use."""
+        """Takes the directory out of use."""
         self.offline = reason
         _log.error("log_directory_offline", directory=str(self.path), reason=reason)
 
 
 def open_directories(paths: Iterable[Path]) -> list[LogDirectory]:
-    """Opens all of them; one that cannot be used is offline.
+    """Opens all directories; one that cannot be used is offline.
 
     Raises SkidwayError if none can be used, and StateRefused if one is in use by another process or
     has a damaged meta.properties: these are mistakes, not failures of a disk.
@@ -130,7 +131,7 @@ def open_directories(paths: Iterable[Path]) -> list[LogDirectory]:
 
 
 def write_checkpoints(directory: Path, points: Offsets, starts: Offsets) -> None:
-    """Writes both files. Raises OSError."""
+    """Writes both checkpoint files. Raises OSError."""
     checkpoints.write_offsets(directory / names.LOG_START_OFFSETS, starts)
     checkpoints.write_offsets(directory / names.RECOVERY_POINTS, points)
 

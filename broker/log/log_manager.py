@@ -1,7 +1,7 @@
 """All logs of a broker, in one or more log directories.
 
 Directories fail one by one (see `log_directory`). A new partition goes to the directory with the
-fewest partitions. A partition whose log is damaged is *stopped*: named, not served, not touched.
+fewest partitions. A partition whose log is damaged is *stopped*: reported, not served, not touched.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class NewLog:
     config: LogConfig
 
 
-# 35 methods: logs and their directories come and go together; a failure of one stops the other.
+# 35 methods: logs and their directories come and go together; a failed directory stops its logs.
 class LogManager:
     """Owned by the loop; the slow work goes to `worker`."""
 
@@ -157,7 +157,9 @@ class LogManager:
             raise SkidwayError(f"cannot write into {path}: {error.strerror}") from error
 
     def set_aside(self, partition: TopicPartition, found: Found, *, delete: bool = False) -> None:
-        """Renames the directory of a partition that is not ours; `delete` if it was deleted."""
+        """Renames the directory of a partition that is not ours. `delete`: its topic was deleted,
+        so the directory is removed too.
+        """
         self._homes[partition] = found.directory
         suffix = names.DELETED_DIRECTORY if delete else names.STRAY_DIRECTORY
         self.delete(partition, suffix=suffix)
@@ -310,7 +312,7 @@ class LogManager:
             home.note_written()
 
     def why_full(self, partition: TopicPartition) -> str | None:
-        """What a partition's log directory last refused for want of space; None if it has some."""
+        """What a partition's log directory last refused for want of space; None if it has space."""
         home = self._homes.get(partition)
         return None if home is None else home.full
 

@@ -144,7 +144,8 @@ class PartitionLog:
         """Appends a batch of another cluster's log as it is, with its offsets and leader epoch.
 
         Its base offset is at or above the log end; the offsets between are a gap that the caller
-        has named. Producers are not checked. The bytes must stay until `write`. StorageFailed.
+        has named. Producers are not checked. The bytes must stay until `write`. Raises
+        StorageFailed.
         """
         assert header.base_offset >= self.log_end_offset
         if self._refusal is not None:

@@ -10,9 +10,9 @@ sequences, offsets and CRC (KIP-98; Kafka keeps five because a client has at mos
     exactly the next sequence     accepted
     anything else                 OutOfOrderSequence: older than five, or a gap
 
-A batch with a used sequence and another CRC (as its producer sent it) is no duplicate: a producer
-that mixes up its batches must not be told that bytes are stored that are not. It gets
-OutOfOrderSequence, on which it drains and begins anew.
+A batch with a used sequence and another CRC (that of the bytes as the producer sent them) is no
+duplicate: a producer that mixes up its batches must not be told that bytes are stored that are not.
+It gets OutOfOrderSequence, on which it drains and begins anew.
 
 Entries are immutable, so a failed append is undone by putting the old entry back. The state is
 derived from the log; a snapshot (`.producers`) only saves reading all of it::

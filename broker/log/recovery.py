@@ -23,7 +23,7 @@ that end below the recovery point are not read again, but each must end where th
 be missing in a mirror's log, but only those that its topic's gaps name. An index is made again if
 it is missing, partial or short, or if its last entry does not match its batch.
 
-Recovery syncs what it found good before that counts as flushed.
+Recovery syncs the batches that it found good, before they count as flushed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _log = log.get(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """A log ready for use, and what it took to get there."""
+    """A log that is ready for use, and what its recovery had to do."""
 
     log: PartitionLog
     cut_bytes: int

@@ -5,9 +5,9 @@ longer ago than `retention.ms`; event times do not matter. By size: if the log w
 still holds `retention.bytes`. A segment in front of the log start offset expires in any case. An
 active segment that has expired is rolled first, so that the log keeps its end.
 
-`retention.hold`: a segment that reaches beyond `held_from`, the least offset that a named group
-still needs, stays, unless it is older than `retention.hold.max.ms` or the log without it still
-holds `retention.hold.max.bytes`.
+`retention.hold`: `held_from` is the least offset that a named group still needs. A segment that
+reaches beyond it stays, unless the segment is older than `retention.hold.max.ms` or the log without
+it still holds `retention.hold.max.bytes`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def expired(
     flushed_offset: int,
     held_from: int | None = None,
 ) -> Expired:
-    """The segments that may go now; the last of `segments` is the active one."""
+    """The segments that may expire now; the last of `segments` is the active one."""
     total = sum(segment.size for segment in segments)
     count = 0
     for segment, following in pairwise(segments):

@@ -92,7 +92,9 @@ class Segment:
 
     @property
     def file(self) -> OpenFile:
-        """The file, opened if need be; hold it as long as you use its descriptor. OSError."""
+        """The file, opened if need be; hold it as long as you use its descriptor. Raises
+        OSError.
+        """
         if self._file is None:
             self._file = OpenFile(self.path, os.O_RDWR)
             descriptors.OPEN.opened(self)
@@ -187,7 +189,8 @@ class Segment:
     def end_of_batches(self, position: int, max_bytes: int, *, at_least_one: bool) -> Boundary:
         """The end of the last batch that ends within `max_bytes` of a position.
 
-        With `at_least_one` the first batch counts in any case. If none counts, it is the position.
+        With `at_least_one` the first batch counts in any case. If no batch counts, the end is the
+        position itself.
         """
         window = scan.Window(self.file.descriptor, scan.HEADER_WINDOW_BYTES)
         end, offset = position, self.base_offset
@@ -214,14 +217,18 @@ class Segment:
         self.max_timestamp, self.max_timestamp_offset = timestamps
 
     def save_indexes(self, *, closing: bool = False, sync: bool = False) -> None:
-        """Writes index entries, on closing with the largest timestamp as the last. OSError."""
+        """Writes index entries, on closing with the largest timestamp as the last. Raises
+        OSError.
+        """
         if closing and self.max_timestamp != NO_TIMESTAMP:
             self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
         self.offset_index.save(sync=sync)
         self.time_index.save(sync=sync)
 
     def rename_deleted(self) -> list[Path]:
-        """Renames every file of this segment to `.deleted`; returns the new paths. OSError."""
+        """Renames every file of this segment to `.deleted`; returns the new paths. Raises
+        OSError.
+        """
         renamed = []
         for suffix in names.SEGMENT_SUFFIXES:
             path = self.path_of(suffix)

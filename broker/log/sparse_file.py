@@ -1,6 +1,6 @@
 """A file of fixed-size entries in ascending order, the newest ones still in memory.
 
-The base of both indexes. Entries are derived from the log, so they are written late and never
+Both indexes are built on it. Entries are derived from the log, so they are written late and never
 synced before their segment is closed; recovery checks each file and rebuilds it if need be. Old
 entries are found in the file by bisection: an index costs no memory and no open descriptor.
 """
@@ -73,7 +73,7 @@ class SparseFile:
             return self._floor_saved(descriptor, target, key)
 
     def save(self, *, sync: bool = False) -> None:
-        """Writes the entries that are only in memory; `sync` makes them durable. OSError."""
+        """Writes the entries that are only in memory; `sync` makes them durable. Raises OSError."""
         if not self.tail and not sync:
             return
         flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC

@@ -4,8 +4,9 @@ Event times are in no order, so the answer is the first record, by offset, at or
 search skips segments and batches whose largest timestamp is earlier, by their indexes and headers;
 it decompresses only the batch that holds the answer, to at most `RECORDS_BYTES_MAX`.
 
-A header's claims need not be true of its records. If the records of a batch cannot be read,
-contradict its header, or are more than `RECORDS_MAX`, the answer is the first offset of the batch.
+What a batch header claims need not be true for its records. If the records of a batch cannot be
+read, contradict its header, or are more than `RECORDS_MAX`, the answer is the first offset of the
+batch.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ NOT_FOUND = TimestampOffset(-1, -1)
 
 
 def at_or_after(log: PartitionLog, timestamp: int, end: LogPosition) -> TimestampOffset:
-    """The first record below `end` at or after an event time. StorageFailed, DamagedLog."""
+    """The first record below `end` at or after an event time. Raises StorageFailed, DamagedLog."""
     for segment in log.segments:
         if segment.base_offset >= end.offset:
             break
@@ -57,7 +58,9 @@ def at_or_after(log: PartitionLog, timestamp: int, end: LogPosition) -> Timestam
 
 
 def with_max_timestamp(log: PartitionLog, end: LogPosition) -> TimestampOffset:
-    """The first record with the largest event time below `end`. StorageFailed, DamagedLog."""
+    """The first record with the largest event time below `end`. Raises StorageFailed,
+    DamagedLog.
+    """
     largest = max((segment.max_timestamp for segment in log.segments), default=NOT_FOUND.timestamp)
     found = _with(log, largest, end)
     if found == NOT_FOUND:

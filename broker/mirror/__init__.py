@@ -29,8 +29,8 @@ leader epoch with ours:
     gap         the source begins above our log end: read the first batch there, write the missing
                 offsets into ZooKeeper (topic config `mirror.gaps`), then copy from there on
 
-A gap between batches is treated likewise. No gap goes unrecorded: counters read the gaps from the
-topic's configs, and recovery takes every other hole in a mirror's log for damage.
+A gap between batches is treated in the same way. No gap goes unrecorded: counters read the gaps
+from the topic's configs, and recovery takes every other hole in a mirror's log for damage.
 
 After a passing failure (a full disk, ZooKeeper away, a damaged transfer, no permission yet) the
 partition tries again after a growing wait, and the status names the failure meanwhile. Any other

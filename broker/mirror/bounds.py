@@ -1,6 +1,6 @@
 """Asks the leader where a partition of the source begins and ends: two requests, one by one.
 
-Needed because not every broker says so when it refuses a fetch.
+This is needed because not every broker reports both when it refuses a fetch.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ def ask_bounds(
     is_stale: Callable[[], bool],
     told: Callable[[Bounds | str], None],
 ) -> None:
-    """Asks, then calls `told` with the bounds or the reason why not; never once it is stale."""
+    """Asks, then calls `told` with the bounds or with the reason for a failure, unless `is_stale()`
+    is true by then.
+    """
 
     def first_listed(answer: Answer) -> None:
         first = _listed(answer, tp)

@@ -186,7 +186,9 @@ class Follower:
         self.log_end = end
 
     def _append(self, headers: Sequence[BatchHeader], first: int) -> Action | None:
-        """Appends the batches that continue our log; the first that does not is decided on next."""
+        """Appends the batches that continue our log. If the first batch does not, decides about
+        that one.
+        """
         end, epoch, count = self.log_end, self._epoch, 0
         for header in headers[first:]:
             if header.base_offset != end or header.leader_epoch < epoch:

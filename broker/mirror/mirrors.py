@@ -188,7 +188,7 @@ class Mirrors:
         return source
 
     def _run(self, source: MirrorSource, step: Step) -> None:
-        """Runs a step; a bug of ours stops, by name, only this source."""
+        """Runs a step. A bug of ours in it stops only this source, and names it."""
         if source.broken:
             return
         try:

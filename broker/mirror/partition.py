@@ -53,7 +53,8 @@ class MirrorPartition:
         self.is_paused = False
         self.refusal = ""  # why the log refused an append in this turn
         self.retry_at: float | None = None
-        self.tries = 0  # to find out where the source begins, since it last went on
+        # tries to find out where the source begins, since the partition last went on
+        self.tries = 0
         self.trouble = ""
         self.unverifiable: int | None = None
         self.watermark = UNKNOWN
@@ -94,13 +95,15 @@ class MirrorPartition:
         return done
 
     def look_anew(self) -> None:
-        """Reads the end of the log again, because it is not what the follower thinks."""
+        """Reads the end of the log again, because it differs from what the follower knows."""
         self._records = self._size_bytes = 0
         self._end = self.replica.log.log_end_offset
         self.follower.taken_back(self._end, last_batch(self.replica.log))
 
     def went_on(self, *, by_append: bool) -> None:
-        """Batches were copied or only compared; clears the trouble if that proves it over."""
+        """Notes that batches were copied or only compared. Clears the trouble if that proves it
+        over.
+        """
         if by_append or not self._must_append:
             self.trouble, self.tries, self._must_append = "", 0, False
             self._backoff.reset()

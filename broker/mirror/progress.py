@@ -1,9 +1,9 @@
 """Commits a mirror's progress to the source, as the offsets of a consumer group there.
 
 With `retention.hold: mirror-<cluster.name of the mirror>` a topic of the source keeps what is not
-mirrored yet, and any tool that shows consumer groups shows how far the mirror is. The offsets are
-of what is on disk here. Nothing here depends on them (the position of a mirror is its log's end),
-so a source that does not keep them is only reported and counted, and gets them again later.
+mirrored yet, and any tool that shows consumer groups shows how far the mirror is. The offsets say
+what is on disk here. Nothing here depends on them (the position of a mirror is its log's end), so a
+source that does not keep them is only reported and counted, and gets them again later.
 """
 
 from __future__ import annotations

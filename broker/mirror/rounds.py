@@ -151,7 +151,7 @@ def _go_on(
 def _keep(
     made: Plan, cluster: str, source: Cluster, local: Collection[LocalTopic], wanted: set[str]
 ) -> None:
-    """Names the mirrors that stay as they are because they have nothing to follow."""
+    """Reports the mirrors that stay as they are because they have nothing to follow."""
     for here in local:
         name = here.configs.get(SOURCE_TOPIC, "")
         proper = selection.mirror_name(cluster, name)

@@ -43,7 +43,7 @@ def is_mirror(configs: Mapping[str, str]) -> bool:
 
 
 def name_refusal(cluster: str, topic: str) -> str | None:
-    """Why a topic's name does not allow to mirror it; None if it does."""
+    """Why a topic's name prevents mirroring it; None if it does not."""
     name = mirror_name(cluster, topic)
     if len(name) > TOPIC_CHARACTERS_MAX:
         return f"its name here would be longer than {TOPIC_CHARACTERS_MAX}: {len(name)} characters"

@@ -1,7 +1,7 @@
 """Follows one source cluster, inside the broker's loop.
 
 Rounds: every `mirror.metadata.interval.ms` it asks for the source's topics (`topics`), and gives a
-follower to each mirror partition that this broker leads. Between rounds these fetch.
+follower to each mirror partition that this broker leads. Between rounds the followers fetch.
 
 A turn costs nothing unless something has come or is due, so a broker that mirrors thousands of
 partitions can serve its own clients as well.
@@ -219,7 +219,9 @@ class MirrorSource:
         self._seek(each)
 
     def _look_at_end(self, each: MirrorPartition) -> None:
-        """Looks at the high watermark: answers without batches are not reported by themselves."""
+        """Looks at the high watermark, because the client does not report answers without
+        batches.
+        """
         watermark = self._client.high_watermarks.get(each.tp)
         if watermark is not None and not each.is_stopped:
             gap = each.follower.nothing_there(watermark)
@@ -391,7 +393,7 @@ class MirrorSource:
         self._client.remove(each.tp)
 
     def _leave(self, each: MirrorPartition) -> None:
-        """Makes answers that are on their way for the old position void."""
+        """Makes sure that answers still on their way for the old position are ignored."""
         each.attempt += 1
         each.retry_at = None
         self._moved.add(each.tp)

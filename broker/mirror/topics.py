@@ -40,9 +40,9 @@ _log = log.get(__name__)
 class SourceTopics:
     """Owned by its source.
 
-    is_reachable: whether the source answered the last round; None before the first. failure: why it
-    did not. misnamed: why nothing is followed, if the source's own name is not the configured one.
-    not_done: topics that could not be created or examined, and why.
+    is_reachable: whether the source answered the last round; None before the first. failure: why
+    the source did not answer. misnamed: why nothing is followed, if the source's own name is not
+    the configured one. not_done: topics that could not be created or examined, and why.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class SourceTopics:
         """Acts, once it is sure that the source's brokers call the cluster by the name we use.
 
         Announcements and counts carry the brokers' name for it; under another name nobody would
-        find them. Apache Kafka tells none; if a broker tells none, our name counts as right.
+        find them. Apache Kafka reports no name; if a broker reports none, our name counts as right.
         """
         if self._named == cluster.cluster_id or not cluster.brokers:
             self._act(cluster)

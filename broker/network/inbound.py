@@ -61,7 +61,7 @@ class Arena:
         self._at += size
 
     def reset(self) -> None:
-        """The turn is over: all views of it are void."""
+        """Ends the turn: all views of the buffer are invalid from here on."""
         self._at = 0
 
 
@@ -124,7 +124,7 @@ class Inbound:
         return count
 
     def next_frame(self) -> memoryview | None:
-        """The next whole frame, without its length; None if there is none. FrameTooLarge."""
+        """The next whole frame, without its length; None if there is none. Raises FrameTooLarge."""
         at, view = self._at, self._view
         start = at + LENGTH_BYTES
         if start > self._end:

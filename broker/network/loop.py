@@ -243,7 +243,8 @@ class Loop:
         elif mask & (select.EPOLLHUP | select.EPOLLERR):
             self.drop(connection, "disconnected")
         else:
-            # Answers behind one that waits have filled it: its requests must not wake us now.
+            # Answers that wait behind another one have filled the connection: its requests must not
+            # wake us now.
             self._listen_to(connection)
 
     def _serve(self) -> None:

@@ -75,7 +75,7 @@ class Shares(Generic[Who]):
         self._left = self._turn_cost
 
     def next(self) -> Who | None:
-        """Takes the next one from the queue; None if nobody waits or the turn is over."""
+        """Takes the next connection from the queue; None if none waits or the turn is over."""
         while self._left > 0 and self._heap:
             tag, _, number, who = heapq.heappop(self._heap)
             if who not in self._waiting:
@@ -91,10 +91,10 @@ class Shares(Generic[Who]):
 
     @property
     def allowance(self) -> int:
-        """The cost that the one that `next` gave may use before it waits again."""
+        """The cost that the connection from `next` may use before it waits again."""
         return max(self._turn_cost // (len(self._waiting) + 1), self._allowance_min)
 
     def charge(self, who: Who, cost: int) -> None:
-        """Adds the cost of work done for one of them."""
+        """Adds the cost of work done for a connection."""
         self._tags[who] += cost
         self._left -= cost

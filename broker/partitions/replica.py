@@ -50,7 +50,9 @@ class Replica:
             )
 
     def advance(self) -> bool:
-        """Moves the high watermark to what all in-sync replicas have flushed; whether it moved."""
+        """Moves the high watermark to what all in-sync replicas have flushed; returns whether it
+        moved.
+        """
         least = min((self.log.flushed, *self.followers.values()))
         if least.offset <= self.high_watermark.offset:
             return False  # a follower that came back into sync may stand below it for a while

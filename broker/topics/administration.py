@@ -7,7 +7,7 @@ A crash is harmless because of the order of the steps:
     delete   a mark -> no longer served, directories renamed -> the nodes and the mark removed
     start    the deletion of a marked topic is completed; an assigned partition without state gets
              its directory; one *with* state whose directory is missing has lost data, so it is
-             stopped, and named, rather than begun again at offset 0
+             stopped, and reported, rather than begun again at offset 0
 
 A topic may be deleted and recreated under its name while its partitions are still being made:
 therefore late results are matched by topic id. A topic that we deleted never comes back through a
