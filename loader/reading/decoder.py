@@ -136,8 +136,8 @@ class Decoder:
 
     def _make_writer(self, schema_id: int) -> _Writer:
         try:
-            codec = Codec(self._registry.schema(schema_id))
-            return _Writer(codec, Projection(codec.arrow_schema, self._reader))
+            text = self._registry.schema(schema_id)
+            return _Writer(Codec(text), Projection(text, self._reader))
         except RegistryRefused as error:
             if error.error_code != SCHEMA_UNKNOWN:  # a 404 alone may be a proxy's, or a wrong URL's
                 raise
