@@ -37,8 +37,6 @@ UNKNOWN_SCHEMA: Final = "unknown-schema"
 UNDECODABLE: Final = "undecodable"
 NOT_PROJECTABLE: Final = "not-projectable"
 
-NOT_FOUND: Final = 404
-
 
 class Registry(Protocol):
     """What decoding asks of a schema registry."""
