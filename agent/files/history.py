@@ -249,8 +249,11 @@ class History:
         return self._is_old(look, base, index, found) or self._known.is_copy(found, base)
 
     def _is_younger(self, look: Look, base: str, found: Found) -> bool:
-        """Whether a file was made after the one at the path: then it was not rotated from there."""
-        here = None if base in look.moment.truncated else look.here.get(base)
+        """Whether a file was made after the one at the path: then it was not rotated from there.
+        After the clock was set back, nobody can tell.
+        """
+        is_told = base not in look.moment.truncated and not look.was_set_back
+        here = look.here.get(base) if is_told else None
         if here is None or here.born_ns is None or found.born_ns is None:
             return False
         return found.born_ns > here.born_ns and not self._known.knows(found)

@@ -15,6 +15,10 @@ from skidway.agent.values.set_apart import Unseen
 SLACK_MS: Final = 5_000
 """A generation that changed after the last look may have a time of change this much before it."""
 
+STEP_MS: Final = 100
+"""How much less than a clock that is never set the wall clock may have gone on and count as right:
+the two are not read at one moment."""
+
 
 @dataclass(slots=True)
 class Findings:
@@ -27,6 +31,12 @@ class Findings:
     unseen: list[Unseen] = field(default_factory=list)
     unreadable: list[tuple[str, str, str]] = field(default_factory=list)
     passing: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def miss(self, source: TailedSource, path: str, reason: str) -> None:
+        """Notes that generations of a path were not read, or may not have been."""
+        unseen = Unseen(source.topic, source.topic_id, path, reason)
+        if unseen not in self.unseen:
+            self.unseen.append(unseen)
 
 
 @dataclass(slots=True)
@@ -129,6 +139,15 @@ class Look:
         first = self.since.get(self.moment.sources[index].topic, 0)
         return first > self.moment.now_ms + SLACK_MS
 
+    @property
+    def was_set_back(self) -> bool:
+        """Whether the wall clock was set back since the last look of this run: what was made later
+        may say that it is older.
+        """
+        place, moment = self.place, self.moment
+        elapsed_ms = (moment.now - place.looked_s) * 1000
+        return place.looked_ms >= 0 and moment.now_ms + STEP_MS < place.looked_ms + elapsed_ms
+
     def since_ms(self, index: int) -> int:
         """The time (ms) since which nobody has looked."""
         place, now_ms = self.place, self.moment.now_ms
@@ -149,7 +168,4 @@ class Look:
 
     def miss(self, index: int, path: str, reason: str) -> None:
         """Notes that generations of a path were not read, or may not have been."""
-        source = self.moment.sources[index]
-        unseen = Unseen(source.topic, source.topic_id, path, reason)
-        if unseen not in self.moment.findings.unseen:
-            self.moment.findings.unseen.append(unseen)
+        self.moment.findings.miss(self.moment.sources[index], path, reason)

@@ -37,10 +37,10 @@ from dataclasses import replace
 from typing import Final
 
 from skidway.agent.files.directories import Directories
-from skidway.agent.files.history import Adopts, History, Known, by_path
+from skidway.agent.files.history import SET_BACK, Adopts, History, Known, by_path
 from skidway.agent.files.host import Host
 from skidway.agent.files.links import Links
-from skidway.agent.files.look import SLACK_MS, Findings, Look, Moment, Place
+from skidway.agent.files.look import SLACK_MS, STEP_MS, Findings, Look, Moment, Place
 from skidway.agent.files.sources import (
     Member,
     TailedSource,
@@ -52,7 +52,6 @@ from skidway.agent.files.sources import (
 )
 from skidway.agent.files.stillness import STILL_MS, Restless, look_again
 from skidway.agent.values.found import FileKey, Found
-from skidway.agent.values.set_apart import Unseen
 
 CLEAN_AFTER_MS: Final = 2_000
 """A directory that changed this recently may change again without a new time of change."""
@@ -223,7 +222,9 @@ class Rotations:
         if known is not None and place.changed_ns == changed_ns and not elsewhere:
             place.lay, place.looked_ms, place.looked_s = here, moment.now_ms, moment.now
             return
-        before_ms = self._looked_ms if known is None else None
+        before_ms = None
+        if known is None and self._looked_ms is not None:
+            before_ms, _ = self._last_look("", moment)
         look = Look(directory, place, moment, here, elsewhere, views, self._since, before_ms)
         look.before = {**place.anchors, **place.lay}
         look.members = self._members(look)
@@ -307,22 +308,25 @@ class Rotations:
                 continue
             source = moment.sources[index]
             if places is None:
-                unseen = Unseen(source.topic, source.topic_id, found.path, REPOINTED)
-                moment.findings.unseen.append(unseen)
-            first = self._since.get(source.topic, moment.now_ms)
-            since_ms = first if self._looked_ms is None else self._looked_ms
-            since_ns = (min(since_ms, moment.now_ms) - SLACK_MS) * 1_000_000
+                moment.findings.miss(source, found.path, REPOINTED)
+            since_ms, is_set_back = self._last_look(source.topic, moment)
             for place in places or ():
                 there = self._host.look(place)
-                if there is not None and self._lay_between(there, found, since_ns, moment):
+                if there is None or self._known.knows(there) or is_meant(place, moment.sources):
+                    continue
+                if _lay_between(there, found, since_ms, is_set_back=is_set_back):
                     moment.findings.generations.append((there, index, found.path))
+                elif is_set_back and self._looked_ms is None:
+                    moment.findings.miss(source, found.path, SET_BACK)
 
-    def _lay_between(self, there: Found, now: Found, since_ns: int, moment: Moment) -> bool:
-        if self._known.knows(there) or is_meant(there.path, moment.sources):
-            return False
-        if there.born_ns is None or now.born_ns is None:
-            return there.changed_ns >= since_ns
-        return since_ns <= there.born_ns <= now.born_ns
+    def _last_look(self, topic: str, moment: Moment) -> tuple[int, bool]:
+        """When the last look was, ms by the clock of now; whether that was set back since."""
+        if self._looked_ms is None:
+            first = self._since.get(topic, moment.now_ms)
+            return min(first, moment.now_ms), first > moment.now_ms + SLACK_MS
+        elapsed_ms = int((moment.now - self._looked_s) * 1000)
+        said_ms = moment.now_ms - elapsed_ms
+        return min(self._looked_ms, said_ms), said_ms + STEP_MS < self._looked_ms
 
     def _look_at_waiting(self, moment: Moment) -> None:
         """Looks at empty generations again: their programs may still have them open."""
@@ -345,6 +349,16 @@ class Rotations:
         if there is None or (there.key, there.born_ns) != (found.key, found.born_ns):
             return None
         return None if is_meant(there.path, sources) else there
+
+
+def _lay_between(there: Found, now: Found, since_ms: int, *, is_set_back: bool) -> bool:
+    """Whether it was made since the last look and, as far as the clock tells, before what lies at
+    the path now.
+    """
+    since_ns = (since_ms - SLACK_MS) * 1_000_000
+    if there.born_ns is None or now.born_ns is None:
+        return there.changed_ns >= since_ns
+    return since_ns <= there.born_ns and (is_set_back or there.born_ns <= now.born_ns)
 
 
 def _moved(before: Mapping[str, Found], here: Mapping[str, Found]) -> set[str]:

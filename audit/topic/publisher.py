@@ -123,6 +123,8 @@ class Publisher:
             if not entries:
                 return
             for last, values in _batches(entries):
+                if not self._producer.has_room:
+                    return
                 times = np.full(len(values), self._clock.time_ms(), np.int64)
                 self._producer.send(self._partition, columns.encode(values, times), last)
                 self._sent = last

@@ -37,8 +37,6 @@ UNKNOWN_SCHEMA: Final = "unknown-schema"
 UNDECODABLE: Final = "undecodable"
 NOT_PROJECTABLE: Final = "not-projectable"
 
-NOT_FOUND: Final = 404
-
 
 class Registry(Protocol):
     """The one call that decoding makes to a schema registry."""
@@ -137,8 +135,8 @@ class Decoder:
 
     def _make_writer(self, schema_id: int) -> _Writer:
         try:
-            codec = Codec(self._registry.schema(schema_id))
-            return _Writer(codec, Projection(codec.arrow_schema, self._reader))
+            text = self._registry.schema(schema_id)
+            return _Writer(Codec(text), Projection(text, self._reader))
         except RegistryRefused as error:
             if error.error_code != SCHEMA_UNKNOWN:  # a proxy or a wrong URL also answers 404
                 raise

@@ -5,6 +5,11 @@ as an alias. If the writer has no such field, the rows get the reader field's de
 Types are cast if no value changes. A row that does not fit is set apart. If the writer's schema as
 a whole does not fit the reader's (a field without default, a type that has no cast), all its rows
 are set apart.
+
+Records, arrays, maps and unions in fields follow Avro's schema resolution. Arrow's casts know
+neither aliases nor defaults, and take the members of a union by their numbers. Where Avro's
+resolution refuses a nested type, it is cast like a plain one, unless it contains a union: then all
+rows are set apart.
 """
 
 from __future__ import annotations
@@ -19,10 +24,23 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from skidway.errors import SkidwayError
-from skidway.schemas.avro_schema import Field, default_fault, parse
-from skidway.schemas.codec.arrow import arrow_schema, as_record
+from skidway.schemas.avro_schema import (
+    Array,
+    AvroType,
+    Field,
+    Map,
+    Record,
+    Union,
+    default_fault,
+    parse,
+)
+from skidway.schemas.canonical import canonical
+from skidway.schemas.codec.arrow import arrow_schema, arrow_type, as_record, branches_of
+from skidway.schemas.codec.conform import checked_cast
+from skidway.schemas.codec.resolution import Unresolvable, resolution
 from skidway.schemas.codec.rows import DEFAULT_FAULTS, default_value
-from skidway.schemas.codec.spreading import repeated
+from skidway.schemas.codec.spreading import null_of, repeated
+from skidway.schemas.codec.times import time_faults
 
 Bools = npt.NDArray[np.bool_]
 
@@ -45,13 +63,14 @@ Step = Callable[[pa.RecordBatch], tuple[pa.Array, Bools | None]]
 class Projection:
     """Brings batches of one writer's schema to the reader's. Made once per pair of schemas."""
 
-    def __init__(self, writer: pa.Schema, reader: str) -> None:
-        record = as_record(parse(reader, check_defaults=False))
+    def __init__(self, writer: str, reader: str) -> None:
+        written, read = (parse(each, check_defaults=False) for each in (writer, reader))
+        record = as_record(read)
         self.schema = arrow_schema(record)
         self._steps: list[Step] | None = None
-        if not self.schema.equals(writer):
+        if canonical(written) != canonical(read):
             pairs = zip(record.fields, self.schema, strict=True)
-            self._steps = [_step(writer, avro, field) for avro, field in pairs]
+            self._steps = [_step(as_record(written), avro, field) for avro, field in pairs]
 
     def apply(self, batch: pa.RecordBatch) -> Projected:
         """The rows of a batch that fit, in the reader's columns."""
@@ -70,12 +89,11 @@ class Projection:
         return Projected(columns, fits)
 
 
-def _step(writer: pa.Schema, avro: Field, field: pa.Field) -> Step:
+def _step(writer: Record, avro: Field, field: pa.Field) -> Step:
+    places = {each.name: at for at, each in enumerate(writer.fields)}
     for name in (avro.name, *avro.aliases):
-        at = writer.get_field_index(name)
-        if at >= 0:
-            _check_castable(writer.field(at), field)
-            return lambda batch: _cast(batch.column(at), field)
+        if name in places:
+            return _taken(places[name], writer.fields[places[name]].type, avro.type, field)
     if avro.has_default and avro.default is not None:
         value = _default(avro, field)
         return lambda batch: (repeated(value, batch.num_rows), None)
@@ -95,29 +113,62 @@ def _default(avro: Field, field: pa.Field) -> pa.Array:
     raise NotProjectable(f"the default of field {avro.name} is none: {fault}")
 
 
-def _check_castable(source: pa.Field, target: pa.Field) -> None:
-    if source.type == target.type:
+def _taken(at: int, written: AvroType, read: AvroType, field: pa.Field) -> Step:
+    """The writer's field of that number as the reader's."""
+    source, has_choice = arrow_type(written), _has_choice(written) or _has_choice(read)
+    is_same = source == field.type and (not has_choice or canonical(written) == canonical(read))
+    if not is_same and (types.is_nested(source) or types.is_nested(field.type)):
+        try:
+            resolve = resolution(written, read, field.name)
+        except Unresolvable as error:
+            if has_choice:
+                raise NotProjectable(str(error)) from error
+        else:
+            return lambda batch: _resolved(*resolve(batch.column(at)))
+    _check_castable(source, field)
+    return lambda batch: _cast(batch.column(at), field)
+
+
+def _has_choice(avro: AvroType) -> bool:
+    """Whether the type contains, at any depth, a union of several members besides null."""
+    if isinstance(avro, Union):
+        inside = [avro.branches[at] for at in branches_of(avro)]
+        return len(inside) > 1 or any(map(_has_choice, inside))
+    if isinstance(avro, Record):
+        return any(_has_choice(each.type) for each in avro.fields)
+    if isinstance(avro, Array):
+        return _has_choice(avro.items)
+    return isinstance(avro, Map) and _has_choice(avro.values)
+
+
+def _resolved(column: pa.Array, found: list[tuple[Bools, str]]) -> tuple[pa.Array, Bools | None]:
+    unfit = np.zeros(len(column), np.bool_)
+    for mask, _ in found:
+        unfit |= mask
+    return column, unfit if found else None
+
+
+def _check_castable(source: pa.DataType, target: pa.Field) -> None:
+    """Raises NotProjectable if there is no cast, or none back, by which `_changed` proves it. An
+    array of no rows would not tell: Arrow casts it to types to which it casts no value."""
+    if source == target.type:
         return
     try:
-        pa.nulls(0, source.type).cast(target.type)
+        null_of(source).cast(target.type)
+        null_of(target.type).cast(source)
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise NotProjectable(
-            f"field {target.name} was written as {source.type} and is {target.type} now"
+            f"field {target.name} was written as {source} and is {target.type} now"
         ) from error
 
 
 def _cast(column: pa.Array, field: pa.Field) -> tuple[pa.Array, Bools | None]:
     unfit, written = None, column
     if column.type != field.type:
-        try:
-            column = column.cast(field.type)
-        except pa.ArrowInvalid:
-            unfit = np.zeros(len(column), np.bool_)
-            _mark_unfit(column, field.type, 0, unfit)
-            column = pc.if_else(pa.array(unfit), None, column).cast(field.type)
-        changed = _changed(written, column)
-        if changed is not None:
-            unfit = changed if unfit is None else unfit | changed
+        column, unfit = checked_cast(column, field.type)
+        for found in (_changed(written, column), time_faults(column)):
+            if found is not None:
+                unfit = found if unfit is None else unfit | found
     if not field.nullable and column.null_count:
         missing = np.asarray(column.is_null())
         unfit = missing if unfit is None else unfit | missing
@@ -127,29 +178,11 @@ def _cast(column: pa.Array, field: pa.Field) -> tuple[pa.Array, Bools | None]:
 def _changed(written: pa.Array, cast: pa.Array) -> Bools | None:
     """Rows whose value is another one after a cast and back. Arrow's casts round, and turn 5 into
     true."""
-    if written.type == cast.type or not (_is_plain(written.type) and _is_plain(cast.type)):
-        return None
-    same = pc.equal(cast.cast(written.type), written)
+    if types.is_nested(written.type):
+        pairs = zip(cast.cast(written.type).to_pylist(), written.to_pylist(), strict=True)
+        return np.fromiter((repr(back) != repr(value) for back, value in pairs), np.bool_)
+    same = pc.equal(cast.cast(written.type, safe=False), written)
     if types.is_floating(written.type):
         same = pc.or_(same, pc.is_nan(written))
     changed = ~np.asarray(pc.coalesce(same, pa.scalar(True)))  # a null stays a null in any cast
     return changed if changed.any() else None
-
-
-def _is_plain(kind: pa.DataType) -> bool:
-    checks = (types.is_floating, types.is_boolean, types.is_integer, types.is_string)
-    return any(check(kind) for check in checks)
-
-
-def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: Bools) -> None:
-    """Marks the rows whose cast fails. It halves the column until it finds them, so that a few bad
-    rows among many cost few casts."""
-    try:
-        column.cast(target)
-    except pa.ArrowInvalid:
-        half = len(column) // 2
-        if half == 0:
-            unfit[start] = True
-            return
-        _mark_unfit(column.slice(0, half), target, start, unfit)
-        _mark_unfit(column.slice(half), target, start + half, unfit)

@@ -21,7 +21,7 @@ from skidway.loader.planning.plan import Planned
 from skidway.loader.planning.topic import SourceTopic
 from skidway.loader.planning.topic_plan import TopicPlan
 from skidway.loader.reading.columns import RESERVED
-from skidway.loader.reading.decoder import NOT_FOUND, check_reader
+from skidway.loader.reading.decoder import check_reader
 from skidway.loader.runs.manifest_draft import ManifestDraft, ranges_of
 from skidway.loader.runs.parts import Parts
 from skidway.loader.slices.job import Job
@@ -32,7 +32,7 @@ from skidway.loader.state.layout import LoadId
 from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.tables import Tables, read_tables
 from skidway.loader.state.waiting import WaitingNotes
-from skidway.schemas.client import Registered, RegistryRefused
+from skidway.schemas.client import SUBJECT_UNKNOWN, Registered, RegistryRefused
 
 
 class TopicLoad:
@@ -153,7 +153,7 @@ class TopicLoad:
         try:
             schema = self._parts.registry.latest(subject)
         except RegistryRefused as error:
-            if error.status != NOT_FOUND:
+            if error.error_code != SUBJECT_UNKNOWN:  # a 404 alone may be a proxy's
                 raise
             raise SkidwayError(
                 f"{self._topic.name} has records, but no schema is registered under {subject}; "

@@ -21,6 +21,7 @@ ROUNDS_MAX: Final = 4
 PAUSE_FIRST_S: Final = 0.2
 PAUSE_MAX_S: Final = 5.0
 ANSWER_BYTES_MAX: Final = 16 << 20
+_LENGTH_HEADERS: Final = ("Content-Length", "Transfer-Encoding")
 RETRIABLE: Final = frozenset({408, 429, 500, 502, 503, 504})
 SUBJECT_UNKNOWN: Final = 40401
 SCHEMA_UNKNOWN: Final = 40403
@@ -71,7 +72,7 @@ class HttpTransport:
             "Accept": f"{CONTENT_TYPE}, application/json",
             **self._security.headers(),
         }
-        self._pools: dict[str, HTTPConnectionPool] = {}
+        self._pools: dict[tuple[str, str], HTTPConnectionPool] = {}
 
     def send(self, method: str, url: SplitResult, target: str, body: bytes | None) -> Answer:
         """See `Transport`."""
@@ -87,27 +88,31 @@ class HttpTransport:
             redirect=False,
             preload_content=False,
         )
+        if answer.status < http.HTTPStatus.OK:  # what follows would answer the next request
+            answer.close()
+            raise HTTPError(f"an interim answer (status {answer.status})")
         content = answer.read(ANSWER_BYTES_MAX + 1)
         if len(content) > ANSWER_BYTES_MAX:
             answer.close()
             raise HTTPError(f"the answer is longer than {ANSWER_BYTES_MAX} bytes")
-        if not content and not {"content-length", "transfer-encoding"} & set(answer.headers):
+        if not content and not any(each in answer.headers for each in _LENGTH_HEADERS):
             answer.close()
             raise HTTPError("the answer ends in its head")  # http.client takes that for whole
         answer.release_conn()
         return Answer(answer.status, content)
 
     def _pool(self, url: SplitResult) -> HTTPConnectionPool:
-        if url.netloc not in self._pools:
+        key = (url.scheme, url.netloc)
+        if key not in self._pools:
             host, timeout_s = url.hostname or "", self._timeout_s
-            self._pools[url.netloc] = (
+            self._pools[key] = (
                 HTTPSConnectionPool(
                     host, url.port or 443, timeout=timeout_s, ssl_context=self._security.context()
                 )
                 if url.scheme == "https"
                 else HTTPConnectionPool(host, url.port or 80, timeout=timeout_s)
             )
-        return self._pools[url.netloc]
+        return self._pools[key]
 
 
 class Requests:
@@ -179,7 +184,7 @@ def _document(answer: Answer, read: Callable[[Any], Value]) -> Value:
         raise RegistryRefused(answer.status, 0, "The registry's answer is no JSON.") from None
     try:
         return read(document)
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
         raise RegistryRefused(
             answer.status, 0, "The registry's answer is not that of a schema registry."
         ) from None
@@ -189,7 +194,7 @@ def _refusal(answer: Answer) -> RegistryRefused:
     try:
         document = json.loads(answer.body)
         code, message = int(document["error_code"]), str(document["message"])
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, OverflowError, TypeError, RecursionError):
         code, message = 0, f"The registry answers with status {answer.status}."
     if answer.status == http.HTTPStatus.UNAUTHORIZED:
         message = (

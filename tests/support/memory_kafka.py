@@ -15,6 +15,7 @@ from skidway.clock import Clock
 from skidway.kafka.batch import EncodedBatch, read_header, seal, stamp
 from skidway.kafka.client import (
     EARLIEST,
+    BufferFull,
     Cluster,
     Delivery,
     Drained,
@@ -129,6 +130,8 @@ class MemoryProducer:
         return len(self._queue)
 
     def send(self, tp: TopicPartition, encoded: EncodedBatch, token: object) -> None:
+        if not self.has_room:
+            raise BufferFull("full")
         self._queue.append((tp, encoded, token))
 
     def poll(self, timeout_ms: int, *wake: int) -> list[Delivery]:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import socket
 import threading
+import time
 from collections.abc import Sequence
 
 import pytest
 
-from skidway.schemas.client import RegistryClient
+from skidway.schemas.client import (
+    ROUNDS_MAX,
+    RegistryClient,
+    RegistryRefused,
+    RegistryUnreachable,
+)
 
 ANSWER = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"id": 7}'
 BODY_AT = len(ANSWER) - 9
@@ -51,6 +58,95 @@ def test_an_answer_cut_short_is_none_and_asked_for_again(sent: int) -> None:
         finally:
             server.join()
     assert len(requests) == 2
+
+
+def _serve_as_told(listener: socket.socket, pieces: Sequence[bytes]) -> None:
+    """Answers each request of a connection with these pieces, with a pause between them."""
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except TimeoutError:
+            return
+        with connection, contextlib.suppress(OSError):
+            connection.settimeout(2)
+            while connection.recv(65_536):
+                for number, piece in enumerate(pieces):
+                    time.sleep(0.3 if number else 0)
+                    connection.sendall(piece)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "kind", "words"),
+    [
+        (
+            (b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", ANSWER),
+            RegistryUnreachable,
+            "interim answer",
+        ),
+        (
+            (b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n",),
+            RegistryRefused,
+            "does not accept our credentials",
+        ),
+        (
+            (b"HTTP/1.1 301 Moved\r\nLocation: /\r\nContent-Length: 0\r\n\r\n",),
+            RegistryRefused,
+            "answers with status 301",
+        ),
+    ],
+)
+def test_an_answer_that_is_none_is_named_and_the_next_one_is_not_taken_for_it(
+    pieces: Sequence[bytes], kind: type[Exception], words: str
+) -> None:
+    """A refusal without a body is the refusal that it says. If an interim answer comes, the
+    connection is given up: what follows would be taken as the answer to another request."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(1)
+        server = threading.Thread(target=_serve_as_told, args=(listener, pieces))
+        server.start()
+        try:
+            url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            client = RegistryClient(url, timeout_s=1, pause=lambda _: None)
+            for _ in range(2):
+                with pytest.raises(kind, match=words):
+                    client.schema(7)
+        finally:
+            server.join()
+
+
+def test_a_host_has_a_connection_for_each_scheme() -> None:
+    """If the list names a host with http and with https, the second is not asked over the first's
+    connection: credentials would go in the open."""
+    requests: list[bytes] = []
+    listener = socket.create_server(("127.0.0.1", 0))
+    listener.settimeout(1)
+    broken = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
+    server = threading.Thread(target=_serve_all, args=(listener, broken, requests))
+    server.start()
+    try:
+        where = f"127.0.0.1:{listener.getsockname()[1]}"
+        client = RegistryClient(
+            f"http://{where},https://{where}", timeout_s=1, pause=lambda _: None
+        )
+        with pytest.raises(RegistryUnreachable):
+            client.subjects()
+    finally:
+        server.join()
+        listener.close()
+    assert sum(each.startswith(b"GET ") for each in requests) == ROUNDS_MAX
+    assert sum(each.startswith(b"\x16\x03") for each in requests) == ROUNDS_MAX
+
+
+def _serve_all(listener: socket.socket, answer: bytes, requests: list[bytes]) -> None:
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except TimeoutError:
+            return
+        with connection, contextlib.suppress(OSError):
+            connection.settimeout(2)
+            requests.append(connection.recv(65_536))
+            connection.sendall(answer)
 
 
 def test_a_connection_is_kept_for_the_next_request() -> None:

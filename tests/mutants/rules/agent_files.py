@@ -452,13 +452,32 @@ MUTANTS = (
         "a link that leads somewhere else altogether is followed in silence",
         "agent/files/rotations.py",
         """            if places is None:
-                unseen = Unseen(source.topic, source.topic_id, found.path, REPOINTED)
-                moment.findings.unseen.append(unseen)
+                moment.findings.miss(source, found.path, REPOINTED)
 """,
         "",
         (
             "tests/unit/agent/files/test_links.py::"
             "test_a_link_that_leads_somewhere_else_altogether_is_declared",
+        ),
+    ),
+    Mutant(
+        "a generation that seems younger than the log is left alone, though the clock was set back",
+        "agent/files/history.py",
+        "is_told = base not in look.moment.truncated and not look.was_set_back",
+        "is_told = base not in look.moment.truncated",
+        (
+            "tests/unit/agent/files/test_rotations.py::"
+            "test_a_clock_that_is_set_back_between_two_rotations_hides_nothing",
+        ),
+    ),
+    Mutant(
+        "by a clock that was set back a link has led to nothing since the last look",
+        "agent/files/rotations.py",
+        "return min(self._looked_ms, said_ms), said_ms + STEP_MS < self._looked_ms",
+        "return min(self._looked_ms, moment.now_ms), said_ms + STEP_MS < self._looked_ms",
+        (
+            "tests/unit/agent/files/test_links.py::"
+            "test_what_a_link_led_to_while_the_clock_was_set_back",
         ),
     ),
     Mutant(

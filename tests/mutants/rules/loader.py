@@ -835,4 +835,13 @@ MUTANTS = (
             "test_a_lower_epoch_behind_a_higher_one_is_never_passed_over",
         ),
     ),
+    Mutant(
+        "a union's members are taken by their numbers",
+        "loader/reading/projection.py",
+        """        else:
+            return lambda batch: _resolved(*resolve(batch.column(at)))
+""",
+        "",
+        ("tests/unit/loader/reading/test_projection.py::test_inside_of_fields_avros_rules_hold",),
+    ),
 )

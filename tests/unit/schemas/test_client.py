@@ -196,6 +196,15 @@ def test_an_answer_without_what_was_asked_for(document: Any) -> None:
             ask(client(Scripted((200, document))))
 
 
+def test_a_number_without_end_is_no_answer() -> None:
+    """JSON of Python and of others knows Infinity: as an id, or as an error's code, it is told as
+    any other answer that is not a registry's."""
+    with pytest.raises(RegistryRefused, match="not that of a schema registry"):
+        client(Scripted((200, {"id": float("inf")}))).register("s", '"int"')
+    with pytest.raises(RegistryRefused, match="status 404"):
+        client(Scripted((404, {"error_code": float("inf"), "message": "m"}))).versions("s")
+
+
 @pytest.mark.parametrize(
     "urls", ["", "one:8081", "ftp://one", "http://", "http://a:x", "http://a,"]
 )

@@ -159,6 +159,36 @@ def test_what_a_link_led_to_between_two_looks_is_read(place: str, is_down: bool)
     assert losses(made) == []
 
 
+@promise("clocks generations")
+@pytest.mark.parametrize("is_down", [False, True])
+@pytest.mark.parametrize("before", [2, 3, 4])
+def test_what_a_link_led_to_while_the_clock_was_set_back(before: int, is_down: bool) -> None:
+    """If the clock is set back between two looks, what a link led to in between seems to be older,
+    or younger than what it leads to now. A running agent reads it; one that was down declares
+    what it cannot know."""
+    made = World(settings(raw("logs", "/log/latest.log")))
+    lines = []
+    for number in range(1, 5):
+        made.clock.advance(20)
+        if number == before:
+            made.clock.set_time_ms(made.clock.time_ms() - 3_600_000)
+        lines.append(f"line {number}")
+        made.files.append(f"/log/{number}/app.log", f"{lines[-1]}\n".encode())
+        made.files.link("/log/latest.log", f"/log/{number}/app.log")
+        if number == 1:
+            made.start()
+            made.settle()
+            if is_down:
+                made.kill()
+    if is_down:
+        made.start()
+    made.settle()
+    assert set(made.values()) <= set(lines)
+    is_whole = sorted(made.values()) == lines
+    assert is_whole or is_down
+    assert is_whole is (losses(made) == [])
+
+
 @pytest.mark.parametrize("is_down", [False, True])
 def test_containers_whose_logs_are_called_by_their_ids(is_down: bool) -> None:
     """A container crashes several times between two looks. The link leads to <id>/<id>-json.log of

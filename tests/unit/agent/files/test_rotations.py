@@ -700,6 +700,27 @@ def test_a_look_after_a_long_while_by_a_clock_that_was_set_back(world: World) ->
     assert sorted(world.values()) == ["generation 0", "generation 1", "generation 2", "seen"]
 
 
+@promise("clocks generations")
+@pytest.mark.parametrize("set_back_s", [2, 3_600])
+@pytest.mark.parametrize("before", [0, 1, 2])
+def test_a_clock_that_is_set_back_between_two_rotations_hides_nothing(
+    world: World, before: int, set_back_s: int
+) -> None:
+    """If the clock is set back between two rotations that no look saw, the older file seems to be
+    made behind the newer one, and is read."""
+    lines = []
+    for number in range(3):
+        world.clock.advance(0.5)
+        rotate(world)
+        if number == before:
+            world.clock.set_time_ms(world.clock.time_ms() - set_back_s * 1_000)
+        lines.append(f"generation {number}")
+        world.files.append(APP, f"{lines[-1]}\n".encode())
+    world.settle()
+    assert sorted(world.values()) == sorted(["seen", *lines])
+    assert losses(world) == []
+
+
 def test_a_hole_in_the_numbers_is_declared(world: World) -> None:
     """If the middle one of three generations was deleted unread, a loss is declared."""
     lines = generations(world, 3)

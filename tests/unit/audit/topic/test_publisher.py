@@ -89,6 +89,16 @@ def test_large_messages_are_cut_into_batches_that_fit() -> None:
     assert len(_values(cluster)) == 5
 
 
+def test_an_outbox_larger_than_the_producers_room_is_published_in_parts() -> None:
+    """An outbox of more bytes than a producer holds is sent as room comes, in order: after a long
+    backlog its owner would otherwise never publish anything again."""
+    cluster, outbox = _cluster(), ListOutbox([b"%d" % n + b"x" * 400_000 for n in range(9)])
+    producer = MemoryProducer(cluster)
+    producer.room = 2
+    assert Publisher(producer, outbox, PARTITION, ManualClock()).flush(10)
+    assert [value[:1] for value in _values(cluster)] == [b"%d" % n for n in range(9)]
+
+
 def test_a_refusal_is_a_sentence_and_loses_nothing() -> None:
     """When a batch is refused, the batches behind it are taken back; a later try sends all of them
     in order."""

@@ -4,6 +4,7 @@ wrong value."""
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -27,7 +28,7 @@ def project(
     batch = pa.record_batch(
         [pa.array(columns[each.name], each.type) for each in schema], schema=schema
     )
-    projected = Projection(schema, reader).apply(batch)
+    projected = Projection(writer, reader).apply(batch)
     return [column.to_pylist() for column in projected.columns], projected.fits.tolist()
 
 
@@ -141,11 +142,133 @@ def test_a_field_without_default_makes_schemas_irreconcilable() -> None:
     """A reader's field without default that the writer lacks makes the schemas irreconcilable, and
     is named."""
     with pytest.raises(NotProjectable, match="no field level, which has no default"):
-        Projection(Codec(record(LINE)).arrow_schema, record(LINE, field("level", "string")))
+        Projection(record(LINE), record(LINE, field("level", "string")))
 
 
 def test_types_without_a_cast_make_schemas_irreconcilable() -> None:
     """Types without a cast make the schemas irreconcilable; field and type are named."""
     reader = record(field("line", {"type": "record", "name": "I", "fields": [field("x", "int")]}))
     with pytest.raises(NotProjectable, match="field line was written as string"):
-        Projection(Codec(record(LINE)).arrow_schema, reader)
+        Projection(record(LINE), reader)
+
+
+def inner(*fields: dict[str, object]) -> dict[str, object]:
+    return {"type": "record", "name": "N", "fields": list(fields)}
+
+
+@pytest.mark.parametrize(
+    ("written", "read", "value", "expected"),
+    [
+        (
+            ["null", "int", "string"],
+            ["null", "string", "int"],
+            {"member0": 5, "member1": None},
+            {"member0": None, "member1": 5},
+        ),
+        (
+            ["int", "string"],
+            ["int", "boolean", "string"],
+            {"member0": None, "member1": "1"},
+            {"member0": None, "member1": None, "member2": "1"},
+        ),
+        (
+            {"type": "array", "items": ["int", "string"]},
+            {"type": "array", "items": ["string", "int"]},
+            [{"member0": 5, "member1": None}],
+            [{"member0": None, "member1": 5}],
+        ),
+        (
+            inner(field("a", ["null", "string"])),
+            inner(field("b", ["null", "string"], aliases=["a"])),
+            {"a": "x"},
+            {"b": "x"},
+        ),
+        (
+            inner(field("a", "int")),
+            inner(field("a", "int"), field("b", "string", default="D")),
+            {"a": 1},
+            {"a": 1, "b": "D"},
+        ),
+        (
+            inner(field("a", "int")),
+            inner(field("a", "int"), field("b", ["string", "null"], default="D")),
+            {"a": 1},
+            {"a": 1, "b": "D"},
+        ),
+    ],
+)
+def test_inside_of_fields_avros_rules_hold(
+    written: object, read: object, value: object, expected: object
+) -> None:
+    """A union's members are found by their types, not by their numbers, and fields of records in
+    fields by name, alias and default: a number stays a number, and no value becomes null."""
+    columns, fits = project(record(field("x", written)), record(field("x", read)), x=[value])
+    assert (columns, fits) == ([[expected]], [True])
+
+
+def test_a_union_that_lost_a_member_sets_its_rows_apart() -> None:
+    """Rows whose member the reader's union does not have are set apart, and no others."""
+    writer, reader = record(field("x", ["int", "string"])), record(field("x", "string"))
+    values = [{"member0": 5, "member1": None}, {"member0": None, "member1": "a"}]
+    assert project(writer, reader, x=values) == ([["a"]], [False, True])
+
+
+def test_unions_of_other_records_are_not_taken_by_number() -> None:
+    """If nobody can say which member became which, no row is taken."""
+    a, b = ({"type": "record", "name": n, "fields": [field("x", "int")]} for n in "AB")
+    c = {"type": "record", "name": "C", "fields": [field("y", "int")]}
+    with pytest.raises(NotProjectable, match="x was written"):
+        Projection(record(field("x", [a, b])), record(field("x", [c, "string"])))
+
+
+def test_what_does_not_fit_in_a_list_sets_its_own_row_apart() -> None:
+    """A number too large in one row's list does not set apart its neighbours, and a value that
+    would come back changed is none that fits."""
+    lists = [{"type": "array", "items": kind} for kind in ("long", "int", "double", "float")]
+    long, int_, double, float_ = (record(field("x", each)) for each in lists)
+    values: list[object] = [[1, 2], [1 << 40], [3], [], [4, 1 << 33], [5]]
+    assert project(long, int_, x=values) == (
+        [[[1, 2], [3], [], [5]]],
+        [True, False, True, True, False, True],
+    )
+    assert project(double, float_, x=[[0.5], [1e300]]) == ([[[0.5]]], [True, False])
+
+
+def test_types_that_have_a_cast_for_no_rows_only_make_schemas_irreconcilable() -> None:
+    """Arrow casts no rows of a long to a short decimal, but not one: no load ends with that."""
+    decimal = {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 1}
+    with pytest.raises(NotProjectable, match="field x was written as int64"):
+        Projection(record(field("x", "long")), record(field("x", decimal)))
+
+
+def test_a_number_that_is_no_time_of_day_is_set_apart() -> None:
+    """A long beyond midnight is set apart where the reader has a time of day."""
+    reader = record(field("x", {"type": "long", "logicalType": "time-micros"}))
+    assert project(record(field("x", "long")), reader, x=[1, -5, 10**12])[1] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("written", "read", "values", "fits"),
+    [
+        pytest.param(
+            {"type": "long", "logicalType": "timestamp-millis"},
+            {"type": "int", "logicalType": "date"},
+            [1_000, 86_400_000],
+            [False, True],
+            id="time of day",
+        ),
+        pytest.param(
+            {"type": "bytes", "logicalType": "decimal", "precision": 20, "scale": 3},
+            "double",
+            [Decimal("12345678901234567.123"), Decimal("0.125")],
+            [False, True],
+            id="digits",
+        ),
+        pytest.param("long", "double", [(1 << 63) - 1, 3], [False, True], id="largest long"),
+    ],
+)
+def test_a_cast_that_would_change_a_value_sets_its_row_apart(
+    written: object, read: object, values: list[object], fits: list[bool]
+) -> None:
+    """If a cast drops a part of a value, its row is set apart, and no other row."""
+    assert project(record(field("x", written)), record(field("x", read)), x=values)[1] == fits

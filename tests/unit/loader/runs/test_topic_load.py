@@ -113,6 +113,7 @@ RESERVED = '{"type": "record", "name": "L", "fields": [{"name": "_host", "type":
     ("answer", "words"),
     [
         (RegistryRefused(404, 40401, "no subject"), "no schema is registered under logs-value"),
+        (RegistryRefused(404, 0, "The registry answers with status 404."), "with status 404"),
         (RegistryRefused(500, 50001, "it is tired"), "it is tired"),
         (RESERVED, "cannot be loaded with version 4 of logs-value: its field _host"),
         (Interrupted("asked to end"), "asked to end"),
