@@ -1,4 +1,5 @@
-"""The broker around its logs: network, produce and fetch, parked requests, retention.hold, ids."""
+"""Mutants of the broker around its logs: network, produce and fetch, parked requests,
+retention.hold, ids."""
 
 from mutants.mutant import Mutant
 

@@ -1,4 +1,4 @@
-"""Consumer groups: generations, members, committed offsets."""
+"""Mutants of consumer groups: generations, members, committed offsets."""
 
 from mutants.mutant import Mutant
 

@@ -1,4 +1,5 @@
-"""The mirror: continuity with its source, gaps, what it follows, and what it tells the source."""
+"""Mutants of the mirror: continuity with its source, gaps, what it follows, and what it tells the
+source."""
 
 from mutants.mutant import Mutant
 

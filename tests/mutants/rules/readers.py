@@ -1,4 +1,4 @@
-"""How agent, loader and counters check logs that others own: brokers, mirrors, gaps."""
+"""Mutants of how agent, loader and counters check logs that others own: brokers, mirrors, gaps."""
 
 from mutants.mutant import Mutant
 
