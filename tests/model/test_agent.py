@@ -2,8 +2,8 @@
 
 All decisions are made by the agent's own code, over a real SQLite database; the host, the cluster
 and the clock are simulated (support.agent_world, support.agent_schedule). The model counts the
-records in the logs by marks, as the loader does. A cell is the text of one line; the model
-remembers when and in which file each cell was written.
+records in the logs by marks, as the loader does. Every line has cells, pieces of text that occur
+nowhere else; the model remembers when each cell was written, and which bytes each file had.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Upgrades and refused retries at random moments: the agent reads back what the brokers have.
 
 The agent's own code runs over a real SQLite database; host, cluster and clock are simulated
-(support.agent_world, support.agent_schedule). A cell is the text of one line. Four things are
-failures. Silent loss: a cell is in no log and in no declared loss. Silent doubling: readers count a
-cell twice. False loss: a log has a cell that was declared lost. False uncertainty: a cell was
-declared uncertain although nothing was hidden from the agent, or although the log still has the
-cell.
+(support.agent_world, support.agent_schedule). Every line has cells, pieces of text that occur
+nowhere else. Four things are failures. Silent loss: a cell is in no log and in no declared loss.
+Silent doubling: readers count a cell twice. False loss: a log has a cell that was declared lost.
+False uncertainty: a cell was declared uncertain although nothing was hidden from the agent, or
+although the log still has the cell.
 
 The model assumes that a late batch arrives within `read.back.wait.ms`: a batch of an earlier
 process, counted from the start of the next process; a batch of an earlier attempt, counted from the
