@@ -26,7 +26,7 @@ _END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\"])|\n\s*\n|\n\s*[-*|] ")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence, and the line on which its text begins."""
+    """One sentence, and the number of the line on which the sentence's passage begins."""
 
     file: str
     line: int
