@@ -107,7 +107,7 @@ def rows(broker: str, name: str) -> Iterator[tuple[str, int, int]]:
 
 
 def records(broker: str, name: str) -> Iterator[tuple[int, bool, str, int, int]]:
-    """(partition, whether it is no repeat, line, file id, first byte) of every record."""
+    """(partition, True or for a repeat False, line, file id, first byte) of every record."""
     with Client(broker) as client, contextlib.closing(_Reader(client, name)) as reader:
         yield from reader.read()
 

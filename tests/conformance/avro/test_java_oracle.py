@@ -73,12 +73,13 @@ def test_verdicts_places_and_details_of_generated_pairs() -> None:
 
 
 def _listed_refusal(refusal: str, reader: Any, ours: list[Incompatibility]) -> str:
-    """The name of the difference if Java throws an exception because a reader's field matches
-    several fields of the writer. We report that field together with the other differences.
+    """The name of the listed difference behind Java's exception that a reader's field matches
+    several fields of the writer. Usually we report that field as well, together with the other
+    differences.
 
-    Two differences: for Java a field with its own name as an alias matches two, while for us such
-    an alias adds nothing; and where Java throws in one branch of a union, for us that branch does
-    not fit, and another may.
+    In two cases we do not. For Java a field with its own name as an alias matches two fields, while
+    for us such an alias adds nothing. And where Java throws in one branch of a union, for us that
+    branch does not fit, and another branch may.
     """
     assert "matches multiple fields in writer record schema" in refusal
     if any(each.kind == "READER_FIELD_AMBIGUOUS" for each in ours):

@@ -87,7 +87,7 @@ def test_librdkafka_and_java_read_ours(apache_kafka: ApacheKafka, codec: Codec) 
 
 @pytest.mark.parametrize("codec", list(Codec))
 def test_we_read_librdkafkas(apache_kafka: ApacheKafka, codec: Codec) -> None:
-    """We read librdkafka's records, in every codec, with keys, nulls and other clients' headers."""
+    """We read librdkafka's records, in every codec, with keys, nulls, origins and other headers."""
     with Client(apache_kafka.address) as client:
         tp = make_topic(client)
         stock = StockProducer(

@@ -27,7 +27,7 @@ STEPS: dict[str, tuple[Test, str]] = {
     "time": (test_story.test_offsets_are_found_by_time, ""),
     "delete": (test_story.test_topics_are_deleted, ""),
 }
-"""Each step with its test, and with the name that `lacks` has if another client does the step
+"""Each step with its test, and with the name of the step in `lacks` if another client does the step
 instead."""
 
 

@@ -1,4 +1,4 @@
-"""A real agent on real files that is killed, stopped and restarted, and lacks what it needs."""
+"""A real agent on real files that is killed, stopped, restarted, or short of what it needs."""
 
 import collections
 import contextlib

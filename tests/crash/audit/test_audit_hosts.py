@@ -110,7 +110,7 @@ class Fleet:
         self.collector.wait_until(lambda: answers(f"http://127.0.0.1:{self.port}/"))
 
     def ask(self, *arguments: str) -> tuple[int, str]:
-        """The exit status of `skidway audit wait`, and all its output."""
+        """The exit status of a `skidway audit` command, and all its output."""
         done = run_skidway("audit", *arguments, within_s=2 * WITHIN_S)
         return done.returncode, done.stdout + done.stderr
 

@@ -1,4 +1,4 @@
-"""A real broker that is killed, lacks what it needs, and gets damaged files."""
+"""A real broker that is killed, short of what it needs, or given damaged files."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def fill(pair: Pair) -> None:
             name="logs", num_partitions=-1, replication_factor=-1, assignments=assignments
         )
 
-        def created() -> bool:  # The brokers must have heard of each other.
+        def created() -> bool:  # true once the brokers have heard of each other
             answer = client.ask(CreateTopicsRequest(topics=(wanted,)), 5, CreateTopicsResponse)
             assert isinstance(answer, CreateTopicsResponse)
             code = answer.topics[0].error_code

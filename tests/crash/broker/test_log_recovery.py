@@ -303,8 +303,8 @@ def test_a_segment_whose_end_is_missing_in_front_of_data(tmp_path: Path, lost: i
 def test_a_segment_that_ends_between_two_batches_in_front_of_data(
     tmp_path: Path, lost: int
 ) -> None:
-    """A segment that ends between two batches looks like one whose successor was deleted, and that
-    one may have been flushed: damage."""
+    """A segment that ends between two batches, with data behind it, is damage: it looks like a
+    segment whose successor was deleted, and that successor may have been flushed."""
     write_pages(tmp_path)
     log = open_in(tmp_path)
     log.roll(0)
@@ -315,8 +315,8 @@ def test_a_segment_that_ends_between_two_batches_in_front_of_data(
 
 
 def test_a_torn_segment_in_front_of_several_stops_the_partition(tmp_path: Path) -> None:
-    """If a torn segment has two segments behind it, no power failure was the cause, since so much
-    is never written between two flushes: damage."""
+    """A torn segment with two more segments behind it is damage: so much is never written between
+    two flushes, so a power failure cannot be the cause."""
     log = write_log(tmp_path, 3)
     for _ in range(2):
         log.roll(0)
@@ -328,8 +328,8 @@ def test_a_torn_segment_in_front_of_several_stops_the_partition(tmp_path: Path) 
 
 
 def test_a_changed_length_at_the_end_of_a_segment_is_no_missing_end(tmp_path: Path) -> None:
-    """If a changed length makes the last batch look cut off although it is whole, it was written
-    and may have been flushed: damage."""
+    """A changed length that makes a segment's last batch look cut off is damage: the whole batch is
+    there, so it was written and may have been flushed."""
     log = write_log(tmp_path, 3)
     log.roll(0)
     append(log, batch(b"x"))
