@@ -145,7 +145,8 @@ class Growing(Schedule):
             self.check_seal(message)
 
     def check_seal(self, seal: Seal) -> None:
-        """Asserts that every line written before W is in the logs or was set apart by name."""
+        """Asserts that every line written before the seal's W is in the logs, is gone from the
+        host, or was declared uncertain."""
         known = self.cells_there() | self.gone | self.uncertain
         for topic in seal.topics:
             if topic.source.topic == TOPIC:

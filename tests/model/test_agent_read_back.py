@@ -340,8 +340,8 @@ def test_only_what_expired_unread_is_uncertain(
 def test_a_program_that_rejects_other_lines_doubles_nothing(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """If a new version sends lines to another topic, no line is sent twice and none is lost
-    undeclared."""
+    """If a new version rejects other lines, and so sends them to another topic, no line is sent
+    twice and none is lost without a declaration."""
     for seed in seeds(range(3000, 3025)):
         run(monkeypatch, seed, partitioning, {"growth", "behaviour"})
 
@@ -362,8 +362,8 @@ def test_what_is_refused_on_a_retry_is_lost_only_where_no_attempt_arrived(
 def test_refused_retries_of_bytes_that_are_gone_or_hidden(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """With refused retries, truncation, power loss and expiry, only lines that expired before they
-    were read back are uncertain."""
+    """With refused retries, truncation, power loss and expiry, the agent declares only those lines
+    uncertain that expired before it read them back."""
     for seed in seeds(range(7000, 7015)):
         run(monkeypatch, seed, partitioning, {"refuse", "truncate", "power"})
         run(monkeypatch, seed, partitioning, {"refuse", "expire"})
@@ -395,8 +395,8 @@ def test_the_model_sees_who_does_not_wait_for_late_batches(
 def test_the_model_sees_refused_retries_that_are_not_read_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if a refused retry is set apart at once, as on a first attempt, without
-    reading back."""
+    """The model notices if a refused retry is declared lost at once, as a refused first attempt is,
+    without reading back."""
     for certainty in Certainty:
 
         def take(self: Refused, refusals: Iterable[Refusal], now: float) -> None:

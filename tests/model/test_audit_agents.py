@@ -133,7 +133,8 @@ class Delivery:
 
 @dataclass
 class Agent:
-    """An agent's state: its file ids, how far it read, and the deliveries that no delta counts yet.
+    """The state of an agent: its file ids, its positions in the files, and the deliveries that no
+    delta counts yet.
     few: the files that were announced with few bytes. announced: when each file was announced
     first."""
 

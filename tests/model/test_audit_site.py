@@ -302,7 +302,7 @@ def test_the_schedules_reach_what_each_rule_forbids(faults: Faults, words: str, 
 
 
 def _finds(seed: int, faults: Faults, words: str) -> bool:
-    """Whether the run with that seed ends with a falsehood of that kind."""
+    """Whether the run with that seed ends with a false verdict of that kind."""
     try:
         _run(seed, faults)
     except AssertionError as wrong:

@@ -236,7 +236,7 @@ class Search:
 
 
 def check(world: World) -> str:
-    """The promise that a state breaks, or an empty text."""
+    """The promise that a state breaks; an empty text if it breaks none."""
     files = dict(world.files)
     manifests = [
         Manifest.from_json(data, path)
@@ -268,8 +268,8 @@ def check(world: World) -> str:
 
 
 def _after_another_start(world: World, rows: list[tuple[Any, ...]]) -> str:
-    """Checks that the next start brings every committed row into its place, whatever was left
-    behind."""
+    """Checks that the next start moves every committed row into its place, whatever an earlier run
+    left behind. Returns the broken promise, or an empty text."""
     store = MemoryStore(world.files)
     operations.run(commit.begin(TOPIC), store)
     visible = [

@@ -35,7 +35,7 @@ Sums = dict[tuple[str, int], list[int]]
 
 
 def source(pattern: str, partitioning: str, path: str = f"{PATH}*") -> SourceSettings:
-    """A source with a regex parser; its pattern decides which lines are rejected."""
+    """A source with a regex parser. The lines that the pattern does not match are rejected."""
     return SourceSettings(
         topic=TOPIC,
         paths=[path],

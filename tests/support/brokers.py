@@ -79,7 +79,7 @@ class SkidwayBroker:
             self.program.kill()
 
     def crash(self) -> None:
-        """Kills the broker with kill -9 and starts it on the same files."""
+        """Kills the broker with kill -9, and starts it on the same files."""
         self.program.kill()
         self.start()
 

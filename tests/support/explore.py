@@ -1,8 +1,7 @@
 """`make explore`: the random tests with new seeds, round after round, until the time is over.
 
-A round runs every test with the mark `random` once, with the round's own number; numbers count up
-from SEED. For each failure it prints one line, which replays it. The exit status is 1 after a
-failure.
+A round runs every test with the mark `random` once, with the number of the round; numbers begin at
+SEED. For each failure it prints one line, which replays it. The exit status is 1 after a failure.
 """
 
 from __future__ import annotations

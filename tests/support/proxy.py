@@ -166,7 +166,7 @@ class Proxy:
             each.drop()
 
     def hit(self, header: RequestHeader, body: memoryview) -> Intervention | None:
-        """The fault that hits this request or its answer, if any."""
+        """The fault that hits this request or its answer; None if no fault does."""
         with self._changed:
             for each in self._interventions:
                 spent = each.times is not None and each.hits >= each.times

@@ -106,7 +106,7 @@ class Collector:
             self.take(audit, log, len(messages))
 
     def hear(self, message: Message) -> None:
-        """Takes a message, and notes the number of a delta or seal."""
+        """Takes a message. If it is a delta or a seal, notes its number."""
         self.fold.apply(message)
         self.messages.append(message)
         if isinstance(message, Delta | Seal):

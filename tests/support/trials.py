@@ -274,7 +274,7 @@ class Stage:
         try:
             eventually(judged, every_s=0.2)
         except NotReady:
-            pass  # the caller reports what is wrong with these buckets
+            pass  # the caller reports the wrong verdicts of these buckets
         return found
 
     def _goes_on(self, trial: Trial, told: Told) -> bool:

@@ -106,7 +106,7 @@ def _run(seed: int, faults: Sequence[Fault], args: argparse.Namespace) -> bool:
 
 
 def _lacks() -> str:
-    """A sentence that names what this machine lacks; empty if it lacks nothing."""
+    """A sentence that names the things that this machine lacks; empty if it lacks nothing."""
     if os.geteuid() != 0:
         return "The torture needs root: it mounts small disks."
     if not FAKETIME.exists():

@@ -58,7 +58,7 @@ class Here:
 
 
 def main(config: str, seconds: str) -> None:
-    """Loads until it is killed; after SIGTERM it ends with the current load."""
+    """Runs loads until it is killed; after SIGTERM it ends with the current load."""
     run.SparkRunner = Here  # type: ignore[assignment, misc]
     over = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: over.set())

@@ -184,7 +184,8 @@ class Operator:
             self._tasks.append(task)
 
     def _look_after_loads(self) -> None:
-        """Reloads each topic of which the loader says that a committed file is gone for good."""
+        """Lets each topic be loaded again of which the loader says that a committed file is gone
+        for good."""
         for said in _GONE.finditer(self._programs.tail("loader")):
             if said[0] not in self._answered:
                 self._answered.add(said[0])

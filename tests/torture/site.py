@@ -196,7 +196,8 @@ class TortureSite:
         return back
 
     def _restore(self, name: str) -> End:
-        """Copies a program's state; the returned function puts that older copy back."""
+        """Copies a program's state. The returned function replaces the state by this copy, which is
+        older by then."""
         state, copy = self._site.data(name), self._site.folder / "copies" / name
         up = self._programs.down(name)
         copied(state, copy)
@@ -245,7 +246,7 @@ class TortureSite:
         return [each for each in found if each is not None]
 
     def truth(self) -> Truth:
-        """What has become of every line up to now."""
+        """The fate of every line up to now."""
         lines: Iterable[Line] = (line for host in self._hosts.values() for line in host.lines)
         arrived = Arrived(
             {topic: self._lake.rows(topic) for topic in all_topics()},

@@ -95,7 +95,7 @@ def _listed_refusal(refusal: str, reader: Any, ours: list[Incompatibility]) -> s
 
 
 def _aliases(schema: Any, name: str) -> Iterator[list[str]]:
-    """The aliases of every field of that name."""
+    """The aliases of every field with that name."""
     for each in _types(schema):
         fields = each.get("fields", []) if isinstance(each, dict) else []
         yield from (field.get("aliases", []) for field in fields if field["name"] == name)

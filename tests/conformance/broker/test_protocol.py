@@ -132,7 +132,8 @@ def test_fetch_waits_for_min_bytes(skidway_broker: SkidwayBroker) -> None:
 
 
 def test_unknown_partitions_are_named(skidway_broker: SkidwayBroker) -> None:
-    """Produce, Fetch and ListOffsets answer UNKNOWN_TOPIC_OR_PARTITION, and go on."""
+    """Produce, Fetch and ListOffsets answer UNKNOWN_TOPIC_OR_PARTITION for an unknown partition,
+    and the connection stays open."""
     topic = create(skidway_broker)
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     with RawClient(skidway_broker.port) as client:

@@ -175,7 +175,8 @@ def test_settings_are_described_with_all_defaults(skidway_broker: SkidwayBroker)
 
 
 def test_a_topic_made_again_is_another(skidway_broker: SkidwayBroker) -> None:
-    """A topic deleted and created under the same name is empty and has another topic id."""
+    """A topic that was deleted and created again under the same name is empty and has another topic
+    id."""
     address, topic = skidway_broker.address, new_name()
     admin = AdminClient({"bootstrap.servers": address})
     ids = []

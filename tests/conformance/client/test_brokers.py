@@ -237,7 +237,8 @@ def test_several_producers_do_not_disturb_each_other(client: Client, topic: str)
 
 
 def test_our_broker_killed_under_load(our_broker: object) -> None:
-    """kill -9 of the broker under load: after its restart every batch is there, once."""
+    """If the broker is killed (kill -9) under load, every batch is in the log once after its
+    restart."""
     with Client(our_broker.address) as client:  # type: ignore[attr-defined]
         name = topic_name("killed")
         assert client.create_topics([NewTopic(name, 1, 1)]) == {name: None}

@@ -84,7 +84,8 @@ def send(client: Client, numbers: range) -> list[Delivery]:
 
 
 def test_batches_arrive_in_order(broker: ScriptedBroker, client: Client) -> None:
-    """Without faults every batch arrives once, in order, acknowledged with its base offset."""
+    """Without faults every batch arrives once and in order, and is acknowledged with its base
+    offset."""
     found = send(client, range(20))
     assert [(each.token, each.base_offset, each.error) for each in found] == [
         (number, 3 * number, None) for number in range(20)
@@ -111,7 +112,8 @@ def test_one_in_flight_until_the_first_acknowledgement(
 def test_transient_refusals_are_retried(
     broker: ScriptedBroker, client: Client, fault: ErrorCode | type[HangUp]
 ) -> None:
-    """A batch with a retriable error is sent again until it succeeds, in order and once."""
+    """If a batch gets a retriable error, it is sent again until it succeeds; all batches arrive in
+    order and once."""
     broker.faults[ApiKey.PRODUCE] += [fault, fault]
     found = send(client, range(8))
     assert [each.token for each in found] == list(range(8))
@@ -385,7 +387,7 @@ def test_seek_drops_what_was_fetched(broker: ScriptedBroker, client: Client) -> 
 
 
 def test_partitions_take_turns(broker: ScriptedBroker, client: Client) -> None:
-    """With room for one batch in a response, both partitions advance."""
+    """If a response has room for one batch only, both partitions still advance."""
     tps = [TopicPartition("logs", 0), TopicPartition("logs", 1)]
     for tp in tps:
         fill(broker, tp, 6)

@@ -89,7 +89,8 @@ def fill(broker: ScriptedBroker, count: int) -> None:
 def test_a_mirror_gets_every_batch_as_it_is(
     broker: ScriptedBroker, loop: Loop, fault: ErrorCode | type[HangUp] | None
 ) -> None:
-    """The mirror gets every batch byte for byte, once, in order, across lost connections."""
+    """The mirror gets every batch byte for byte, once and in order, even if connections are
+    lost."""
     fill(broker, 20)
     if fault is not None:
         broker.faults[ApiKey.FETCH] += [fault, fault]

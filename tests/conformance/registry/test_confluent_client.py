@@ -57,7 +57,7 @@ def test_serializer_and_deserializer_with_their_defaults(client: SchemaRegistryC
 
 
 def test_our_codec_reads_what_their_serializer_wrote(client: SchemaRegistryClient) -> None:
-    """Our codec and their serializer read each other's messages, with the same bytes."""
+    """Our codec and Confluent's serializer read each other's messages, and write the same bytes."""
     serializer = AvroSerializer(client, text(V2))
     written = pa.array([serializer({"name": n, "age": 7}, VALUE) for n in ("Ada", "Grace")])
     ids, datums = wire.split(written)

@@ -96,7 +96,8 @@ def test_a_deserializer_with_the_latest_version(client: Client) -> None:
 
 
 def test_compatibility_and_levels(client: Client) -> None:
-    """Verdicts come with their reasons, and a refused registration has status 409."""
+    """Verdicts on compatibility come with their reasons, and a refused registration has status
+    409."""
     client.register("users-value", client.schema(V1))
     assert client.testCompatibility("users-value", client.schema(V2)) is True
     assert client.testCompatibility("users-value", client.schema(BROKEN)) is False

@@ -67,7 +67,8 @@ def confluent(registry: Registry, authority: Authority, user: str) -> SchemaRegi
 
 
 def test_confluents_client_with_tls_and_a_password(secured: Registry, authority: Authority) -> None:
-    """Serializer and deserializer work; a wrong password gets 401 at once."""
+    """Confluent's serializer and deserializer work with TLS and a password; a wrong password gets
+    401 at once."""
     with confluent(secured, authority, "ada:ge:heim") as client:
         data = AvroSerializer(client, SCHEMA)({"name": "Ada"}, VALUE)
         assert AvroDeserializer(client)(data, VALUE) == {"name": "Ada"}

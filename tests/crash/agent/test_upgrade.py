@@ -1,7 +1,8 @@
 """An agent is killed with batches on their way, and another version of the program is started.
 
-Both versions are real trees: this one, and a copy with another PRESS_VERSION. A proxy before the
-broker decides which batches reach the broker without the agent learning of it, and which do not.
+Both versions are real trees: this one, and a copy with another PRESS_VERSION. A proxy in front of
+the broker lets some batches reach the broker and hides the answers from the agent, and holds other
+batches back.
 """
 
 import collections

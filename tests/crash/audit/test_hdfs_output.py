@@ -1,4 +1,4 @@
-"""The loader's output on a real HDFS, as a recount reads it."""
+"""A recount reads the loader's output on a real HDFS."""
 
 from __future__ import annotations
 

@@ -111,7 +111,8 @@ def fill(pair: Pair) -> None:
 
 
 def options(broker: SkidwayBroker) -> list[str]:
-    """The broker's options for `skidway broker hand-over|take-over`: those of `run`."""
+    """The options of `skidway broker hand-over|take-over` for this broker, which are the same as
+    those of `run`."""
     words = broker.command()
     return words[words.index("--set") :]
 

@@ -187,7 +187,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "            os.fstat(file.descriptor)\n",
         (f"{_LOG}::test_a_full_disk_takes_nothing_by_half",),
     ),
-    # rolled, expired and forgotten by append time
+    # segments are rolled and expired, and producers forgotten, by append time
     Mutant(
         "a segment expires by the event times of its records",
         "broker/log/expiration.py",
