@@ -14,9 +14,9 @@ from support.fleet_inventory import HOSTS
 
 @pytest.fixture(scope="module")
 def fleet() -> Iterator[Fleet]:
-    """Three hosts with nothing of ours on them, and wheels on the control node.
+    """Three hosts without anything of ours, and wheels on the control node.
 
-    For hosts that an earlier run has kept, the wheels are there and are not made again.
+    If an earlier run has kept the hosts, the wheels exist already and are not made again.
     """
     if "SKIDWAY_HOSTS" not in os.environ:
         make_versions()

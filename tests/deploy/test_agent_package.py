@@ -1,4 +1,5 @@
-"""The agent without Ansible, on a real Debian host: as a package, and by hand with the snippet."""
+"""The agent without Ansible on a real Debian host: installed as a package, and by hand with the
+commands that `skidway agent install-snippet` prints."""
 
 from __future__ import annotations
 
@@ -115,8 +116,8 @@ def test_the_package_from_installation_to_purge(run: Run, host: Host) -> None:
 
 
 def test_the_snippet_installs_by_hand(run: Run, host: Host) -> None:
-    """The three commands of the snippet install the agent as they are printed, once the
-    configuration is edited before the third."""
+    """The three commands of the snippet install the agent as they are printed; only the
+    configuration is edited before the third one."""
     wheels = wheels_of(NEW)
     manifest = json.loads((wheels / "wheels.json").read_text())
     host.run("mkdir -m 777 /srv/wheels")

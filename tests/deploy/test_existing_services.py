@@ -1,7 +1,9 @@
-"""The operator has ZooKeeper, Apache Kafka, a registry, HDFS and Spark already: one ordered story.
+"""A site whose operator already has ZooKeeper, Apache Kafka, a registry, HDFS and Spark, as one
+story in order.
 
 The inventory names them, and the playbooks install what is missing on Debian 12 hosts: an agent,
-the audit, a loader, and for another cluster a broker. Each test builds on those before it.
+the audit, a loader, and for another cluster a broker. Each test goes on where the one before it
+ended.
 """
 
 from __future__ import annotations
@@ -40,8 +42,9 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExistingFleet]:
 
 
 def test_one_playbook_installs_what_is_missing_and_uses_what_is_there(fleet: ExistingFleet) -> None:
-    """site.yml succeeds, and a second run changes nothing; no host gets a ZooKeeper, a registry,
-    or a broker for the cluster that is an Apache Kafka."""
+    """site.yml installs the missing programs and uses the existing services, and a second run
+    changes nothing. No host gets a ZooKeeper, a registry, or a broker for the cluster that is an
+    Apache Kafka."""
     fleet.write("before")
     fleet.control.succeed("site")
     for name, programs in PROGRAMS.items():
@@ -67,7 +70,8 @@ def test_lines_become_rows_and_are_complete(fleet: ExistingFleet) -> None:
 
 
 def loaded_to_the_end(fleet: ExistingFleet) -> None:
-    """Load, and compare the rows with the lines, and the audit's counts and verdict with both."""
+    """Loads everything; compares the rows with the lines, and the audit's counts and verdict with
+    both."""
     fleet.wait_for_verdict()
     fleet.load()
     assert fleet.rows() == {APPLICATION: fleet.lines}
@@ -80,7 +84,8 @@ def loaded_to_the_end(fleet: ExistingFleet) -> None:
 def test_a_broker_of_ours_keeps_to_its_part_of_the_operators_zookeeper(
     fleet: ExistingFleet,
 ) -> None:
-    """Our broker's cluster keeps all its nodes under the chroot that the inventory names."""
+    """Our broker's cluster keeps all its nodes under the chroot that the inventory names, in the
+    operator's ZooKeeper."""
     assert fleet.in_zookeeper("/") == ["company", "registry", "zookeeper"]
     assert fleet.in_zookeeper("/company") == ["edge"]
     assert fleet.in_zookeeper("/company/edge/brokers/ids") == ["1"]
@@ -92,7 +97,7 @@ def test_a_broker_of_ours_keeps_to_its_part_of_the_operators_zookeeper(
 
 def test_a_rolling_restart_waits_for_none_of_them(fleet: ExistingFleet) -> None:
     """While HDFS and Spark answer nobody, rolling_restart.yml still restarts each program of ours,
-    and finds it healthy."""
+    and finds each healthy."""
     where = [(fleet.run.hosts[name], unit) for name, units in UNITS.items() for unit in units]
     before = [host.read(f"systemctl show -P MainPID {unit}") for host, unit in where]
     with fleet.services.without_hadoop():
@@ -102,8 +107,8 @@ def test_a_rolling_restart_waits_for_none_of_them(fleet: ExistingFleet) -> None:
 
 
 def test_an_upgrade_is_judged_by_what_apache_kafka_has(fleet: ExistingFleet) -> None:
-    """upgrade.yml brings every program of ours to the next version; the audit confirms that the
-    agents' wave delivers to Apache Kafka, and no line is lost or doubled on the way."""
+    """upgrade.yml brings every program of ours to the next version. The audit confirms that the
+    upgraded agents deliver to Apache Kafka, and no line is lost or doubled on the way."""
     fleet.write("on the way")
     fleet.install(NEXT)
     with fleet.services.without_hadoop():
@@ -117,8 +122,8 @@ def test_an_upgrade_is_judged_by_what_apache_kafka_has(fleet: ExistingFleet) -> 
 
 
 def test_uninstalling_takes_nothing_of_theirs(fleet: ExistingFleet) -> None:
-    """uninstall.yml, told to remove our data too, leaves the rows, topics, subjects and znodes in
-    the operator's services, and those services keep running."""
+    """uninstall.yml with the order to remove our data too leaves the rows, topics, subjects and
+    znodes in the operator's services, and these services keep running."""
     before = fleet.theirs()
     assert TOPIC in before["topics"]
     fleet.control.succeed("uninstall", "-e", "skidway_remove_data=true")

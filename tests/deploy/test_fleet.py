@@ -1,8 +1,9 @@
-"""From three bare hosts to a running fleet, through an upgrade and failures: one ordered story.
+"""From three bare hosts to a running fleet, an upgrade and failures, as one story in order.
 
-The hosts are Debian 12 under systemd, reached by ssh. The collection's playbooks change them, run
-as an operator runs them. The lines are those of sshd and sudo (auth.log), of the journal that
-rsyslog writes to a file (syslog), and of nginx (access.log). Each test builds on those before it.
+The hosts are Debian 12 under systemd, reached by ssh. The test changes them only with the
+collection's playbooks, run as an operator runs them. The lines are those of sshd and sudo
+(auth.log), of the journal that rsyslog writes to a file (syslog), and of nginx (access.log). Each
+test goes on where the one before it ended.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ TEXTFILE = "/var/lib/skidway/loader/skidway_load.prom"
 
 
 def show(host: Host, unit: str, *names: str) -> dict[str, str]:
-    """Properties of a unit."""
+    """The properties of a systemd unit."""
     asked = " ".join(f"--property={name}" for name in names)
     return dict(
         line.split("=", 1) for line in host.read(f"systemctl show {unit} {asked}").splitlines()
@@ -63,8 +64,8 @@ def test_one_playbook_brings_everything_up(fleet: Fleet) -> None:
 
 
 def test_an_agent_is_held_by_its_limits(fleet: Fleet) -> None:
-    """systemd enforces the inventory's limits on the agent, and confines its process: no
-    privileges, its own user, and a host that it can only read, except for its state."""
+    """systemd enforces the inventory's limits on the agent and confines its process: the process
+    has no privileges and its own user, and can write only to its state."""
     host = fleet.applications[0]
     assert show(
         host, "skidway-agent", "CPUQuotaPerSecUSec", "MemoryHigh", "MemoryMax", "TasksMax"
@@ -91,7 +92,7 @@ def test_a_second_run_changes_nothing(fleet: Fleet) -> None:
     assert {name: counts["changed"] for name, counts in again.recap.items()} == dict.fromkeys(
         again.recap, 0
     ), again.changed
-    # the run above covered the server; with these options the agents alone are enough
+    # the run above covered the server, so the agents alone are enough for these options
     checked = fleet.control.succeed("site", "--check", "--diff", "--limit", "agents")
     assert not checked.changed
 
@@ -109,9 +110,9 @@ def test_lines_of_real_services_become_rows_and_are_complete(fleet: Fleet) -> No
 
 @promise("6 two ways")
 def test_the_night_s_recount_is_told_to_the_audit(fleet: Fleet) -> None:
-    """The nightly recount tells the audit that the rows agree with what was counted, though lines
-    are written all the while. When a file is gone, the unit fails and names the file, and the
-    report exits with 1; both are good again once the file is back and recounted."""
+    """The nightly recount tells the audit that the rows agree with the counts, although lines are
+    written all the while. When a file is missing, the unit fails and names it, and the report ends
+    with status 1; both are good again once the file is back and recounted."""
     again = "systemctl start skidway-recount.service"
     fleet.server.run(again, within_s=300)
     eventually(lambda: recounted(fleet) == {(OUTPUT, "agrees")}, within_s=30, what="told")
@@ -140,14 +141,14 @@ def test_a_site_without_a_nightly_recount_says_so_in_its_inventory(fleet: Fleet)
 
 
 def recounted(fleet: Fleet) -> set[tuple[str, str]]:
-    """(output, verdict) of each recount that the audit knows of, in all topics."""
+    """(output, verdict) of each recount, in all topics, that the audit knows."""
     topics = fleet.report("report")["topics"]
     return {(x["output"], x["verdict"]) for topic in topics for x in topic["recounts"]}
 
 
 def test_a_refused_configuration_leaves_the_running_one_alone(fleet: Fleet) -> None:
-    """A configuration that `skidway agent validate` refuses stops the play, which shows its error;
-    the old file stays in place and the process keeps running."""
+    """If `skidway agent validate` refuses a configuration, the play stops and shows the error; the
+    old file stays in place and the process keeps running."""
     host = fleet.applications[0]
     look = "sha256sum /etc/skidway/agent.yml; systemctl show --property=MainPID skidway-agent"
     before = host.read(look)
@@ -161,8 +162,8 @@ def test_a_refused_configuration_leaves_the_running_one_alone(fleet: Fleet) -> N
 
 
 def test_an_upgrade_goes_through_the_whole_fleet(fleet: Fleet) -> None:
-    """upgrade.yml brings the servers to the next version, then the agents in waves that the audit
-    confirms one by one, while lines are written and nginx's log is rotated."""
+    """upgrade.yml brings the servers to the next version, and then the agents in waves that the
+    audit confirms one by one, while lines are written and nginx's log is rotated."""
     fleet.start_press("second-on-the-way")
     fleet.inventory["all"]["vars"]["skidway_version"] = NEXT
     fleet.control.write(fleet.inventory)
@@ -182,8 +183,8 @@ def test_an_upgrade_goes_through_the_whole_fleet(fleet: Fleet) -> None:
 
 
 def test_a_version_that_cannot_run_is_rolled_back(fleet: Fleet) -> None:
-    """An upgrade to a version whose agent does not come up ends with the first wave: that wave's
-    host returns to the version before, the others are never touched, and the play says so."""
+    """If the new version's agent does not start, the upgrade ends with the first wave: that wave's
+    host goes back to the old version, the other hosts are not touched, and the play says so."""
     before = fleet.inventory["all"]["vars"]["skidway_version"]
     played = fleet.control.play("upgrade", "--limit", "agents", "-e", f"skidway_version={BROKEN}")
     assert played.returncode != 0
@@ -206,15 +207,16 @@ def test_a_rolling_restart_restarts_every_program(fleet: Fleet) -> None:
 
 
 def test_no_line_was_lost_and_none_doubled_on_the_way(fleet: Fleet) -> None:
-    """Each line that was written during upgrade, roll-back, restarts and a rotation is one row."""
+    """Each line that was written during upgrade, roll-back, restarts and a rotation is exactly one
+    row."""
     last = fleet.stop_press()
     loaded_to_the_end(fleet)
     pressed_once(fleet, "second-on-the-way", last)
 
 
 def test_a_failed_load_is_seen(fleet: Fleet) -> None:
-    """A failed load shows as a failed unit and as a failed run in the metrics; the next good load
-    clears both, and only that moves the time of the last success."""
+    """A failed load shows as a failed unit and as a failed run in the metrics. The next good load
+    clears both, and only a good load moves the time of the last success."""
     good = metrics(fleet)
     assert good["skidway_loader_last_run_exit_status"] == 0
     fleet.server.run("systemctl stop skidway-registry skidway-broker")
@@ -236,14 +238,15 @@ def test_a_failed_load_is_seen(fleet: Fleet) -> None:
 
 
 def metrics(fleet: Fleet) -> dict[str, float]:
-    """The metrics in the loader's textfile."""
+    """The metrics in the text file that the loader writes."""
     lines = fleet.server.read(f"cat {TEXTFILE}").splitlines()
     return {name: float(value) for name, value in (x.split() for x in lines if x[0] != "#")}
 
 
 def test_a_host_that_is_off_is_named_and_one_that_was_taken_away_is_retired(fleet: Fleet) -> None:
     """`audit hosts` names a host that was shut down. A host that leaves the inventory is retired in
-    the roster, not forgotten, and no verdict waits for it; once back, it is expected again."""
+    the roster, not forgotten, and no verdict waits for it; when it returns to the inventory, it is
+    expected again."""
     gone, stays = fleet.applications[1], fleet.applications[0]
     gone.power_off()
     eventually(lambda: fleet.audit("hosts")[0] == 1, within_s=180, what="audit sees it")

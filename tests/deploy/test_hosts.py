@@ -1,4 +1,4 @@
-"""The test hosts themselves, on which the other tests here run."""
+"""Tests of the test hosts, on which the other tests here run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.deploy
 
 
 def test_hosts_are_servers_that_see_each_other_and_nothing_else() -> None:
-    """A test host has systemd as PID 1 and a name, reaches its neighbour and no other network, and
+    """A test host has a name and systemd as PID 1, reaches its neighbour and no other network, and
     comes back with its files after a shutdown."""
     with hosts.running(["one", "two"]) as run:
         one, two = run.hosts["one"], run.hosts["two"]
@@ -35,8 +35,8 @@ def test_hosts_are_servers_that_see_each_other_and_nothing_else() -> None:
 
 
 def test_a_killed_run_leaves_nothing_that_the_next_does_not_remove(tmp_path: Path) -> None:
-    """When a test runner is killed, its hosts die with it, and the next run removes its folder; the
-    folder of a run that still lives is left alone."""
+    """If a test runner is killed, its hosts die with it, and the next run removes its folder; the
+    folder of a run that is still alive is left alone."""
     command = [sys.executable, "-m", "support.hosts", "alone"]
     paths = {"PYTHONPATH": f"{Path(hosts.__file__).parents[1]}:{Path(hosts.__file__).parents[2]}"}
     killed = Program(command, tmp_path / "killed", env=paths).start()

@@ -1,7 +1,8 @@
-"""A fleet is upgraded from an older Skidway to this one and back; code and messages of both differ.
+"""A fleet is upgraded from an older Skidway to this one and back; code and messages of the two
+versions differ.
 
-The older version's own playbooks installed it (support.older). Lines are written all the while.
-Each test builds on those before it.
+The older version's own playbooks installed the fleet (support.older). Lines are written all the
+while. Each test goes on where the one before it ended.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ AUDIT_LOG = "journalctl --namespace=skidway -u skidway-audit --no-pager"
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    """Three hosts with the older version, and lines that are written all the while."""
+    """Three hosts with the older version, on which lines are written all the while."""
     collection = older.make(tmp_path_factory.mktemp("versions"))
     wheels.collect(NEXT)
     with hosts.running(HOSTS) as run:
@@ -53,14 +54,14 @@ def all_have(fleet: Fleet, version: str) -> bool:
 
 
 def test_what_the_older_version_wrote_is_loaded_by_it(fleet: Fleet) -> None:
-    """Before the upgrade the older fleet works: it loads its lines, and the audit calls them
-    complete."""
+    """Before the upgrade the fleet of the older version works: it loads its lines, and the audit
+    calls them complete."""
     assert all_have(fleet, older.VERSION)
     loaded_to_the_end(fleet)
 
 
 def test_it_comes_to_this_version(fleet: Fleet) -> None:
-    """This tree's upgrade.yml upgrades a fleet that an older tree's playbooks installed; the audit
+    """This tree's upgrade.yml upgrades the fleet that the older playbooks installed, and the audit
     confirms each wave."""
     change_version(fleet, NEXT)
     fleet.control.succeed("upgrade")
@@ -70,7 +71,8 @@ def test_it_comes_to_this_version(fleet: Fleet) -> None:
 
 def test_what_the_older_version_does_not_know_is_refused_by_name(fleet: Fleet) -> None:
     """The older audit does not start with a setting that only this tree's roles derive, and names
-    it. upgrade.yml returns the audit to the newer version; all others are at the older one then."""
+    that setting. upgrade.yml then brings the audit back to the newer version; all other programs
+    have the older one."""
     change_version(fleet, older.VERSION)
     played = fleet.control.play("upgrade")
     assert played.returncode != 0
@@ -81,8 +83,8 @@ def test_what_the_older_version_does_not_know_is_refused_by_name(fleet: Fleet) -
 
 
 def test_it_goes_back_and_the_audit_goes_last(fleet: Fleet) -> None:
-    """Without that setting the older version reads the state that this one left. The audit goes
-    back after the agents, so it never gets a message that is too new for it."""
+    """Without that setting the older version reads the state that this version left. The audit goes
+    back after the agents, so that it never gets a message that is too new for it."""
     fleet.control.succeed("upgrade", "-e", '{"audit_exempt": {}}')
     assert all_have(fleet, older.VERSION)
     agents = [started_at(host, "skidway-agent") for host in fleet.applications]
@@ -92,12 +94,13 @@ def test_it_goes_back_and_the_audit_goes_last(fleet: Fleet) -> None:
 
 
 def started_at(host: Host, unit: str) -> int:
-    """When a unit was started: microseconds of the clock that all hosts of this machine share."""
+    """The time at which a unit was started, in microseconds of the clock that all hosts of this
+    machine share."""
     return int(host.read(f"systemctl show -P ExecMainStartTimestampMonotonic {unit}"))
 
 
 def test_it_comes_again_and_no_line_was_lost_or_doubled(fleet: Fleet) -> None:
-    """Each line that was written during three changes of version is one row."""
+    """Each line that was written during three changes of version is exactly one row."""
     change_version(fleet, NEXT)
     fleet.control.succeed("upgrade")
     assert all_have(fleet, NEXT)

@@ -1,7 +1,7 @@
-"""The second day: the tasks of docs/operations.md, done on hosts as Ansible left them.
+"""The tasks of docs/operations.md after the installation, done on hosts as Ansible left them.
 
 The commands are the guide's own (support.recipes). Lines are written to one log all the while, and
-at the end each of them has arrived once. Each test builds on those before it.
+at the end each of them has arrived once. Each test goes on where the one before it ended.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SITE_WITHIN_S = 1200
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[SecondDay]:
-    """One server of each kind, and lines that an agent publishes until the end."""
+    """One server of each kind, and an agent that publishes lines until the end."""
     if "SKIDWAY_HOSTS" not in os.environ:
         wheels.collect(VERSION)
     with hosts.running(HOSTS) as run:
@@ -42,7 +42,7 @@ def site() -> Iterator[SecondDay]:
 
 
 def test_one_server_becomes_three_and_one_broker_two(site: SecondDay) -> None:
-    """site.yml grows one ZooKeeper server into an ensemble, which keeps the server's data, and one
+    """site.yml turns one ZooKeeper server into an ensemble, which keeps the server's data, and one
     broker into a cluster, whose new broker leads its share of the new partitions."""
     site.write(zookeeper=HOSTS, brokers=(FIRST, SECOND))
     site.control.succeed("site", within_s=SITE_WITHIN_S)
@@ -54,8 +54,8 @@ def test_one_server_becomes_three_and_one_broker_two(site: SecondDay) -> None:
 
 
 def test_a_partition_moves_while_lines_are_written(site: SecondDay) -> None:
-    """A partition moves by the guide's commands while lines are written: the old broker names it as
-    handed over, the new one leads it in the next leader epoch, and both end up healthy."""
+    """A partition moves by the guide's commands while lines are written. The old broker reports it
+    as handed over, the new broker leads it in the next leader epoch, and both end up healthy."""
     give(site.first, "broker", recipe(MOVE, 1, MOVED))
     assert "was handed over" in str(site.health(site.first, "broker")["stopped_partitions"])
     site.pipe(recipe(MOVE, 2, {"OLD": FIRST, "NEW": SECOND, **MOVED}))
@@ -73,8 +73,8 @@ def test_a_member_without_data_takes_it_from_the_others(site: SecondDay) -> None
 
 
 def test_zookeeper_is_restored_from_a_copy(site: SecondDay) -> None:
-    """After all ZooKeeper servers lost their data, a copy of one server's data and the registry's
-    dump bring it back."""
+    """After all ZooKeeper servers have lost their data, a copy of one server's data and the
+    registry's dump restore it."""
     give(site.audit, "registry", recipe(BACK_UP, 0))
     follower = next(
         host for host in site.hosts if site.health(host, "zookeeper")["mode"] == "follower"

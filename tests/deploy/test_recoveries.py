@@ -1,8 +1,8 @@
-"""What breaks, and what is changed later: docs/operations.md on hosts as Ansible left them.
+"""Breakdowns and later changes of docs/operations.md, on hosts as Ansible left them.
 
-A datacenter and its mirror, two agents that are written to all the while, and a registry with TLS.
-The commands are the guide's own (support.recipes). Each test builds on those before it, and leaves
-a fleet whose lines arrive.
+The fleet is a datacenter and its mirror, two agents whose logs are written all the while, and a
+registry with TLS. The commands are the guide's own (support.recipes). Each test goes on where the
+one before it ended, and leaves a fleet whose lines arrive.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CLIENTS = ",".join([*APPLICATIONS, OFFLINE])
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recoveries]:
-    """The fleet that one run of site.yml makes of bare hosts, and lines that are written."""
+    """The fleet that one run of site.yml makes of bare hosts, with logs that are written to."""
     if "SKIDWAY_HOSTS" not in os.environ:
         for version in (OLD, NEXT):
             wheels.collect(version)
@@ -52,13 +52,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recoveries]:
 
 
 def started(site: Recoveries, program: str) -> str:
-    """When the program of the offline host was started."""
+    """The time at which the program of the offline host was started."""
     return site.offline.read(f"systemctl show -P ExecMainStartTimestamp skidway-{program}")
 
 
 def test_tls_is_set_from_the_inventory(site: Recoveries) -> None:
-    """With TLS from the inventory, agents and loader reach a registry that speaks https and asks
-    for a password; the audit says that all lines have arrived, and each is one row."""
+    """With TLS in the inventory, agents and loader reach a registry that uses https and asks for a
+    password. The audit says that all lines have arrived, and each line is one row."""
     site.proven()
     give(site.offline, "loader", recipe("The loader failed"), within_s=300)
     rows = site.rows()
@@ -67,9 +67,9 @@ def test_tls_is_set_from_the_inventory(site: Recoveries) -> None:
 
 
 def test_certificates_authority_and_password_are_changed(site: Recoveries, tmp_path: Path) -> None:
-    """Certificate authority and password are changed step by step: the registry reads its new files
-    without a restart, clients that start between the steps are let in, and at the end neither the
-    old password nor the old authority is accepted."""
+    """Certificate authority and password are changed step by step. The registry reads its new files
+    without a restart, clients that start between two steps are let in, and at the end the registry
+    accepts neither the old password nor the old authority."""
     old_trust, old_user = site.authorities, site.user
     new = Authority(tmp_path, "new")
     site.authorities += new.certificate.read_text()
@@ -82,7 +82,8 @@ def test_certificates_authority_and_password_are_changed(site: Recoveries, tmp_p
         path = f"/etc/skidway/registry/{name}"
         put = f"cp -p {path} {path}.new && cat >{path}.new && mv {path}.new {path}"
         site.offline.run(put, given=site.files[name])
-    recipe(CERTIFICATES)  # the guide's words, with a terminal's answer
+    # the guide's command; the next line runs it with an answer from standard input
+    recipe(CERTIFICATES)
     line = give(site.offline, "registry", recipe(CERTIFICATES).replace("\n", " <<<second\n"))
     site.files["users"] += line + "\n"
     site.offline.run("cat >>/etc/skidway/registry/users", given=line + "\n")
@@ -112,7 +113,8 @@ def test_certificates_authority_and_password_are_changed(site: Recoveries, tmp_p
 
 
 def ask_for_subjects(site: Recoveries, trust: str, user: str) -> tuple[int, str]:
-    """`skidway schemas list` on the registry's host, as the guide has it set up."""
+    """Configures `skidway schemas` on the registry's host as the guide says, and lists the
+    subjects. Returns the exit status and the output."""
     site.offline.run("cat >/etc/skidway/ca.pem", given=trust)
     site.offline.run(
         "cat >/etc/skidway/schemas.yml; chgrp skidway-registry /etc/skidway/schemas.yml; "
@@ -125,8 +127,8 @@ def ask_for_subjects(site: Recoveries, trust: str, user: str) -> tuple[int, str]
 
 
 def test_a_source_that_is_away_is_waited_for(site: Recoveries) -> None:
-    """While a mirror's source is away, its status names it and nothing is stopped; once the source
-    is back, the mirror goes on by itself."""
+    """While a mirror's source is down, the mirror's status names it and no partition stops; once
+    the source is back, the mirror goes on by itself."""
     site.source.run("systemctl stop skidway-broker")
     status = recipe("A mirror's source is away")
     eventually(lambda: not site.mirror()["reachable"], within_s=60, every_s=1, what="away")
@@ -138,8 +140,8 @@ def test_a_source_that_is_away_is_waited_for(site: Recoveries) -> None:
 
 
 def test_a_mirror_names_what_its_source_let_go(site: Recoveries) -> None:
-    """A mirror names records that expired while it was away as a gap, and goes on behind them; with
-    the guide's retention.hold at the source, the same absence leaves no gap."""
+    """If records expired while a mirror was down, the mirror names them as a gap and goes on behind
+    them; with the guide's retention.hold at the source, the same outage leaves no gap."""
     site.offline.run("systemctl stop skidway-broker")
     alter(site, TOPIC, "dc1", "retention.bytes=4096", "segment.bytes=1024")
     mirrored = site.end("dc1-broker", TOPIC)
@@ -162,9 +164,9 @@ def test_a_mirror_names_what_its_source_let_go(site: Recoveries) -> None:
 
 
 def test_a_mirror_whose_source_went_back_follows_the_right_one_again(site: Recoveries) -> None:
-    """A mirror stops, unchanged, when its source comes back with an older copy of its disk, and
-    says why; with the right disk, the mirror's broker and the source's counter go on after a
-    restart."""
+    """When a mirror's source comes back with an older copy of its disk, the mirror stops, changes
+    nothing, and says why. With the right disk, the mirror's broker and the source's counter go on
+    after a restart."""
     keep_a_copy(site)
     ends = site.end("offline-broker", "dc1.nginx")
     eventually(lambda: site.end("offline-broker", "dc1.nginx") > ends + 100, within_s=90, every_s=1)
@@ -209,8 +211,8 @@ def test_what_expired_before_a_load_is_accepted_by_name(site: Recoveries) -> Non
 
 
 def test_a_wave_with_one_agent_that_fails_goes_back_as_a_whole(site: Recoveries) -> None:
-    """When one agent of a wave fails, upgrade.yml takes the whole wave back: both agents are
-    healthy at the version before, and the play names the one that failed."""
+    """If one agent of a wave fails, upgrade.yml takes the whole wave back: both agents are healthy
+    at the old version, and the play names the one that failed."""
     drop_in = "/etc/systemd/system/skidway-agent.service.d/90-fails.conf"
     fails = f"[Service]\nExecStartPre=/bin/sh -c 'readlink {LINK} | grep -qw {OLD}'\n"
     site.applications[1].run(f"cat >{drop_in}; systemctl daemon-reload", given=fails)
@@ -226,8 +228,8 @@ def test_a_wave_with_one_agent_that_fails_goes_back_as_a_whole(site: Recoveries)
 
 
 def test_a_host_is_replaced_by_another_of_its_name(site: Recoveries) -> None:
-    """A host is drained, uninstalled and replaced by a new machine of the same name: the old
-    machine's lines are complete to the last one, and the new machine's arrive."""
+    """A host is drained, uninstalled and replaced by a new machine of the same name. The old
+    machine's lines are complete to the last one, and the new machine's lines arrive."""
     app2 = site.applications[1]
     written = site.stop_writing(app2)["app2"]
     site.control.succeed("uninstall", "--limit", "app2")
@@ -243,7 +245,8 @@ def test_a_host_is_replaced_by_another_of_its_name(site: Recoveries) -> None:
 
 def test_a_mirror_whose_disk_is_empty_is_filled_again(site: Recoveries) -> None:
     """A mirror whose disk is empty does not begin anew by itself: site.yml stops and names the
-    partition. The operator allows it topic by topic; then offsets and counts are as before."""
+    partition. After the operator has allowed it, topic by topic, offsets and counts are as
+    before."""
     dead = "A broker's disk is dead"
     site.offline.run(
         f"systemctl stop skidway-broker; rm -rf {BROKER_DISK}.gone; "

@@ -1,4 +1,4 @@
-"""One pipeline for the stories of all modules, which also share their loads."""
+"""One pipeline for the stories of all modules. The stories also share their loads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.pipeline import Pipeline
 from support.trials import Stage, Story, chosen
 
 
-@pytest.hookimpl(tryfirst=True)  # before -m looks at the marks
+@pytest.hookimpl(tryfirst=True)  # before the option -m looks at the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Gives a test the mark of its story."""
     for item in items:
@@ -24,7 +24,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
-    """Every program of a site, running; the agent has no file to read yet."""
+    """Runs every program of a site; the agent has no file to read yet."""
     folder = tmp_path_factory.mktemp("pipeline")
     made = Pipeline(folder, [{"topic": "nothing", "paths": [str(folder / "nothing")]}])
     try:
@@ -36,11 +36,12 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
 
 @pytest.fixture(scope="session")
 def site(request: pytest.FixtureRequest, pipeline: Pipeline) -> Stage:
-    """The stories of the tests that were chosen, told to their ends."""
+    """Tells the stories of the chosen tests to their ends."""
     return Stage(pipeline, chosen(request)).tell()
 
 
 @pytest.fixture(scope="module")
 def stage(site: Stage) -> Stage:
-    """The stage on which a module's stories are told; a module that needs more overrides it."""
+    """The stage on which a module's stories are told. A module that needs another stage overrides
+    this fixture."""
     return site

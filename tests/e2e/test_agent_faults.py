@@ -1,4 +1,5 @@
-"""Faults of the agent, of its files and of what it needs: none loses a line, none doubles one."""
+"""Faults of the agent, of its files and of the services that it needs lose no line and double
+none."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ MANY_FILES = 50
 @promise("all programs")
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
-    """Each story's promise holds: see its docstring."""
+    """Each story keeps its promise, which is the story's docstring."""
     stage.result(story)
 
 
@@ -36,7 +37,8 @@ def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
 
 @STORIES.add(is_quick=True)
 def agent_killed_while_it_sends(trial: Trial) -> Told:
-    """kill -9 of the agent in the middle of sending, again and again, while lines are written."""
+    """If the agent is killed (kill -9) in the middle of sending, again and again, while lines are
+    written, no line is lost or doubled."""
     chance = random.Random(1)
     with Writer(trial.oracle, "app.log"):
         for _ in range(KILLS):
@@ -50,7 +52,7 @@ def agent_killed_while_it_sends(trial: Trial) -> Told:
 
 @STORIES.add()
 def agent_killed_between_intent_and_send(trial: Trial) -> Told:
-    """Lines that were promised and never reached the broker are sent once, after the restart."""
+    """Lines that were promised and did not reach the broker are sent once, after the restart."""
     trial.write("app.log", 10)
     trial.settle()
     held = trial.proxy.inject(Fault.HOLD_REQUEST, produces(trial.topic))
@@ -69,7 +71,8 @@ def agent_killed_between_intent_and_send(trial: Trial) -> Told:
 
 @STORIES.add()
 def agent_killed_between_send_and_acknowledgement(trial: Trial) -> Told:
-    """Lines that the broker has and the agent does not know of are sent again, and count once."""
+    """Lines that the broker has, and that the agent does not know to be there, are sent again and
+    count once."""
     held = trial.hold_answers()
     trial.write("app.log", 1000)
     held.wait_for_hit()
@@ -88,7 +91,8 @@ def agent_killed_between_send_and_acknowledgement(trial: Trial) -> Told:
 
 @STORIES.add()
 def batch_of_a_dead_agent_arrives_late(trial: Trial) -> Told:
-    """A batch that was on its way when its agent died arrives after its lines were sent again."""
+    """If a batch of a dead agent arrives after its lines were sent again, the lines still count
+    once."""
     held = trial.proxy.inject(Fault.HOLD_REQUEST, produces(trial.topic), times=1)
     trial.write("app.log", 1000)
     held.wait_for_hit()
@@ -111,7 +115,8 @@ def batch_of_a_dead_agent_arrives_late(trial: Trial) -> Told:
 
 @STORIES.add()
 def last_line_without_its_end(trial: Trial) -> Told:
-    """A last line without an end is sent when the file rests; its rest becomes another row."""
+    """A last line without a line end is sent when the file rests; what is added to it later becomes
+    another row."""
     path = trial.write("app.log", 10)
     trial.oracle.put(path, "the first half")
     trial.settle()
@@ -126,7 +131,8 @@ def last_line_without_its_end(trial: Trial) -> Told:
 
 @STORIES.add()
 def last_line_completed_while_the_agent_is_dead(trial: Trial) -> Told:
-    """A promised half line is sent again as that half, although the line is complete by now."""
+    """If half a line was promised and the line is complete by the time of the restart, the agent
+    still sends that half again."""
     path = trial.write("app.log", 10)
     trial.settle()
     held = trial.hold_answers()
@@ -152,7 +158,8 @@ TWO_WORDS = r"(?P<head>\S+ \S+) (?P<tail>.*)"
 
 @STORIES.add(parser={"type": "regex", "pattern": ONE_WORD})
 def expression_changed_between_crash_and_restart(trial: Trial) -> Told:
-    """Lines promised under the old expression are sent again under it; no line is doubled."""
+    """Lines that were promised under the old expression are sent again under the old one; no line
+    is doubled."""
     held = trial.hold_answers()
     trial.write("app.log", 300)
     held.wait_for_hit()
@@ -195,8 +202,8 @@ MISFITS = {
 
 @STORIES.add(parser={"type": "json"}, schema=str(SCHEMA))
 def line_that_its_schema_refuses(trial: Trial) -> Told:
-    """The line goes to <topic>.rejected, whole, with origin and reason; that topic is loaded and
-    audited like any other."""
+    """A line that its schema refuses goes to <topic>.rejected, whole, with origin and reason; that
+    topic is loaded and audited like any other."""
     good = [json.dumps({"level": "info", "code": code, "text": "ä"}) for code in range(300)]
     mixed = [*good[:100], *MISFITS, *good[100:], *MISFITS]
     path = trial.oracle.append("app.log", mixed)
@@ -220,7 +227,8 @@ def line_that_its_schema_refuses(trial: Trial) -> Told:
 
 @STORIES.add()
 def registry_down_when_the_agent_starts(trial: Trial) -> Told:
-    """The agent waits and says so; once the registry is up, it reads everything."""
+    """If the registry is down, the agent waits and says so; once the registry is up, the agent
+    reads everything."""
     for name in ("agent", "registry"):
         trial.pipeline.kill(name)
     agent = trial.pipeline.programs["agent"]
@@ -242,7 +250,8 @@ def registry_down_when_the_agent_starts(trial: Trial) -> Told:
 
 @STORIES.add(pattern="app.log*")
 def rotations_in_quick_succession(trial: Trial) -> Told:
-    """The file is renamed while read, faster than the agent looks: each generation is read once."""
+    """If a file that is being read is renamed again and again, faster than the agent looks, each
+    generation is read once."""
     chance = random.Random(2)
     for _ in range(ROTATIONS):
         path = trial.write("app.log", chance.randrange(1, 2000))
@@ -256,7 +265,8 @@ def rotations_in_quick_succession(trial: Trial) -> Told:
 
 @STORIES.add(pattern="app.log")
 def rotation_out_of_the_pattern(trial: Trial) -> Told:
-    """A file renamed out of its pattern is read to its end, with lines written after the rename."""
+    """If a file is renamed out of its pattern, it is read to its end, with the lines that are
+    written after the rename."""
     for generation in range(3):
         path = trial.write("app.log", 500)
         wait_seen(trial, generation + 1)
@@ -291,8 +301,8 @@ def rotations_out_of_the_pattern_in_quick_succession(trial: Trial) -> Told:
 
 @STORIES.add(pattern="app.log")
 def generations_deleted_before_anybody_looked(trial: Trial) -> Told:
-    """Generations that rotation deleted unread are not loaded; the verdict is "lost", not
-    "complete"."""
+    """Generations that rotation deleted before the agent read them are not loaded; the verdict is
+    "lost", not "complete"."""
     path = trial.write("app.log", 500)
     trial.settle()
     trial.pipeline.kill("agent")
@@ -325,7 +335,7 @@ def wait_closed(trial: Trial, files: int) -> None:
 
 
 def rotate(path: Path) -> Path:
-    """app.log becomes app.log.1, app.log.1 becomes app.log.2 ..., as logrotate does it."""
+    """Renames app.log to app.log.1, app.log.1 to app.log.2 and so on, as logrotate does."""
     last = 1
     while path.with_name(f"{path.name}.{last}").exists():
         last += 1
@@ -336,7 +346,8 @@ def rotate(path: Path) -> Path:
 
 @STORIES.add()
 def rotation_while_the_agent_is_dead(trial: Trial) -> Told:
-    """A file that was renamed within its pattern while the agent was down is known by its inode."""
+    """If a file is renamed within its pattern while the agent is down, the agent recognizes it by
+    its inode."""
     path = trial.write("app.log", 500)
     trial.settle()
     trial.pipeline.kill("agent")
@@ -353,7 +364,7 @@ def rotation_while_the_agent_is_dead(trial: Trial) -> Told:
 
 @STORIES.add()
 def file_deleted_while_it_is_open(trial: Trial) -> Told:
-    """A deleted file is read as long as its program writes to it, and then closed."""
+    """A deleted file is read as long as its program writes to it, and closed afterwards."""
     path = trial.write("app.log", 500)
     with path.open("ab", buffering=0) as out:
         wait_seen(trial, 1)
@@ -385,9 +396,9 @@ def file_deleted_and_written_again(trial: Trial) -> Told:
 
 @STORIES.add()
 def copied_and_truncated(trial: Trial) -> Told:
-    """Lines read before a truncation and lines written after it are loaded once.
+    """Lines that were read before a truncation, and lines written after it, are loaded once.
 
-    Nobody can know whether anything was written in between, so the verdict is "lost".
+    Nobody can know whether something was written in between, so the verdict is "lost".
     """
     path = trial.write("app.log", 1000)
     trial.settle()
@@ -401,7 +412,8 @@ def copied_and_truncated(trial: Trial) -> Told:
 
 @STORIES.add()
 def truncated_before_it_was_read(trial: Trial) -> Told:
-    """Lines that a truncation took unread are declared lost; every other line is loaded once."""
+    """Lines that a truncation removed before they were read are declared lost; every other line is
+    loaded once."""
     path = trial.write("app.log", 1000)
     trial.settle()
     trial.pipeline.kill("agent")
@@ -420,7 +432,8 @@ def truncated_before_it_was_read(trial: Trial) -> Told:
 
 @STORIES.add(pattern="**/*.log")
 def many_files(trial: Trial) -> Told:
-    """The many files of a busy host, in directories made after the agent's start, arrive whole."""
+    """The many files of a busy host, in directories that were made after the agent's start, arrive
+    completely."""
     for turn in range(4):
         for number in range(MANY_FILES):
             trial.write(f"app-{number % 7}/{number}.log", 20 + turn)

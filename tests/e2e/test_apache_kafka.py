@@ -1,4 +1,4 @@
-"""Apache Kafka 4.1 in the datacenter broker's place: the same rows, the same verdict."""
+"""With Apache Kafka 4.1 in place of the datacenter's broker, rows and verdict are the same."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def stage(
     tmp_path_factory: pytest.TempPathFactory,
     apache_kafka: ApacheKafka,
 ) -> Iterator[Stage]:
-    """agent -> Apache Kafka -> mirror -> offline broker -> load; no broker of ours in between."""
+    """A stage with agent, Apache Kafka, mirror, offline broker and load: the datacenter has no
+    broker of ours."""
     folder = tmp_path_factory.mktemp("through-kafka")
     mirror = {
         "cluster": DATACENTER,
@@ -50,13 +51,13 @@ def stage(
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_lines_through_apache_kafka(stage: Stage, story: Story) -> None:
-    """Each story's promise holds: see its docstring."""
+    """Each story keeps its promise, which is the story's docstring."""
     stage.result(story)
 
 
 @STORIES.add()
 def through_kafka_killed_and_started_again(trial: Trial) -> Told:
-    """The agent is killed while it sends to Apache Kafka: no line is lost, none doubled."""
+    """If the agent is killed while it sends to Apache Kafka, no line is lost or doubled."""
     with Writer(trial.oracle, "app.log"):
         for _ in range(KILLS):
             trial.wait_appended(trial.appended() + 1000)
@@ -72,7 +73,8 @@ def through_kafka_killed_and_started_again(trial: Trial) -> Told:
     timestamp={"fields": ["time"], "format": "rfc3339"},
 )
 def through_kafka_with_old_times(trial: Trial) -> Told:
-    """Lines of ten years ago stay: topics are made so that Kafka deletes nothing by event time."""
+    """Lines of ten years ago stay in Kafka, because topics are made so that Kafka deletes nothing
+    by event time."""
     lines = [f"2015-06-{1 + n % 3:02}T10:{n % 60:02}:00Z line {n}" for n in range(600)]
     trial.oracle.append("app.log", lines)
     trial.oracle.lines = [line.partition(" ")[2] for line in lines]

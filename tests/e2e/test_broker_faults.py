@@ -1,4 +1,4 @@
-"""Faults of brokers, mirror, ZooKeeper and counters: none loses a line, none doubles one."""
+"""Faults of brokers, mirror, ZooKeeper and counters lose no line and double none."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ REGISTRATION = "/brokers/ids/1"
 @promise("all programs")
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
-    """Each story's promise holds: see its docstring."""
+    """Each story keeps its promise, which is the story's docstring."""
     stage.result(story)
 
 
 @STORIES.add()
 def partitions_added_while_running(trial: Trial) -> Told:
-    """A topic that grows loses nothing: agent, mirror, counters and loader follow it."""
+    """When partitions are added to a topic, no line is lost: agent, mirror, counters and loader use
+    them."""
     for number in range(6):
         trial.write(f"{number}.log", 100)
     trial.settle()
@@ -61,7 +62,8 @@ def partitions_added_while_running(trial: Trial) -> Told:
 
 @STORIES.add(parser={"type": "regex", "pattern": r"(?P<line>\S+ (?P<number>\S+) .*)"}, key="number")
 def partitions_added_between_crash_and_restart(trial: Trial) -> Told:
-    """Lines promised to a topic of two partitions are sent again to those two, key by key."""
+    """Lines that were promised to a topic of two partitions are sent again to these two, by their
+    keys, although there are more now."""
     trial.write("app.log", 100)
     trial.settle()
     held = trial.hold_answers()
@@ -85,7 +87,8 @@ def partitions_added_between_crash_and_restart(trial: Trial) -> Told:
 
 @STORIES.add()
 def acknowledgement_lost(trial: Trial) -> Told:
-    """The connection is cut after the append: the batch comes again, and is not appended twice."""
+    """If the connection breaks after the append, the agent sends the batch again, and the broker
+    does not append it twice."""
     lost = trial.proxy.inject(Fault.LOSE_ANSWER, produces(trial.topic), times=3)
     with Writer(trial.oracle, "app.log"):
         lost.wait_for_hit(3)
@@ -99,8 +102,8 @@ def acknowledgement_lost(trial: Trial) -> Told:
 
 @STORIES.add()
 def acknowledgement_lost_with_its_broker(trial: Trial) -> Told:
-    """After the append the broker dies with its answer: its log knows the batch when it is sent
-    again."""
+    """If the broker dies after the append and before its answer, it recognizes the batch from its
+    log when the batch is sent again."""
     trial.write("app.log", 100)
     trial.settle()
     held = trial.hold_answers()
@@ -118,7 +121,8 @@ def acknowledgement_lost_with_its_broker(trial: Trial) -> Told:
 
 @STORIES.add(is_quick=True)
 def broker_killed_while_it_takes(trial: Trial) -> Told:
-    """kill -9 of the datacenter's broker in the middle of appending, again and again."""
+    """If the datacenter's broker is killed (kill -9) in the middle of appending, again and again,
+    no line is lost or doubled."""
     chance = random.Random(3)
     with Writer(trial.oracle, "app.log"):
         for _ in range(KILLS):
@@ -132,7 +136,8 @@ def broker_killed_while_it_takes(trial: Trial) -> Told:
 
 @STORIES.add()
 def source_of_the_mirror_down_for_a_while(trial: Trial) -> Told:
-    """Agent and mirror wait for the datacenter's broker, and then go on where they were."""
+    """Agent and mirror wait for the datacenter's broker while it is down, and then go on where they
+    were."""
     trial.write("app.log", 500)
     trial.settle()
     with down(trial.pipeline, "broker-dc1"):
@@ -148,8 +153,8 @@ def source_of_the_mirror_down_for_a_while(trial: Trial) -> Told:
 
 @STORIES.add(is_quick=True)
 def mirror_killed_while_it_follows(trial: Trial) -> Told:
-    """After kill -9 of the offline broker its mirror goes on at its own log end, offset for
-    offset."""
+    """After kill -9 of the offline broker its mirror goes on at the end of its own log, with the
+    same offsets as the source."""
     with Writer(trial.oracle, "app.log"):
         for _ in range(KILLS):
             trial.wait_mirror_moves()
@@ -162,7 +167,7 @@ def mirror_killed_while_it_follows(trial: Trial) -> Told:
 
 @STORIES.add()
 def zookeeper_restarted(trial: Trial) -> Told:
-    """While ZooKeeper is killed running programs go on; afterwards topics can be made again."""
+    """While ZooKeeper is down, running programs go on; afterwards topics can be made again."""
     with Writer(trial.oracle, "app.log"), down(trial.pipeline, "zookeeper"):
         trial.wait_appended(trial.appended() + 2000)
     trial.settle()
@@ -182,7 +187,8 @@ def zookeeper_restarted(trial: Trial) -> Told:
 
 @STORIES.add()
 def broker_stands_still_past_its_session(trial: Trial) -> Told:
-    """ZooKeeper takes a stopped broker for dead; awake, it registers again, and nothing is lost."""
+    """If a broker stands still for longer than its session, ZooKeeper takes it for dead; when it
+    goes on, it registers again, and nothing is lost."""
     broker = trial.pipeline.programs["broker-dc1"]
     with Writer(trial.oracle, "app.log"), zookeeper_of(trial.pipeline, DATACENTER) as zookeeper:
         broker.signal(signal.SIGSTOP)
@@ -197,7 +203,7 @@ def broker_stands_still_past_its_session(trial: Trial) -> Told:
 
 @STORIES.add(is_quick=True)
 def whole_site_killed_at_once(trial: Trial) -> Told:
-    """After kill -9 of every program all go on where they were."""
+    """If every program is killed with kill -9 at once, all go on where they were."""
     with Writer(trial.oracle, "app.log"):
         trial.wait_appended(2000)
         for name in ORDER:
@@ -211,7 +217,7 @@ def whole_site_killed_at_once(trial: Trial) -> Told:
 
 @STORIES.add(is_quick=True)
 def counters_and_collector_killed(trial: Trial) -> Told:
-    """After kill -9 of counters and collector each record counts once, and the verdict stands."""
+    """After kill -9 of counters and collector each record counts once, and the verdict is right."""
     with Writer(trial.oracle, "app.log"):
         for name in ("count-dc1", "count-offline", "audit"):
             trial.wait_appended(trial.appended() + 2000)
@@ -224,7 +230,7 @@ def counters_and_collector_killed(trial: Trial) -> Told:
 
 @contextmanager
 def zookeeper_of(pipeline: Pipeline, cluster: str) -> Iterator[KazooClient]:
-    """A client of ZooKeeper in the chroot of a cluster."""
+    """A ZooKeeper client in the chroot of a cluster."""
     client = KazooClient(f"{pipeline.site.address('zookeeper')}/{cluster}")
     client.start()
     yield client
@@ -234,7 +240,7 @@ def zookeeper_of(pipeline: Pipeline, cluster: str) -> Iterator[KazooClient]:
 
 @contextmanager
 def down(pipeline: Pipeline, name: str) -> Iterator[None]:
-    """The program is down while the block runs."""
+    """Kills the program, and starts it again after the block."""
     pipeline.kill(name)
     yield
     pipeline.start(name)

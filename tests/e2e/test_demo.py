@@ -1,4 +1,4 @@
-"""`skidway demo`: what a newcomer runs first, as a newcomer runs it."""
+"""`skidway demo`, the first thing that a newcomer runs, run as a newcomer runs it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run_demo(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedP
 
 @contextmanager
 def begun(folder: Path, *arguments: str, **env: str) -> Iterator[subprocess.Popen[str]]:
-    """A demo that runs and is killed after the block; its output goes to files in the folder."""
+    """Starts a demo and kills it after the block; its output goes to files in the folder."""
     folder.mkdir(exist_ok=True)
     with (folder / "said").open("w") as out, (folder / "errors").open("w") as err:
         demo = subprocess.Popen(
@@ -63,15 +63,15 @@ def expect_complete(text: str, status: int | None) -> None:
 
 
 def processes_in(folder: Path) -> list[str]:
-    """Command lines of processes that were started for this folder."""
+    """The command lines of the processes that were started for this folder."""
     found = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True)
     return [line for line in found.stdout.splitlines() if str(folder) in line]
 
 
 @promise("6 two ways")
 def test_every_line_is_a_row_although_four_programs_are_killed(tmp_path: Path) -> None:
-    """The default demo, with three formats, rotations and four kills, makes every line a row, and
-    prints plain text into a file."""
+    """The default demo, with three formats, rotations and four kills, turns every line into a row,
+    and prints plain text if its output is a file."""
     done = run_demo(tmp_path, "--lines", "60000")
     expect_complete(done.stdout + done.stderr, done.returncode)
     assert not {"\r", "\x1b"} & set(done.stdout + done.stderr)
@@ -90,8 +90,8 @@ def test_every_line_is_a_row_although_four_programs_are_killed(tmp_path: Path) -
 
 @dataclass(frozen=True)
 class Two:
-    """Two quick demos that were started at the same moment, with their folders: one on pip's Java
-    and on logs of other systems, one into a real HDFS."""
+    """Two quick demos that start at the same moment, each in its own folder. One uses pip's Java
+    and logs of other systems, the other loads into a real HDFS."""
 
     logs: Path
     into_hdfs: Path
@@ -136,7 +136,8 @@ def test_the_demo_loads_into_a_real_hdfs(two: Two) -> None:
 
 
 def test_the_quick_demo_goes_on_without_duplicates(two: Two) -> None:
-    """A second run reads the lines written since the first, and ends complete as well."""
+    """A second run in the same folder reads the lines written since the first one, makes no
+    duplicates, and ends complete as well."""
     with (two.logs / "logs" / "hadoop.log").open("a") as out:
         out.write("\n081111 101954 26 INFO dfs.FSNamesystem: written between the runs\n")
     lines = sum(len(path.read_bytes().splitlines()) for path in (two.logs / "logs").iterdir())
@@ -161,8 +162,8 @@ def test_the_quick_demo_goes_on_without_duplicates(two: Two) -> None:
 def test_a_demo_that_is_stopped_leaves_no_process_behind(
     tmp_path: Path, number: signal.Signals, moment: str
 ) -> None:
-    """Stopped at any moment, the demo stops all programs and says so; its status is the
-    signal's."""
+    """If a signal stops the demo at any moment, the demo stops all programs and says so; its exit
+    status is that of the signal."""
     with begun(tmp_path) as demo:
         eventually(lambda: moment in said(tmp_path), within_s=WITHIN_S, what=moment)
         os.killpg(demo.pid, number)
@@ -173,7 +174,8 @@ def test_a_demo_that_is_stopped_leaves_no_process_behind(
 
 
 def test_a_killed_demo_leaves_no_process_behind(tmp_path: Path) -> None:
-    """After kill -9 of the demo itself, with a writer and Spark at work, no process is left."""
+    """After kill -9 of the demo itself, while a writer and Spark are at work, no process is
+    left."""
     with begun(tmp_path) as demo:
         eventually(lambda: "kill -9" in said(tmp_path), within_s=WITHIN_S, what="the first kill")
         demo.kill()
@@ -181,7 +183,7 @@ def test_a_killed_demo_leaves_no_process_behind(tmp_path: Path) -> None:
 
 
 def test_a_program_that_ends_ends_the_demo(tmp_path: Path) -> None:
-    """The demo names the program, ends with status 1, and stops the others."""
+    """If a program ends, the demo names it, ends with status 1, and stops the other programs."""
     with begun(tmp_path) as demo:
         eventually(lambda: "a writer begins" in said(tmp_path), within_s=WITHIN_S, what="a writer")
         subprocess.run(["pkill", "-9", "-f", f"{tmp_path}.*/etc/broker-offline.yml"], check=True)

@@ -15,19 +15,19 @@ STORIES = Stories(stage="hdfs")
 
 @pytest.fixture(scope="module")
 def stage(request: pytest.FixtureRequest, pipeline: Pipeline, hdfs: Hdfs) -> Stage:
-    """The stories, loaded to HDFS."""
+    """A stage whose stories are loaded into HDFS."""
     return Stage(pipeline, chosen(request, "hdfs"), f"{hdfs.url}/skidway").tell()
 
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_rows_on_hdfs_are_the_lines(stage: Stage, story: Story) -> None:
-    """Each story's promise holds: see its docstring."""
+    """Each story keeps its promise, which is the story's docstring."""
     stage.result(story)
 
 
 @STORIES.add()
 def one_load_after_the_other_on_hdfs(trial: Trial) -> Told:
-    """Rows read back from HDFS are the lines, after each load."""
+    """After each load, the rows read back from HDFS are the written lines."""
     trial.write("app.log", 5000)
     trial.settle()
     yield
@@ -41,7 +41,8 @@ def one_load_after_the_other_on_hdfs(trial: Trial) -> Told:
 
 @STORIES.add()
 def batch_of_a_dead_agent_after_its_lines_are_on_hdfs(trial: Trial) -> Told:
-    """The loader drops repeated lines by marks that it reads back from HDFS."""
+    """If a batch of a dead agent arrives after its lines are on HDFS, the loader drops the repeated
+    lines by marks that it reads back from HDFS."""
     held = trial.proxy.inject(Fault.HOLD_REQUEST, produces(trial.topic), times=1)
     trial.write("app.log", 1000)
     held.wait_for_hit()

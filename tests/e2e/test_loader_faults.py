@@ -1,4 +1,4 @@
-"""Faults of the loader: killed at any step or run twice at once, it makes the same rows."""
+"""If the loader is killed at any step, or runs twice at once, it makes the same rows."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ HOURS = 400
 @promise("all programs")
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
-    """Each story's promise holds: see its docstring."""
+    """Each story keeps its promise, which is the story's docstring."""
     stage.result(story)
 
 
 @STORIES.add()
 def loader_killed_between_writing_and_committing(trial: Trial) -> Told:
-    """No row of the killed load is visible; the next load writes all rows again, and the one after
-    it cleans up."""
+    """If a load is killed between writing and committing, none of its rows is visible; the next
+    load writes all rows again, and the load after that cleans up."""
     trial.write("app.log", LINES)
     trial.settle()
     loader = stopped_when(trial, lambda: bool(staged(trial)))
@@ -54,7 +54,8 @@ def loader_killed_between_writing_and_committing(trial: Trial) -> Told:
     timestamp={"fields": ["time"], "format": "rfc3339"},
 )
 def loader_killed_between_commit_and_moves(trial: Trial) -> Told:
-    """The next run, which has nothing else to do, moves the committed files into place."""
+    """If the loader is killed between commit and moves, the next run moves the committed files into
+    place, although it has nothing else to do."""
     lines = [f"2026-01-{1 + n // 24 % 28:02}T{n % 24:02}:00:00Z line {n}" for n in range(HOURS)]
     trial.oracle.append("app.log", lines)
     trial.oracle.lines = [line.partition(" ")[2] for line in lines]
@@ -73,7 +74,8 @@ def loader_killed_between_commit_and_moves(trial: Trial) -> Told:
 
 @STORIES.add()
 def two_loads_at_once(trial: Trial) -> Told:
-    """The load that commits first wins; the other notices and adds nothing."""
+    """Of two loads at once, the one that commits first wins; the other notices that and adds
+    nothing."""
     trial.write("app.log", LINES)
     trial.settle()
     slow = stopped_when(trial, lambda: bool(staged(trial)))
@@ -95,7 +97,8 @@ def two_loads_at_once(trial: Trial) -> Told:
 
 
 def stopped_when(trial: Trial, happened: Callable[[], bool]) -> Program:
-    """A load whose driver is stopped (SIGSTOP) as soon as it happened; Spark's workers go on."""
+    """Starts a load, and stops its driver (SIGSTOP) as soon as `happened` is true; Spark's workers
+    go on."""
     loader = trial.loader().start()
     loader.wait_until(lambda: '"event": "spark_started"' in loader.output(), LOAD_WITHIN_S)
     loader.wait_until(happened, every_s=0.0005)
@@ -112,12 +115,12 @@ def manifests(trial: Trial) -> list[Path]:
 
 
 def staged(trial: Trial) -> list[Path]:
-    """Files of rows that are not in their places yet."""
+    """Files of rows that are not in their final places yet."""
     return list((state(trial) / "staging").glob("*/**/*.parquet"))
 
 
 def staged_rows(trial: Trial) -> int:
-    """Rows of staged files; -1 while one of them is still being written."""
+    """The number of rows in staged files; -1 while one of the files is still being written."""
     try:
         return sum(pq.read_metadata(path).num_rows for path in staged(trial))
     except pa.ArrowInvalid:

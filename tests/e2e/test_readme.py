@@ -1,4 +1,5 @@
-"""README.md from "Point an agent at your own logs" to the loaded rows, exactly as printed."""
+"""The steps of README.md from "Point an agent at your own logs" to the loaded rows, run exactly as
+printed."""
 
 from __future__ import annotations
 
@@ -47,10 +48,10 @@ JOBS: dict[str, type[Any]] = {
 
 
 class Reader:
-    """A person at one machine, who does what README.md says.
+    """A person at one machine who does what README.md says.
 
-    Two things are changed everywhere: the folder of the logs, and every port, whether the text
-    names it or a program uses it by default. So two programs to which README.md gives the same port
+    The test changes two things everywhere: the folder of the logs, and every port, whether the text
+    names it or a program uses it by default. So if README.md gives two programs the same port, they
     collide here too.
     """
 
@@ -65,7 +66,7 @@ class Reader:
         }
 
     def changed(self, text: str) -> str:
-        """The same text with this machine's folder and ports."""
+        """The same text with the test's folder and ports."""
         moved = ADDRESS.sub(lambda found: f"127.0.0.1:{self._port(found[1])}", text)
         return moved.replace(LOGS, str(self.logs))
 
@@ -73,7 +74,7 @@ class Reader:
         (self.folder / name).write_text(self.changed(text))
 
     def start(self, command: list[str]) -> None:
-        """Starts a program in a terminal of its own and waits until it is well."""
+        """Starts a program in a terminal of its own, and waits until it is healthy."""
         words = self._words(command, SERVICES[" ".join(command[:2])])
         log = self.folder / f"{len(self.programs)}-{command[0]}.out"
         program = Program([sys.executable, "-m", "skidway.cli", *words], log, cwd=self.folder)
@@ -82,7 +83,7 @@ class Reader:
         program.start().wait_until(lambda: answers(f"http://{listener}/health"))
 
     def do(self, command: list[str]) -> str:
-        """Runs a command that must end with status 0; its output."""
+        """Runs a command that must end with status 0, and returns its output."""
         done = self.run(command)
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
         return done.stdout
@@ -93,7 +94,8 @@ class Reader:
         return run_skidway(*words, env=self.env, cwd=self.folder, within_s=300)
 
     def _words(self, command: list[str], cls: type[Any] | None) -> list[str]:
-        """The command with its ports changed, and with settings for its default ports."""
+        """The command with changed ports, and with settings for the ports that it would use by
+        default."""
         words = [self.changed(word) for word in command]
         for key, spec in () if cls is None else specs(cls).items():
             several = isinstance(spec.default, tuple | list)
@@ -105,7 +107,7 @@ class Reader:
         return words
 
     def _setting(self, words: list[str], key: str) -> str | None:
-        """The value of a key on the command line or in its file."""
+        """The value of a setting on the command line or in the configuration file."""
         for word in words:
             if word.startswith(f"{key}="):
                 return word.partition("=")[2]
@@ -131,7 +133,7 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
 
 
 def blocks() -> Iterator[list[str]]:
-    """The indented blocks of the two sections."""
+    """The indented blocks of the README's two sections."""
     text = (ROOT / "README.md").read_text()
     part = text.partition("## Point an agent at your own logs\n")[2].partition("## Apache Kafka")[0]
     for found in re.findall(r"(?:^(?: {4}.*)?\n)+", part, re.MULTILINE):
@@ -141,7 +143,8 @@ def blocks() -> Iterator[list[str]]:
 
 
 def test_the_steps_run_one_after_the_other(reader: Reader) -> None:
-    """On one machine, exactly as printed: every line becomes a row, and the audit confirms it."""
+    """On one machine, with the commands exactly as printed, every line becomes a row, and the audit
+    confirms it."""
     said: dict[str, str] = {}
     for block in blocks():
         named = re.fullmatch(r"# (\w+\.yml)", block[0])

@@ -1,4 +1,4 @@
-"""Logs of real systems, from file to row: every line, every field, every time."""
+"""Logs of real systems from file to row: every line, every field and every time."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ FORMATS: dict[str, tuple[str, list[str], str]] = {
 
 
 def told(trial: Trial) -> Told:
-    """Every line of the log is a row, with the fields and time that other parsers find in it."""
+    """Every line of the log is a row, with the fields and the time that other parsers find in the
+    line."""
     name = trial.story.name
     log = trial.folder / f"{name}.log"
     shutil.copyfile(LOGS / log.name, log)
@@ -81,7 +82,7 @@ def told(trial: Trial) -> Told:
 
 
 def expect_tiled(rows: list[dict[str, Any]], lengths: list[int]) -> None:
-    """The rows' origins follow each other without a hole and cover the file."""
+    """Asserts that the origins of the rows follow each other without a hole and cover the file."""
     begins = [sum(lengths[:at]) for at in range(len(lengths))]
     assert [(row["_offset"], row["_length"]) for row in rows] == list(
         zip(begins, lengths, strict=True)
@@ -89,7 +90,8 @@ def expect_tiled(rows: list[dict[str, Any]], lengths: list[int]) -> None:
 
 
 def expect_time(found: datetime, text: str, format: str) -> None:
-    """The row's time is the text's; a format without a year takes the year from the row."""
+    """Asserts that the row's time is the time in the text; if the format has no year, the row's
+    year is used."""
     if "%y" in format.lower():
         assert found == datetime.strptime(text, format).replace(tzinfo=UTC)
     else:
@@ -98,7 +100,8 @@ def expect_time(found: datetime, text: str, format: str) -> None:
 
 
 def expect_truth(name: str, rows: list[dict[str, Any]]) -> None:
-    """The fields equal those that an independent parser found, if its results are there."""
+    """Asserts that the fields equal those that an independent parser found, if its results
+    exist."""
     path = LOGS / f"{name}.truth.csv"
     if not path.exists():
         return
@@ -123,5 +126,6 @@ STORIES = Stories(Story(name, told, source_of(name)) for name in FORMATS)
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_every_line_of_a_real_log_is_a_row(stage: Stage, story: Story) -> None:
-    """The rows are the log's lines, with the fields that independent parsers found in them."""
+    """The rows are the lines of a real log, with the fields that independent parsers found in these
+    lines."""
     stage.result(story)

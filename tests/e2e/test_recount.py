@@ -1,4 +1,4 @@
-"""The other way to the verdict: a recount of the rows, over everything that was loaded."""
+"""The second way to the verdict: a recount of all rows that were loaded."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ STORIES = Stories()
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_the_recount_agrees(stage: Stage, story: Story) -> None:
-    """Each story's promise holds: see its docstring."""
+    """Each story keeps its promise, which is the story's docstring."""
     stage.result(story)
 
 
 @STORIES.add()
 def rows_of_all_stories_counted_again(trial: Trial) -> Told:
-    """After all faults of all stories, the rows in the files are what every tier counted."""
+    """After all faults of all stories, the rows in the files are those that every tier counted."""
     trial.write("app.log", 100)
     trial.settle()
     yield

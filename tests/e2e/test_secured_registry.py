@@ -1,4 +1,5 @@
-"""A registry with TLS and passwords: agent and loader get their credentials, and lines arrive."""
+"""With a registry that uses TLS and passwords, agent and loader get their credentials, and lines
+arrive."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ USER_INFO = "ada:ge:heim"
 
 
 def secured(folder: Path) -> Pipeline:
-    """A pipeline whose registry speaks https and asks for a password."""
+    """A pipeline whose registry uses https and asks for a password."""
     authority = Authority(folder)
     pair = authority.sign("registry")
     users = folder / "users"

@@ -1,8 +1,9 @@
 """The real agent under random schedules: writes, rotations, kills, late batches, growth, settings.
 
 All decisions are made by the agent's own code, over a real SQLite database; the host, the cluster
-and the clock are simulated (support.agent_world, support.agent_schedule). The logs are read as the
-loader reads them, by marks. The oracle knows every cell that was ever written, and when, and where.
+and the clock are simulated (support.agent_world, support.agent_schedule). The model counts the
+records in the logs by marks, as the loader does. Every line has cells, pieces of text that occur
+nowhere else; the model remembers when each cell was written, and which bytes each file had.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ PATTERNS = (r"(?P<line>[^x].*)", r"(?P<line>[^y].*)", r"(?P<line>[^xy].*)")
 
 
 class Growing(Schedule):
-    """One random run of an agent whose log grows and is rotated, with the events that disturb
+    """One random run: an agent reads a log that grows and is rotated, while random faults disturb
     it."""
 
     steps = 160
@@ -52,7 +53,7 @@ class Growing(Schedule):
     # --- what happens -------------------------------------------------------------------------
 
     def run(self) -> None:
-        if "narrow" in self.faults:  # what was rotated earlier is not its own
+        if "narrow" in self.faults:  # a generation rotated before this start belongs to no log
             self.start()
             self.turn()
         super().run()
@@ -144,7 +145,8 @@ class Growing(Schedule):
             self.check_seal(message)
 
     def check_seal(self, seal: Seal) -> None:
-        """Asserts that every line written before W is in the logs or was set apart by name."""
+        """Asserts that every line written before the seal's W is in the logs, is gone from the
+        host, or was declared uncertain."""
         known = self.cells_there() | self.gone | self.uncertain
         for topic in seal.topics:
             if topic.source.topic == TOPIC:
@@ -170,7 +172,7 @@ class Growing(Schedule):
         rows, straddles, sums = self.load()
         losses = self.world.losses()
         doubt = bool(losses)
-        if self.faults.isdisjoint({"truncate", "delete", "power"}):  # these may leave no trace
+        if self.faults.isdisjoint({"truncate", "delete", "power"}):  # these leave no sure trace
             self.check_declared([cell for cell in self.gone if not rows[cell]], losses)
         for cell in self.written:
             count = rows[cell]
@@ -186,7 +188,7 @@ class Growing(Schedule):
             assert self.agent_sums() == sums, "the equation does not hold"
 
     def check_declared(self, missing: list[str], losses: list[Loss]) -> None:
-        """Asserts that each line that nobody read belongs to a bucket that some loss names."""
+        """Asserts that some declared loss covers the bucket of each missing line."""
         late_ms = self.world.settings.lateness_ms
         for cell in missing:
             written = bucket.start_of(self.written[cell], BUCKET_MS)
@@ -197,7 +199,7 @@ class Growing(Schedule):
 
 
 class Watched(Brokers):
-    """Brokers that show each append to the schedule."""
+    """Brokers that show each appended record to the schedule."""
 
     def __init__(self, schedule: Growing) -> None:
         super().__init__()
@@ -228,7 +230,7 @@ def test_kills_growth_and_new_settings_lose_and_double_nothing(
 @pytest.mark.parametrize("block", range(3))
 def test_what_the_host_destroys_is_named_and_nothing_else_suffers(block: int, seeds: Seeds) -> None:
     """Truncation, deletion and power loss cost only the lines that they destroyed, and the agent
-    sets those apart."""
+    declares those lines lost."""
     for seed in seeds(range(1000 + block * 10, 1000 + block * 10 + 10)):
         run(seed, "key", EVERYTHING_SURE | {"truncate", "delete", "power"})
 
@@ -237,7 +239,7 @@ def test_what_the_host_destroys_is_named_and_nothing_else_suffers(block: int, se
 @pytest.mark.parametrize("block", range(2))
 def test_rotations_out_of_the_pattern_lose_and_double_nothing(block: int, seeds: Seeds) -> None:
     """If the pattern matches no rotated name, the agent still finds every generation and delivers
-    each line once, through any kills."""
+    each line once, however often it is killed."""
     for seed in seeds(range(3000 + block * 10, 3000 + block * 10 + 10)):
         run(seed, "file", EVERYTHING_SURE | {"narrow"})
 
@@ -245,8 +247,8 @@ def test_rotations_out_of_the_pattern_lose_and_double_nothing(block: int, seeds:
 @promise("1 generations")
 @pytest.mark.parametrize("block", range(2))
 def test_generations_that_were_deleted_unread_are_declared(block: int, seeds: Seeds) -> None:
-    """Where files rotate faster than the agent looks and only two generations are kept, the agent
-    declares the lost ones."""
+    """If files rotate faster than the agent looks and only two generations are kept, the agent
+    declares the deleted generations lost."""
     for seed in seeds(range(4000 + block * 10, 4000 + block * 10 + 10)):
         run(seed, "file", EVERYTHING_SURE | {"narrow", "oldest"})
 

@@ -1,10 +1,10 @@
-"""The real agent under random schedules, on a host that treats its files as real hosts do.
+"""The real agent under random schedules, on a host that does with log files whatever real hosts do.
 
-Links, renames to any name and into other directories, copies, truncation, deletion, reused inodes,
-permissions, file systems without times of birth, and an agent that is away meanwhile. The oracle
-knows every line and where it lies. Four things are failures: a line that is gone undeclared, a line
-that came twice undeclared, a loss where nothing is missing, and a doubt where nothing can be
-doubled.
+The host links, renames, moves, copies, truncates and deletes files, reuses inodes and takes away
+permissions; some of its file systems have no times of birth; the agent may not run meanwhile. The
+test knows every line and in which file it lies. Four things are failures: a line that is missing
+and not declared, a line that was delivered twice and not declared, a declared loss although no line
+is missing, and a declared doubt although no line can be doubled.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ STEPS = 60
 class Line:
     text: str
     written_ms: int
-    is_destroyed: bool = False  # the host has destroyed its bytes
-    has_trace: bool = True  # False: e.g. written and deleted between two looks
-    traced_by_others: bool = False  # only files beside it show that it was there
+    is_destroyed: bool = False  # the host has destroyed the line's bytes
+    has_trace: bool = True  # False: e.g. its file was written and deleted between two looks
+    traced_by_others: bool = False  # only the files beside the line's file show that it existed
 
 
 @dataclass
@@ -50,12 +50,12 @@ class Host:
     world: World
     random: random.Random
     scheme: str
-    has_header: bool = False  # a shorter file cannot be recognized for sure
+    has_header: bool = False  # with it, no shorter file is recognized for sure
     was_looked_at: bool = False
     lines: dict[str, Line] = field(default_factory=dict)
     serial: int = 0
     compressing: str = ""
-    has_lost_copy: bool = False  # a copy that was read may have held more than its original
+    has_lost_copy: bool = False  # a deleted copy may have held more than its original
     freed: int = 0  # the inode of the last file that was deleted
     trace: list[str] = field(default_factory=list)
 
@@ -86,7 +86,7 @@ class Host:
         if is_new and self.has_header:
             data = f"{self.number():0{FINGERPRINT_BYTES}d}\n" + data
         elif is_new and self.random.random() < 0.5:
-            data = "Starting job\n" + data  # so many files begin alike
+            data = "Starting job\n" + data  # so many files have the same first bytes
         self.lines |= {each.text: each for each in lines}
         self.world.files.append(self.path, data.encode())
         self.say(f"write {data!r}")
@@ -123,7 +123,8 @@ class Host:
                     files.rename(f"{APP}.{number}{ending}", f"{APP}.{number + 1}{ending}")
 
     def copytruncate(self) -> None:
-        """At most once between two looks: after several, nobody can say which copy is whose."""
+        """Copies and truncates, at most once between two looks of the agent: after several, nobody
+        can say which copy belongs to which file."""
         if not self.was_looked_at:
             return
         self.was_looked_at = False
@@ -176,12 +177,13 @@ class Host:
             self.delete(min(rotated, key=self.first_line))
 
     def first_line(self, path: str) -> int:
-        """The number of a file's first line; the oldest file has the lowest."""
+        """The number of a file's first line. The oldest file has the lowest number."""
         found = re.search(rb"line (\d+)", self.world.files.by_path[path].data)
         return int(found[1]) if found else 0
 
     def compress(self) -> None:
-        """Compresses a rotated file at once, or begins to, so that both files exist for a while."""
+        """Compresses a rotated file at once, or only begins to, so that both files exist for a
+        while."""
         self.finish_compressing()
         known = [APP, TARGET, f"{self.path}.bak", f"{self.path}.bak.gz"]
         plain = [x for x in self.world.files.by_path if not x.endswith(".gz") and x not in known]
@@ -213,8 +215,8 @@ class Host:
             self.say(f"compressed {path}")
 
     def run_again(self) -> None:
-        """Acts as `rm app.log; job > app.log`: the next file gets the same inode and begins
-        alike."""
+        """Acts as `rm app.log; job > app.log`: the new file gets the freed inode and may have the
+        same first bytes."""
         if self.path in self.world.files.by_path and self.world.loop is None:
             beginning = bytes(self.world.files.by_path[self.path].data)
             self.delete(self.path)
@@ -225,7 +227,7 @@ class Host:
             self.write()
 
     def backup(self) -> None:
-        """Acts as `cp app.log app.log.bak`: the copied bytes are read in the original too."""
+        """Acts as `cp app.log app.log.bak`: the original has the copied bytes, too."""
         file = self.world.files.by_path.get(self.path)
         copy = f"{self.path}.bak"
         if file is not None and copy not in self.world.files.by_path:
@@ -240,11 +242,11 @@ class Host:
 
 
 class Schedule:
-    """One random run."""
+    """One random run of the agent on the host."""
 
     def __init__(self, seed: int, scheme: str, faults: frozenset[str]) -> None:
         self.random = random.Random(seed)
-        # These schemes would leave no trace of where a file went, or that it was one of the log's.
+        # With these schemes nothing would show where a file went, or that it belonged to the log.
         self.faults = faults - ({"again", "delete"} if scheme in ("olddir", "any name") else set())
         pattern = {"kubelet": LINK, "glob": "/log/app*"}.get(scheme, APP)
         held = 99 if scheme == "olddir" else self.random.choice([1, 9])
@@ -254,7 +256,7 @@ class Schedule:
         self.host = Host(self.world, self.random, scheme, has_header)
 
     def run(self) -> None:
-        self.host.write()  # without an anchor at the path, a loss would be declared
+        self.host.write()  # without a file at the path, the agent would declare a loss
         self.world.start()
         self.world.settle(3)
         for _ in range(STEPS):
@@ -285,7 +287,7 @@ class Schedule:
         else:
             yield self.turn, 8
             yield self.tick, 6
-            if self.host.scheme != "olddir":  # only an open file tells where it was moved to
+            if self.host.scheme != "olddir":  # only an open file shows where it was moved to
                 yield self.kill, 1
 
     def pass_time(self) -> None:
@@ -327,7 +329,7 @@ class Schedule:
         for file in self.world.files.by_path.values():
             file.unreadable = False
         if self.host.path not in self.world.files.by_path:
-            self.host.write()  # a link that leads nowhere would hold back the seal
+            self.host.write()  # a link to a missing file would hold back the seal
         if self.world.loop is None:
             self.world.start()
         self.world.settle(60, 0.5)
@@ -340,7 +342,8 @@ class Schedule:
         records = {
             (r.file, r.first, datum_text(r.value)) for r in self.world.brokers.records("logs")
         }
-        found = collections.Counter(text for _, _, text in records)  # re-sends are one record
+        # a record that was sent again counts once
+        found = collections.Counter(text for _, _, text in records)
         for text, line in self.host.lines.items():
             if found[text] == 0 and line.has_trace:
                 where = "" if line.is_destroyed else ", which lies on the host"
@@ -363,7 +366,7 @@ class Schedule:
             assert not doubts, f"FALSE DOUBT: {doubts[0].reason}"
 
     def is_doubt(self, text: str, losses: list[Loss]) -> bool:
-        """Whether one of the line's records lies in a range that was declared."""
+        """Whether one of the line's records lies in a declared range."""
         return any(
             record.file == loss.file
             and loss.first <= record.first
@@ -396,8 +399,8 @@ def run(seed: int, scheme: str, *faults: str) -> None:
 @promise("1 generations")
 @pytest.mark.parametrize("scheme", [*RENAMES, "copytruncate"])
 def test_rotations_by_any_name_lose_and_double_nothing(scheme: str, seeds: Seeds) -> None:
-    """Every line arrives once and nothing is declared, however files are rotated and whenever the
-    agent is away."""
+    """However files are rotated and whenever the agent does not run, every line arrives once and
+    the agent declares nothing."""
     for seed in seeds(range(20)):
         run(seed, scheme)
 
@@ -405,8 +408,8 @@ def test_rotations_by_any_name_lose_and_double_nothing(scheme: str, seeds: Seeds
 @promise("1 generations")
 @pytest.mark.parametrize("scheme", RENAMES)
 def test_what_is_destroyed_is_declared_and_nothing_else(scheme: str, seeds: Seeds) -> None:
-    """Where generations are deleted, freed inodes reused and files made unreadable, the agent
-    declares every lost line, and nothing else is lost."""
+    """If generations are deleted, freed inodes reused and files made unreadable, the agent declares
+    every lost line, and no other line is lost."""
     for seed in seeds(range(1_000, 1_020)):
         run(seed, scheme, "delete", "again", "forbid")
 
@@ -414,8 +417,9 @@ def test_what_is_destroyed_is_declared_and_nothing_else(scheme: str, seeds: Seed
 @promise("6 unreadable")
 @pytest.mark.parametrize("scheme", [x for x in RENAMES if x != "olddir"])
 def test_where_nobody_may_look_nothing_is_gone(scheme: str, seeds: Seeds) -> None:
-    """While file systems are not mounted or directories cannot be searched, no file counts as gone:
-    nothing is lost, doubled or declared, even if a file system comes back under another number."""
+    """While a file system is not mounted or a directory cannot be searched, the agent takes no file
+    for deleted: no line is lost, doubled or declared, even if the file system comes back with
+    another device number."""
     for seed in seeds(range(5_000, 5_010)):
         run(seed, scheme, "mounts")
         run(seed, scheme, "blind")
@@ -425,8 +429,8 @@ def test_where_nobody_may_look_nothing_is_gone(scheme: str, seeds: Seeds) -> Non
 @promise("1 compression")
 @pytest.mark.parametrize("scheme", ["numbers", "glob", "dates", "log4j2", "kubelet"])
 def test_compressed_generations_lose_and_double_nothing(scheme: str, seeds: Seeds) -> None:
-    """Lines of compressed generations arrive once, or are declared as possibly doubled, whenever
-    the compression happens."""
+    """Whenever a rotated file is compressed, its lines arrive once, or the agent declares them as
+    possibly doubled."""
     for seed in seeds(range(4_000, 4_020)):
         run(seed, scheme, "compress")
         run(seed, scheme, "compress", "delete")
@@ -435,15 +439,15 @@ def test_compressed_generations_lose_and_double_nothing(scheme: str, seeds: Seed
 @promise("1 copies")
 @pytest.mark.parametrize("scheme", ["numbers", "dates", "log4j2", "kubelet"])
 def test_copies_are_known_or_declared(scheme: str, seeds: Seeds) -> None:
-    """A copy of a file that the agent reads or has read is not read, or its bytes are declared as
-    possibly doubled."""
+    """If a copy of a log appears, the agent does not read the copy, or it declares the copied bytes
+    as possibly doubled."""
     for seed in seeds(range(3_000, 3_020)):
         run(seed, scheme, "delete", "copies")
 
 
 @pytest.mark.parametrize("scheme", RENAMES)
 def test_without_times_of_birth_doubts_are_declared(scheme: str, seeds: Seeds) -> None:
-    """On file systems without times of birth, where one file is not always told from the next,
-    every loss and every doubling is declared."""
+    """On file systems without times of birth, where the agent cannot always tell two files apart,
+    it declares every loss and every doubling."""
     for seed in seeds(range(2_000, 2_020)):
         run(seed, scheme, "delete", "again", "copies", "births")

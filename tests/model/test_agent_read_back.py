@@ -1,14 +1,15 @@
 """Upgrades and refused retries at random moments: the agent reads back what the brokers have.
 
 The agent's own code runs over a real SQLite database; host, cluster and clock are simulated
-(support.agent_world, support.agent_schedule). Every line is a cell. Four things are failures: a
-cell that is in no log and in no loss (silent loss), one that readers count twice (silent doubling),
-one declared lost that a log has (false loss), and one declared uncertain although nothing was
-hidden from the agent, or although the log still has it (false uncertainty).
+(support.agent_world, support.agent_schedule). Every line has cells, pieces of text that occur
+nowhere else. Four things are failures. Silent loss: a cell is in no log and in no declared loss.
+Silent doubling: readers count a cell twice. False loss: a log has a cell that was declared lost.
+False uncertainty: a cell was declared uncertain although nothing was hidden from the agent, or
+although the log still has the cell.
 
-Batches that an earlier process sent arrive at the latest `read.back.wait.ms` after the start of the
-next one; those of an earlier attempt, as long after its connection was lost.
-agent/delivery/search.py gives the reasons for this assumption.
+The model assumes that a late batch arrives within `read.back.wait.ms`: a batch of an earlier
+process, counted from the start of the next process; a batch of an earlier attempt, counted from the
+loss of its connection. agent/delivery/search.py gives the reasons for this assumption.
 """
 
 from __future__ import annotations
@@ -111,14 +112,14 @@ class Upgrades(Schedule):
         self.world.clock.advance(seconds)
 
     def interrupt(self) -> None:
-        """Breaks a connection; sometimes the producer id is lost, too."""
+        """Breaks a connection. Sometimes the batches under way also get another producer id."""
         producer = self.world.producer
         waiting = {tp for tp, sent in producer.sent.items() if sent}
         waiting |= {sent.tp for sent, _ in producer.appended}
         if waiting:
             tp = self.random.choice(sorted(waiting))
             is_known = self.random.random() < 0.7
-            # A late batch behind expired lines would look like one that came before them.
+            # A late batch that arrives behind expired lines would look as old as those lines.
             survivors = 0 if "expire" in self.faults else self.random.randint(0, 2)
             producer.interrupt(tp, survivors, is_known=is_known)
             if self.interrupted_at is None:
@@ -128,8 +129,8 @@ class Upgrades(Schedule):
                 self.tighten()
 
     def arrive(self) -> None:
-        """With refusals often answers several batches at once: it takes many until a record is
-        alone."""
+        """Lets a batch arrive. With refusals, it often answers several batches at once, because it
+        takes many answers until the agent has cut a batch down to a single record."""
         super().arrive()
         if "refuse" in self.faults and self.random.random() < 0.3:
             for _ in range(10):
@@ -165,7 +166,7 @@ class Upgrades(Schedule):
             self.world.settings = settings(mine, read_back_wait_ms=self.wait_ms)
         self.world.brokers.away = False
         super().start()
-        self.remember()  # bytes that no intent promised before a power loss may be other bytes now
+        self.remember()  # after a power loss, bytes that no intent promised may differ
         self.started_at = self.world.clock.monotonic()
         self.say(f"start version {self.version}")
 
@@ -184,13 +185,13 @@ class Upgrades(Schedule):
         for _ in range(50):
             self.arrive_all_late()
             self.go_on()
-        if "refuse" in self.faults:  # these may be waited for one after another
+        if "refuse" in self.faults:  # their waits may come one after another
             self.settle()
         self.publish()
         self.check_end()
 
     def settle(self) -> None:
-        """Goes on until everything is decided."""
+        """Goes on until the agent has decided about every batch and every range."""
         for _ in range(500):
             if not self.world.agent.tracker.flying and self.world.agent.reading_back is None:
                 return
@@ -199,8 +200,8 @@ class Upgrades(Schedule):
         raise AssertionError("something is never decided")
 
     def saw(self, tracked: TrackedFile, data: bytes) -> None:
-        """Remembers a file's bytes, unless others lie there already, unnoticed by the agent. Bytes
-        behind the promised ones may be replaced under the same id."""
+        """Remembers a file's bytes, unless the promised part of the file changed unnoticed by the
+        agent. Bytes behind the promised part may be replaced under the same file id."""
         if data.startswith(self.content.get(tracked.file, b"")[: tracked.promised]):
             super().saw(tracked, data)
 
@@ -213,7 +214,7 @@ class Upgrades(Schedule):
     # --- what must hold -----------------------------------------------------------------------
 
     def declared(self, certainty: Certainty) -> set[str]:
-        """Cells of the ranges that were declared with this certainty and with a known end."""
+        """The cells in ranges that were declared with this certainty and have a known end."""
         found: set[str] = set()
         for loss in self.losses:
             if (
@@ -260,7 +261,8 @@ class Upgrades(Schedule):
             assert counted == sums, "the equation does not hold"
 
     def check_refused(self) -> None:
-        """Asserts that only records are lost that a broker may have refused at some time."""
+        """Asserts that the agent declared only records lost that a broker may have refused at some
+        time."""
         for loss in self.losses:
             assert loss.certainty is Certainty.LOST, loss
             assert loss.end is not None
@@ -269,8 +271,8 @@ class Upgrades(Schedule):
             assert {begin % PARTS for begin in begins} <= self.refused, loss
 
     def cells_of_successors(self) -> set[str]:
-        """Cells declared as possibly delivered twice because a doubtful file's successor has them,
-        too."""
+        """The cells that were declared as possibly delivered twice because they also lie in the
+        file that follows a doubtful file."""
         found: set[str] = set()
         for loss in self.losses:
             if SUCCESSOR in loss.reason:
@@ -279,8 +281,7 @@ class Upgrades(Schedule):
 
 
 def other_program(recipe: Recipe, schema: pa.Schema, version: int) -> RegexParser:
-    """A parser as from another version of its library: odd versions also reject lines that begin
-    with b."""
+    """The parser of another library version: odd versions also reject lines that begin with b."""
     assert recipe.pattern is not None
     pattern = recipe.pattern.replace("[^", "[^b") if version % 2 else recipe.pattern
     return RegexParser(pattern, schema, frozenset())
@@ -306,7 +307,7 @@ def test_upgrades_lose_double_and_doubt_nothing(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
     """Through upgrades, changed settings, kills, unreachable brokers and late batches, every line
-    arrives once and none is set apart."""
+    arrives once and the agent declares no loss."""
     for seed in seeds(range(25)):
         schedule = run(monkeypatch, seed, partitioning, {"growth"})
         assert not schedule.losses, f"seed {seed}: {schedule.losses}"
@@ -317,8 +318,8 @@ def test_upgrades_lose_double_and_doubt_nothing(
 def test_what_the_host_has_no_more_is_lost_only_where_no_broker_has_it(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """After truncation or power loss with intents pending, the agent counts lines that some broker
-    has as delivered, and declares the others lost."""
+    """If truncation or power loss destroys bytes of pending intents, the agent counts lines that
+    some broker has as delivered, and declares the others lost."""
     for seed in seeds(range(1000, 1025)):
         run(monkeypatch, seed, partitioning, {"growth", "truncate", "power"})
 
@@ -328,7 +329,8 @@ def test_what_the_host_has_no_more_is_lost_only_where_no_broker_has_it(
 def test_only_what_expired_unread_is_uncertain(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """Only lines in records that expired before the agent read them back are declared uncertain."""
+    """The agent declares only those lines uncertain whose records expired before it read them
+    back."""
     for seed in seeds(range(2000, 2025)):
         run(monkeypatch, seed, partitioning, {"expire"})
 
@@ -338,8 +340,8 @@ def test_only_what_expired_unread_is_uncertain(
 def test_a_program_that_rejects_other_lines_doubles_nothing(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """If a new version sends lines to another topic, no line is sent twice and none is lost
-    undeclared."""
+    """If a new version rejects other lines, and so sends them to another topic, no line is sent
+    twice and none is lost without a declaration."""
     for seed in seeds(range(3000, 3025)):
         run(monkeypatch, seed, partitioning, {"growth", "behaviour"})
 
@@ -349,8 +351,8 @@ def test_a_program_that_rejects_other_lines_doubles_nothing(
 def test_what_is_refused_on_a_retry_is_lost_only_where_no_attempt_arrived(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """With lost connections and producer ids, and limits that change, the agent counts records that
-    it finds in a log as delivered, and only refused ones are lost."""
+    """If connections and producer ids are lost and limits change, the agent counts records that it
+    finds in a log as delivered, and only refused records are lost."""
     for seed in seeds(range(6000, 6025)):
         schedule = run(monkeypatch, seed, partitioning, {"growth", "refuse"})
         schedule.check_refused()
@@ -360,8 +362,8 @@ def test_what_is_refused_on_a_retry_is_lost_only_where_no_attempt_arrived(
 def test_refused_retries_of_bytes_that_are_gone_or_hidden(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """With refused retries, truncation, power loss and expiry, only lines that expired before they
-    were read back are uncertain."""
+    """With refused retries, truncation, power loss and expiry, the agent declares only those lines
+    uncertain that expired before it read them back."""
     for seed in seeds(range(7000, 7015)):
         run(monkeypatch, seed, partitioning, {"refuse", "truncate", "power"})
         run(monkeypatch, seed, partitioning, {"refuse", "expire"})
@@ -371,8 +373,8 @@ def test_refused_retries_of_bytes_that_are_gone_or_hidden(
 def test_the_model_sees_the_last_acknowledged_offset_as_a_floor(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if the last acknowledged offset serves as floor: records of pending intents
-    may lie below it, and would be sent again or lost."""
+    """The model notices if the last acknowledged offset serves as the floor: records of pending
+    intents may lie below that offset, and would be sent again or declared lost."""
 
     def raise_floors(self: Progress, passed: Iterable[int], changes: Changes) -> None:
         self.floors = {tp: last + 1 for tp, last in self.offsets.items()}
@@ -393,8 +395,8 @@ def test_the_model_sees_who_does_not_wait_for_late_batches(
 def test_the_model_sees_refused_retries_that_are_not_read_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if a refused retry is set apart at once, as on a first attempt, without
-    reading back."""
+    """The model notices if a refused retry is declared lost at once, as a refused first attempt is,
+    without reading back."""
     for certainty in Certainty:
 
         def take(self: Refused, refusals: Iterable[Refusal], now: float) -> None:
@@ -408,7 +410,7 @@ def test_the_model_sees_refused_retries_that_are_not_read_back(
 def test_the_model_sees_who_does_not_wait_for_attempts_under_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if the agent reads back without waiting for attempts under way: records
+    """The model notices if the agent reads back while earlier attempts are still under way: records
     that arrive afterwards would be declared lost."""
     assert fails(monkeypatch, range(6400, 6415), {"refuse", "impatient", "steady"})
 
@@ -439,8 +441,8 @@ def test_the_model_sees_refused_records_that_are_sent_behind_later_ones(
 def test_the_model_sees_neighbours_that_are_lost_with_refused_records(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if a range that holds a refused record is lost as a whole, with the records
-    that could still be sent."""
+    """The model notices if a range with one refused record is declared lost as a whole, although
+    its other records could still be sent."""
 
     def whole(part: Part, bounds: Int64s, is_dropped: Bools) -> Iterator[tuple[Part, bool]]:
         yield part, any(would_be for _, would_be in split(part, bounds, is_dropped))
@@ -475,8 +477,9 @@ def test_the_model_sees_losses_that_are_declared_before_the_checkpoint(
 
 
 def test_the_model_sees_what_readers_drop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model notices if the agent ignores which records readers drop: a record behind later ones
-    of its file would be acknowledged, and be in no row."""
+    """The model notices if the agent does not know which records readers drop: it would count a
+    record that lies behind later ones of its file as delivered, although that record becomes no
+    row."""
     add = Sought.add
 
     def forgetful(self: Sought, rows: Rows) -> None:

@@ -1,8 +1,11 @@
-"""The audit's judgement under random schedules: never falsely complete, complete in the end.
+"""The audit's judgement under random schedules: no incomplete bucket is ever called complete, and
+in the end every complete one is.
 
 A small world writes lines into files; an agent reads, checkpoints, seals and declares losses by the
 rules of docs/delivery.md; counters and a loader count; the collector gets the messages in any order
-and more than once. After each message the real judgement is compared with the world's knowledge:
+and more than once. After each message the test asks the real judgement which buckets are complete.
+None of these lines may then be missing from the rows of a complete bucket (D3 forbids the verdict
+itself):
 
     D0  a line whose row the loader lost
     D1  a line that lay in a file when the seal's W was noted
@@ -10,12 +13,11 @@ and more than once. After each message the real judgement is compared with the w
     D3  a bucket that is not over yet
     D4  a line that was written before its bucket was due
 
-    D5  a line that a leaving agent has seen lying in a file at its last look
+    D5  a line that lay in a file when a leaving agent looked for the last time
 
-None of these may be missing from the rows of a bucket that is called complete. D4 is not checked
-for an agent that took its leave, is retired and has not spoken since: nobody waits for lines that
-are written where no agent is left to read them. D5 is checked once every message of the agent is
-heard.
+D4 is not checked for an agent that sent its last word, is retired and has sent nothing since:
+nobody waits for lines that are written after the last agent has left. D5 is checked once the
+collector has heard every message of the agent.
 """
 
 from __future__ import annotations
@@ -91,13 +93,14 @@ SENDERS = {
 class Faults:
     """The events that may happen beside the ordinary ones.
 
-    drains: the agent takes its leave, is retired, comes back, or takes its leave again. Against the
-    rules: hasty_drains say the last word while lines lie unread, silent_returns do not take the
-    last word back, and deaf_drains do not if they find lines that they cannot read. latenesses: the
-    agent's and the audit's lateness are drawn separately; with agents_word, against the rules,
-    losses reach back by the agent's lateness alone. clocks: the clocks of the host, the counter,
-    the loader and the audit each are right, or an hour back or ahead; with clock_steps the host's
-    is set between these.
+    drains: the agent is drained, retired, started again or drained again. Three faults break the
+    rules of draining: with hasty_drains the agent says its last word while lines lie unread; with
+    silent_returns it starts again and does not take its last word back; with deaf_drains it is
+    drained again, finds lines that it cannot read, and does not take its last word back.
+    latenesses: the agent's and the audit's lateness are drawn separately. agents_word breaks a
+    rule, too: losses reach back by the agent's lateness alone. clocks: each clock of the host, the
+    counter, the loader and the audit is right, or an hour back or ahead; with clock_steps the
+    host's clock is set to any of these three.
     """
 
     old_files: bool = True
@@ -121,8 +124,8 @@ class Faults:
 
 @dataclass
 class Line:
-    """One line: its file, place in it, bucket, and when it was written (by a world-wide sequence,
-    and by the host's clock)."""
+    """One line: its file, its place in the file, its bucket, and when it was written (by a sequence
+    number over all lines, and by the host's clock)."""
 
     number: int
     file: int
@@ -134,7 +137,7 @@ class Line:
 
 @dataclass
 class Snapshot:
-    """A seal that is noted and not yet sent."""
+    """A seal that the agent has noted and not yet sent."""
 
     sealed_until: int
     sizes: dict[int, int]
@@ -147,7 +150,8 @@ class World:
 
     def __init__(self, seed: int, faults: Faults) -> None:
         self.random, self.faults = random.Random(seed), faults
-        drawn = random.Random(-seed - 1) if faults.latenesses else None  # changes no schedule
+        # a source of its own, so that the schedules stay the same
+        drawn = random.Random(-seed - 1) if faults.latenesses else None
         self.lateness_ms = drawn.choice(LATENESSES_MS) if drawn else LATENESS_MS
         self.agents_lateness_ms = drawn.choice(LATENESSES_MS) if drawn else LATENESS_MS
         self.now, self.skew, self.sequence = 40, 0, 0
@@ -236,14 +240,14 @@ class World:
     # The agent.
 
     def look_at_clock(self) -> None:
-        """Reads the clock, as the agent does in each turn; there is a turn after each event."""
+        """Reads the clock, as the agent does in each turn. A turn follows each event."""
         self.set_backs.read(self.clock_ms(), ["logs"])
 
     def scan(self) -> None:
         self.known |= set(self.files)
 
     def read(self) -> None:
-        """Reads a line, sends it and has it acknowledged."""
+        """Reads a line and sends it; the broker acknowledges it at once."""
         behind = [f for f in self.known & set(self.files) if self.position[f] < len(self.files[f])]
         if behind:
             file = self.random.choice(sorted(behind))
@@ -251,7 +255,7 @@ class World:
             self.position[file] += 1
 
     def commit(self) -> None:
-        """Writes a checkpoint, with its delta."""
+        """Moves the checkpoint and sends its delta."""
         passed = [
             line
             for file in sorted(self.known & set(self.files))
@@ -291,7 +295,8 @@ class World:
         self.last_word = noted if final else None
 
     def drain(self) -> None:
-        """Ends the agent in order, with its last word if no line lies unread at that moment."""
+        """Stops the agent in order. It sends its last word if no line lies unread at that
+        moment."""
         self.commit()
         self.look_and_leave()
 
@@ -305,14 +310,15 @@ class World:
         self.is_away, self.snapshot = True, None
 
     def drain_again(self) -> None:
-        """Starts the agent only to take its leave, with unreadable files: it takes its last word
-        back, and says it again only if no line lies unread."""
+        """Starts the agent only to drain it again. It takes its last word back, and says it again
+        only if no line lies unread."""
         if not self.faults.deaf_drains:
             self.come_back()
         self.look_and_leave()
 
     def come_back(self) -> None:
-        """Starts the agent again: its last seal is not the last word any more."""
+        """Starts the agent again: it repeats its last seal as an ordinary one, which takes the last
+        word back."""
         self.is_away = False
         if self.last_word is not None and not self.faults.silent_returns:
             self.seal(self.last_word)
@@ -322,13 +328,14 @@ class World:
         self.is_retired = not self.is_retired
 
     def lose_late_lines(self) -> None:
-        """Makes a file with old lines appear, be seen, and vanish unread."""
+        """Makes a file with old lines appear, and vanish after the agent saw it and before it read
+        it."""
         self.old_file()
         self.scan()
         self.delete(self.file_count)
 
     def delete(self, file: int | None = None) -> None:
-        """Makes a file vanish; if it was known, its unread lines are declared lost, with an unknown
+        """Deletes a file. If the agent knew it, it declares the unread lines lost, with an unknown
         end."""
         others = sorted(set(self.files) - {self.current})
         if not others:
@@ -357,9 +364,9 @@ class World:
         self.unseen |= {line.number for line in vanished if self.beyond_assumption(line)}
 
     def beyond_assumption(self, line: Line) -> bool:
-        """Whether a line that vanished unread is assumed not to exist: it is older than the last
-        seal less lateness (the agent's or the audit's, whichever is larger), and no delta has
-        touched its bucket since that seal."""
+        """Whether the audit assumes that a line that vanished unread did not exist: the line is
+        older than the last seal's W minus lateness (the agent's or the audit's, whichever is
+        larger), and no delta has touched its bucket since that seal."""
         if self.last_seal is None:
             return False
         sealed_until, at = self.last_seal
@@ -379,8 +386,8 @@ class World:
             self.copy = (kept, dict(self.checkpoint), set(self.known))
 
     def restore(self) -> None:
-        """Brings back an older copy of the state; told to go on, the agent has a new epoch, and new
-        file ids from the files' ends on."""
+        """Brings back an older copy of the agent's state. The agent is told to go on: it begins a
+        new epoch, and new file ids at the ends of the files."""
         if self.copy is None:
             return
         teller, _, _ = self.copy
@@ -389,7 +396,8 @@ class World:
         self.copy, self.snapshot = None, None
         for file, lines in self.files.items():
             if self.faults.old_files or self.faults.clock_steps:
-                # Unread lines are assumed to be no older than the last seal less lateness.
+                # The audit assumes that unread lines are no older than the last seal minus
+                # lateness.
                 self.unknown(lines[self.checkpoint[file] :])
             self.position[file] = self.checkpoint[file] = len(lines)
         self.known |= set(self.files)
@@ -468,7 +476,7 @@ class World:
         self.heard.append(where)
 
     def fold(self, messages: list[Message]) -> Evidence:
-        """The evidence as it came, or rebuilt from the topic, in which case no message counts as
+        """The evidence: the collector's own, or rebuilt from the topic, where no message counts as
         live."""
         if not self.faults.clocks:
             return Fold(messages).evidence()
@@ -482,7 +490,8 @@ class World:
     # Judgement and truth.
 
     def judge(self, messages: list[Message]) -> set[int]:
-        """The buckets called complete; `wrong` says which of them is not complete, and why."""
+        """The buckets called complete. Sets `wrong` to the reason why one of them is not
+        complete."""
         evidence = self.fold(messages)
         self.faults.blind(evidence)
         complete = set()
@@ -511,7 +520,7 @@ class World:
             for x in messages
             if isinstance(x, Delta) and x.sender.tier is Tier.AGENT and _touches(x, bucket)
         )
-        cut = max(cuts, default=0)  # a bucket that nobody counted has no delta
+        cut = max(cuts, default=0)  # 0: nobody counted in this bucket
         has_left = self.has_left(messages, newest)
         due = 0 if has_left else bucket + BUCKET_MS + self.lateness_ms
         teller = self.tellers[Tier.AGENT]
@@ -534,7 +543,7 @@ class World:
         return self.faults.drains or (self.faults.clocks and not self.faults.clock_steps)
 
     def has_left(self, messages: list[Message], newest: Seal) -> bool:
-        """Whether nobody waits for the agent: it is retired, and the last message heard of it is
+        """Whether nobody waits for the agent: it is retired, and the newest message heard of it is
         its last word."""
         heard = [x for x in messages if isinstance(x, Delta | Seal) and x.sender == newest.sender]
         is_last = newest.number == max(x.number for x in heard)
@@ -579,7 +588,7 @@ class World:
 
     def finish(self) -> set[int]:
         """Ends all events: everything is read, counted, loaded and delivered. A clock that is wrong
-        throughout stays wrong; one that was set during the run is right."""
+        throughout stays wrong; a clock that was set during the run is now right."""
         if self.faults.clock_steps:
             self.skew = 0
         self.is_retired = False
@@ -604,8 +613,8 @@ class World:
         return self.judge(self.delivered)
 
     def leave(self) -> set[int]:
-        """The agent reads everything, says its last word, and is retired; counter and loader follow
-        later."""
+        """Ends the run: the agent reads everything, says its last word and is retired; counter and
+        loader catch up later."""
         if self.is_away:
             self.come_back()
         self.scan()
@@ -702,8 +711,8 @@ def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: S
     ),
 )
 def test_faults_never_make_a_bucket_falsely_complete(faults: Faults, seeds: Seeds) -> None:
-    """Lost and doubled rows, vanished files, lost messages and restored states never make an
-    incomplete bucket be called complete."""
+    """Lost and doubled rows, vanished files, lost messages and restored states never lead to an
+    incomplete bucket that is called complete."""
     _run_all(seeds(RUNS), faults)
 
 
@@ -712,8 +721,8 @@ def test_faults_never_make_a_bucket_falsely_complete(faults: Faults, seeds: Seed
 def test_what_an_agent_delivered_that_left_for_good_is_complete(
     faults: Faults, seeds: Seeds
 ) -> None:
-    """After an agent left with its last word and was retired, its buckets become complete without
-    waiting for a further seal."""
+    """After an agent has said its last word and was retired, its buckets become complete without a
+    further seal."""
     for seed in seeds(RUNS):
         world, complete = _run(seed, faults, World.leave)
         assert complete == world.expected_complete(), f"seed {seed}"
@@ -721,8 +730,8 @@ def test_what_an_agent_delivered_that_left_for_good_is_complete(
 
 @promise("6 checksum")
 def test_a_loss_and_a_double_in_one_bucket_do_not_cancel(seeds: Seeds) -> None:
-    """A bucket with a lost and a doubled row is not called complete, although its count is right;
-    the schedules do reach that case."""
+    """A bucket with one lost and one doubled row is not called complete, although its count is
+    right. The schedules reach such buckets."""
     fooled = 0
     for seed in seeds(RUNS):
         world, complete = _run(seed, Faults(lost_rows=True, doubled_rows=True))
@@ -745,7 +754,8 @@ def test_a_loss_and_a_double_in_one_bucket_do_not_cancel(seeds: Seeds) -> None:
 def test_a_rebuild_from_an_expired_topic_is_never_falsely_complete(
     clocks: bool, seeds: Seeds
 ) -> None:
-    """However much of the topic's start is gone, no incomplete bucket is called complete."""
+    """However much of the audit topic's beginning has expired, a rebuilt collector calls no
+    incomplete bucket complete."""
     for seed in seeds(RUNS):
         faults = Faults(lost_rows=True, deletes=True, clocks=clocks)
         world, complete = _run(seed, faults)
@@ -756,13 +766,13 @@ def test_a_rebuild_from_an_expired_topic_is_never_falsely_complete(
 
 
 def _blind_to_touches(evidence: Evidence) -> None:
-    """Judges as if a seal also held for deltas that come after it (no `at`)."""
+    """Judges without `at`: a seal also vouches for buckets that later deltas touch."""
     for seals in evidence.topic(LOGS).seals.values():
         seals[:] = [seal._replace(at=10**9) for seal in seals]
 
 
 def _blind_to_rosters(evidence: Evidence) -> None:
-    """Judges as if a last word held although its host is expected to report."""
+    """Judges without the roster: a last word also holds for a host that is expected to report."""
     for seals in evidence.topic(LOGS).seals.values():
         seals[:] = [seal._replace(sealed_until=10**9) if seal.final else seal for seal in seals]
 
@@ -781,7 +791,7 @@ def _blind_to_the_agents_lateness(evidence: Evidence) -> None:
 
 
 def _blind_to_epochs(evidence: Evidence) -> None:
-    """Judges as if an agent's new epoch went on with the numbers of the old one."""
+    """Judges without epochs: the numbers of an agent's new epoch continue those of the old one."""
     one = SenderKey(Tier.AGENT, str(AGENT), 1)
     topic = evidence.topic(LOGS)
     for seals in topic.seals.values():
@@ -831,7 +841,7 @@ def _blind_to_epochs(evidence: Evidence) -> None:
     ],
 )
 def test_the_schedules_reach_what_each_rule_forbids(faults: Faults) -> None:
-    """Without one of the rules, the same schedules lead to a false "complete": the model notices
-    it."""
+    """If one of the rules is left out, the same schedules lead to a false "complete", and the model
+    notices it."""
     with pytest.raises(AssertionError, match="seed"):
         _run_all(range(2_000), faults)

@@ -1,13 +1,14 @@
 """Several agents of one host under random schedules: no line counts twice in a complete bucket.
 
-An agent loses its state, and another one begins: it reads every file from its beginning, also what
-the first has delivered. Or an older agent's state is brought back and goes on where it was,
-although the other has read on; or both run at once. Files are moved out of the patterns and in
-again. Files are small when they are announced, and grow; disks get new numbers; files are
-truncated, or deleted, and the next file gets the inode and begins alike. Lines have event times, or
-the time of reading. The collector gets the messages in any order and more than once, but
-announcements first, as an agent sends them. After each message the real judgement is asked. The
-world knows each delivery of each line, so it knows which lines were delivered twice:
+An agent loses its state, and a second agent begins: it reads every file from the beginning, also
+the lines that the first agent has delivered. Or the state of an earlier agent is brought back and
+goes on at its old positions, although the other agent has read further; or both agents run at once.
+Files are moved out of the patterns and in again. Files are small when they are announced, and grow.
+Disks get new device numbers. Files are truncated or deleted, and the next file gets the inode and
+the same first bytes. Lines have event times, or the time of reading. The collector gets the
+messages in any order and more than once, but each announcement at once, because an agent sends it
+before its records. After each message the test asks the real judgement. The world remembers each
+delivery of each line, so it knows which lines were delivered twice. It checks:
 
     a bucket that is called complete has no delivery of a line that had been delivered before
 
@@ -73,14 +74,16 @@ POLICY = Policy(
 @dataclass(frozen=True)
 class Faults:
     """The events that may happen. timed: lines have event times. overlaps: an agent whose state was
-    lost goes on for a while. returns: a state is brought back. moves: files leave the patterns and
-    come again. gives_up: an agent sets apart what it has not read, and reads it later. succeeds: an
-    agent remembers the file that had an inode before, and gives a file that comes again a new id.
+    lost goes on for a while. returns: the state of an earlier agent is brought back. moves: files
+    leave the patterns and come back. gives_up: an agent declares unread lines lost, and reads them
+    later. succeeds: an agent remembers which file had an inode before, and gives a file that comes
+    back a new id.
 
-    births: agents tell when an inode was made; mixed: every second agent does not. grows: files are
-    announced with few bytes. renumbers: the disk gets another number. truncates: a file's content
-    is replaced. reuses: a file is deleted, and the next one has its inode. alike: the first bytes
-    of all files are the same. hours: the clock is set by hours.
+    births: announcements have the time of birth; mixed: those of every second agent do not. grows:
+    files are announced while they have few bytes. renumbers: the disk gets another device number.
+    truncates: a file's content is replaced. reuses: a file is deleted, and the next file has its
+    inode. alike: the first bytes of all files are the same. hours: the clock is set back or ahead
+    by an hour.
     """
 
     timed: bool = False
@@ -108,7 +111,8 @@ FULL = 3
 
 
 class Inode(NamedTuple):
-    """Where a content lies. born: its file's number, counted over all files that ever existed."""
+    """The place of a content: the inode's number, and in `born` the number of the file among all
+    files that ever existed."""
 
     number: int
     born: int
@@ -116,8 +120,8 @@ class Inode(NamedTuple):
 
 @dataclass
 class Delivery:
-    """One line as one agent delivered it. delta: the (epoch, number) of the agent's delta that
-    counts it."""
+    """One line as one agent delivered it. delta: the number of the delta in which the agent counts
+    it."""
 
     line: int
     agent: int
@@ -129,8 +133,10 @@ class Delivery:
 
 @dataclass
 class Agent:
-    """An agent's state: its file ids, how far it read, and the deliveries that no delta counts yet.
-    few: files that were announced with few bytes. announced: when each was announced first."""
+    """The state of an agent: its file ids, its positions in the files, and the deliveries that no
+    delta counts yet.
+    few: the files that were announced with few bytes. announced: when each file was announced
+    first."""
 
     number: int
     teller: NumberedSender
@@ -152,7 +158,7 @@ class World:
         self.random, self.faults = random.Random(seed), faults
         self.now, self.skew = 10 * HOUR if faults.hours else 40, 0
         self.times: list[int] = []
-        self.files: dict[int, list[int]] = {1: []}  # a content keeps its number for life
+        self.files: dict[int, list[int]] = {1: []}  # a content never changes its number
         self.inodes: dict[int, Inode] = {1: Inode(1, 1)}
         self.hidden: set[int] = set()
         self.gone: set[int] = set()
@@ -197,7 +203,8 @@ class World:
         return number
 
     def follow(self, *, born: bool) -> None:
-        """Replaces a content by another one in its inode, in a new file or in the same."""
+        """Replaces a content by a new one in the same inode: in a new file (born), or in the same
+        file."""
         old = self.random.choice(sorted(set(self.files) - self.gone))
         inode = self.inodes[old]
         new = self.make(Inode(inode.number, len(self.files) + 1) if born else inode)
@@ -210,7 +217,8 @@ class World:
         self.device += 1
 
     def move(self) -> None:
-        """Moves a file that every agent has read out of the patterns, or brings one back."""
+        """Moves a file that every agent has read completely out of the patterns, or moves a file
+        back."""
         if self.hidden and self.random.random() < 0.5:
             self.hidden.remove(self.random.choice(sorted(self.hidden)))
             return
@@ -230,7 +238,7 @@ class World:
         self.alive.append(agent)
 
     def lose_state(self) -> None:
-        """Starts another agent; the one before is dead, or (against the rules) goes on."""
+        """Starts another agent. The earlier agents are dead, or (which breaks the rules) go on."""
         if not (self.faults.overlaps and self.random.random() < 0.7):
             self.alive.clear()
         if len(self.agents) < 4:
@@ -266,7 +274,8 @@ class World:
                 self.announce(agent, file)
 
     def meet(self, agent: Agent, file: int) -> None:
-        """Gives the file an id, and announces which id had its inode before, and up to where."""
+        """Gives the file an id, and announces it with the id that had its inode before, and that
+        id's end."""
         before = self.before(agent, file)
         self.file_ids += 1
         agent.ids[file] = self.file_ids
@@ -276,8 +285,8 @@ class World:
         self.announce(agent, file, **before)
 
     def before(self, agent: Agent, file: int) -> dict[str, int]:
-        """The agent's own id that lay there before: of this content, which it goes on with; of one
-        that was truncated or deleted; or of one that nobody knows."""
+        """The agent's own id that this content, or an earlier content of its inode, had before. If
+        there is none, with the fault `succeeds`, an id that nobody knows."""
         if file in agent.ended:
             end = agent.position[file] * 10
             return {"predecessor": agent.ended[file], "predecessor_position": end, "begin": end}
@@ -306,7 +315,7 @@ class World:
         self.delivered.append(self.inbox.pop())
 
     def read(self) -> None:
-        """Reads a line, sends it and has it acknowledged."""
+        """Reads a line and sends it; the broker acknowledges it at once."""
         agent = self.one()
         behind = [f for f in agent.ids if self.unread(agent, f) and self.is_read(agent, f)]
         if behind:
@@ -328,7 +337,7 @@ class World:
         self.cut(self.one())
 
     def cut(self, agent: Agent, losses: list[Loss] | None = None) -> None:
-        """Writes a checkpoint, with its delta."""
+        """Moves the checkpoint and sends its delta."""
         first = agent.teller.last
         self.tell(agent.teller, agent.open, self.clock_ms(), losses=losses)
         for sent in agent.open:
@@ -337,7 +346,8 @@ class World:
         self.seal_if_passed(agent)
 
     def give_up(self) -> None:
-        """Sets apart what the agent has not read of a file; the next call reads it after all."""
+        """Declares the next line of a file lost and stops reading the file; the next call reads it
+        after all."""
         agent = self.one()
         if agent.given_up:
             agent.given_up.clear()
@@ -443,7 +453,8 @@ class World:
     # Judgement and truth.
 
     def judge(self) -> set[int]:
-        """The buckets called complete; `wrong` says which of them is not complete, and why."""
+        """The buckets called complete. Sets `wrong` to the reason why one of them is not
+        complete."""
         evidence = self.fold()
         self.faults.blind(evidence)
         found = verdicts(evidence, POLICY, max(self.now, self.now + self.skew) * SECOND)
@@ -456,8 +467,8 @@ class World:
         return complete
 
     def falsehood(self, bucket: int) -> str | None:
-        """Why the bucket is not complete. With overlaps, only deliveries whose delta was heard
-        count: a later one opens the bucket again."""
+        """Why the bucket is not complete. With overlaps, only deliveries whose delta the collector
+        has heard count, because a delta that it hears later opens the bucket again."""
         if self.faults.hours and not self.is_sealed(bucket):
             return f"bucket {bucket} was never sealed by the agent that began last"
         heard = {
@@ -475,8 +486,8 @@ class World:
         return None
 
     def is_sealed(self, bucket: int) -> bool:
-        """Whether the bucket is sealed by the agent that began last among those heard of this
-        topic."""
+        """Whether the agent that began last, of those that the collector has heard, has sealed the
+        bucket."""
         heard = [x for x in self.delivered if not isinstance(x, Heartbeat)]
         last = next(x for x in reversed(self.agents) if any(_is_of(y, [x]) for y in heard))
         seals = [x for x in self.delivered if isinstance(x, Seal) and _is_of(x, [last])]
@@ -505,7 +516,8 @@ class World:
         self.random.choices(chosen, weights)[0]()
 
     def finish(self) -> set[int]:
-        """The newest agent alone goes on; everything is read, counted, loaded and delivered."""
+        """Ends all events: only the newest agent goes on, and everything is read, counted, loaded
+        and delivered."""
         self.skew = 0
         last = self.agents[-1]
         self.alive[:] = [last]
@@ -530,11 +542,12 @@ class World:
         return self.judge()
 
     def expected_complete(self) -> set[int]:
-        """The buckets that began after the newest agent had sealed all that others had read.
+        """The buckets that began after the newest agent had sealed everything that other agents had
+        read.
 
-        A seal is noted first, and sent once all lines are read that were there when it was noted.
-        Lines that are delivered in between are counted by deltas in front of it, and so are in
-        doubt as well.
+        An agent notes a seal first. It sends the seal once it has read all lines that lay in the
+        files when it noted the seal. Deltas before the seal count the lines that it delivers in
+        between, so these lines are in doubt as well.
         """
         last = self.agents[-1]
         others = [x for x in self.agents if x is not last]
@@ -544,9 +557,9 @@ class World:
         return {x.bucket for x in self.broker if x.bucket > over}
 
     def may_double(self, last: Agent, others: list[Agent], heard: int) -> Iterator[int]:
-        """When the agent announced content that others may have read: content that they announced,
-        and content that it first met in a file that they knew. Once it has met and read content
-        there after their time, whatever comes into its place is newer."""
+        """The times at which the agent announced content that others may have read: content that
+        they announced, and the first content that it met in a file that they knew. Once it has read
+        content of such a file after their last message, later content of that file is newer."""
         contents = {file for x in others for file in x.announced}
         files = {self.inodes[file] for file in contents}
         met: set[Inode] = set()
@@ -613,8 +626,8 @@ def _ids(faults: Faults) -> str:
 def test_no_complete_bucket_has_a_line_that_was_delivered_before(
     faults: Faults, seeds: Seeds
 ) -> None:
-    """Whatever agents of one host read again, no bucket with a line that was delivered before is
-    called complete."""
+    """Whatever the agents of one host read again, no bucket with a line that was delivered before
+    is called complete."""
     _run_all(seeds(RUNS), faults)
 
 
@@ -633,7 +646,7 @@ def test_no_complete_bucket_has_a_line_that_was_delivered_before(
     ids=_ids,
 )
 def test_later_buckets_are_complete_again(faults: Faults, seeds: Seeds) -> None:
-    """Once the new agent has sealed behind the last message of the old one, later buckets are
+    """Once the new agent has sealed past the last message of the old agent, later buckets become
     complete again."""
     more, tried = 0, seeds(RUNS)
     for seed in tried:
@@ -649,7 +662,7 @@ def _blind_to_rereadings(evidence: Evidence) -> None:
 
 
 def _change(evidence: Evidence, **changes: object) -> None:
-    """Changes every rereading."""
+    """Applies the changes to every rereading in the evidence."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
         earlier, later = (
@@ -660,26 +673,27 @@ def _change(evidence: Evidence, **changes: object) -> None:
 
 
 def _blind_to_last_words(evidence: Evidence) -> None:
-    """Judges as if the new agent's first seal were enough, whenever the old one was heard."""
+    """Judges without the old agent's last message: the new agent's first seal is enough."""
     _change(evidence, until_ms=0)
 
 
 def _blind_to_later_agents(evidence: Evidence) -> None:
-    """Judges as if only a new agent could read again what an old one had read."""
+    """Judges without later agents: only a new agent can read again what an old one had read, not
+    the reverse."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
         known[agent] = replace(part, of_later=None, group=agent)
 
 
 def _blind_to_groups(evidence: Evidence) -> None:
-    """Judges as if the host's clock could be trusted."""
+    """Judges without groups: the host's clock is trusted."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
         known[agent] = replace(part, group=agent)
 
 
 def _blind_to_order(evidence: Evidence) -> None:
-    """Judges as if the host's clock told which agent began last."""
+    """Judges without offsets: the host's clock says which agent began last."""
     evidence.offsets.clear()
 
 
@@ -712,8 +726,8 @@ def _blind_to_order(evidence: Evidence) -> None:
     ],
 )
 def test_the_schedules_reach_what_each_part_of_the_rule_forbids(faults: Faults) -> None:
-    """Without one part of the rule, the same schedules lead to a complete bucket with a line twice,
-    or not sealed by the newest agent: the model notices it."""
+    """If one part of the rule is left out, the same schedules lead to a complete bucket with a line
+    twice, or to one that the newest agent has not sealed, and the model notices it."""
     with pytest.raises(AssertionError, match="seed"):
         _run_all(range(2_000), faults)
 
@@ -724,8 +738,8 @@ def test_a_clock_set_back_while_two_agents_run_hides_no_line_that_has_a_time(
     is_blind: bool,
 ) -> None:
     """If the clock is set back while two agents run, a bucket with lines of both is not called
-    complete. By the clock alone, each agent would be before or behind the other's time. (This
-    schedule is written out: random ones do not reach the case.)"""
+    complete. By the clock alone, each agent would lie before or behind the other's time. (The test
+    spells this schedule out, because random schedules do not reach the case.)"""
     world = World(
         0, Faults(timed=True, overlaps=True, blind=_blind_to_groups if is_blind else _see)
     )

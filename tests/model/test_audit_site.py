@@ -1,9 +1,9 @@
 """The audit's judgement over a whole site under random schedules: two agents, broker, mirror, hdfs.
 
 The mirror loses offsets; counters are killed and count anew; the loader misplaces rows; topics are
-created again; records and audit messages expire; collectors read at their own speeds; rows are
-changed behind the manifests. After each step of a collector the real judgement is asked, and each
-bucket that it calls complete is compared line by line with the site's knowledge
+created again; records and audit messages expire; collectors read at different speeds; rows change
+without a change in the manifests. After each step of a collector the test asks the real judgement,
+and compares each bucket that is called complete line by line with what the site knows
 (support.site_truth). In the end every bucket is complete for which all tiers counted the same
 lines.
 """
@@ -46,7 +46,7 @@ def _run(seed: int, faults: Faults) -> World:
 
 
 def _collect(world: World) -> None:
-    """Lets one of the collectors read on in one partition."""
+    """Lets one of the collectors read some more messages of one partition."""
     choose, collector = world.random, world.random.choice(world.collectors)
     unread = collector.unread(world.audit)
     if unread and choose.random() < 0.4:
@@ -55,8 +55,8 @@ def _collect(world: World) -> None:
 
 
 def _judge_the_end(world: World) -> None:
-    """Lets all collectors hear everything: no bucket stays incomplete without need, and all
-    agree."""
+    """Lets all collectors read everything. Asserts that all agree, and that each bucket is complete
+    that can be."""
     for collector in world.collectors:
         collector.take_all(world.audit)
     first, *others = [judged(world, collector) for collector in world.collectors]
@@ -70,7 +70,8 @@ def _judge_the_end(world: World) -> None:
 
 
 def _by_ledger(world: World, collector: Collector) -> list[BucketVerdict]:
-    """The verdicts from the tables that a collector keeps, given the same messages in its order."""
+    """The verdicts from the tables that a collector keeps (the ledger), filled with the same
+    messages in the same order."""
     ledger = Ledger()
     ledger.take([encode(message) for message in collector.messages])
     found = verdicts(ledger.evidence(), POLICY, world.now_ms)
@@ -112,9 +113,9 @@ def _ids(faults: Faults) -> str:
     ids=_ids,
 )
 def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: Seeds) -> None:
-    """Through losses of a mirror, recounts, misplaced rows, topics created again and expiry, no
-    incomplete bucket is called complete; in the end every bucket that all tiers counted alike is
-    complete."""
+    """Although a mirror loses offsets, counters count anew, rows are misplaced, topics are created
+    again and records expire, no incomplete bucket is called complete; in the end every bucket that
+    all tiers counted alike is complete."""
     _run_all(seeds(RUNS), faults)
 
 
@@ -133,7 +134,7 @@ def test_collectors_at_different_speeds_say_the_same_in_the_end(
     faults: Faults, seeds: Seeds
 ) -> None:
     """Collectors that read the partitions in different orders never call an incomplete bucket
-    complete, and agree in the end, also by the tables of the ledger."""
+    complete; in the end they agree, and the tables of the ledger give the same verdicts."""
     _run_all(seeds(RUNS), faults)
 
 
@@ -151,16 +152,16 @@ def test_collectors_at_different_speeds_say_the_same_in_the_end(
 def test_a_collector_made_anew_from_what_is_left_is_never_falsely_complete(
     faults: Faults, seeds: Seeds
 ) -> None:
-    """A collector that starts from a topic whose partitions have lost their beginnings, each up to
-    another message, never calls an incomplete bucket complete."""
+    """A new collector never calls an incomplete bucket complete if the audit topic's partitions
+    have lost their beginnings, each a different number of messages."""
     for seed in seeds(RUNS):
         _rebuild(_run(seed, faults), seed)
 
 
 @promise("6 two ways")
 def test_rows_changed_behind_the_manifests_are_named_by_the_recount(seeds: Seeds) -> None:
-    """If rows disappear, are doubled or replaced behind the manifests, the recount names their
-    buckets and no others."""
+    """If rows disappear, are doubled or replaced without a change in the manifests, the recount
+    names the buckets of these rows and no others."""
     found = 0
     for seed in seeds(RUNS):
         world = _run(seed, Faults(tampers=True))
@@ -199,12 +200,12 @@ def _rebuild_all(seeds: range, faults: Faults) -> None:
 
 
 def _blind_to_the_mirror(evidence: Evidence) -> None:
-    """Judges as if the mirror had the records that the broker has."""
+    """Judges without the mirror's counts: the mirror has the records that the broker has."""
     _copy_sums(evidence, Tier.BROKER, Tier.MIRROR)
 
 
 def _blind_to_rows(evidence: Evidence) -> None:
-    """Judges as if every row lay in its line's bucket."""
+    """Judges without the loader's counts: each row lies in its line's bucket."""
     _copy_sums(evidence, Tier.BROKER, Tier.HDFS)
 
 
@@ -221,7 +222,7 @@ def _copy_sums(evidence: Evidence, of: Tier, to: Tier) -> None:
 
 
 def _blind_to_newer_epochs(evidence: Evidence) -> None:
-    """Judges as if a counter's old counts still held after it counts anew."""
+    """Judges without newer epochs: a counter's old counts still hold after it counts anew."""
     known = evidence.senders
     counters = [x for x in known if x.tier is not Tier.AGENT]
     newer = {x for x in counters if x.epoch > 1 and x._replace(epoch=x.epoch - 1) in known}
@@ -237,7 +238,7 @@ def _blind_to_newer_epochs(evidence: Evidence) -> None:
 
 
 def _blind_to_agents(evidence: Evidence) -> None:
-    """Judges as if a bucket were summed over all agents."""
+    """Judges without agents: a bucket is summed over all agents."""
     for topic in evidence.topics.values():
         for by_agent in topic.tallies.values():
             for agent in sorted(by_agent)[1:]:
@@ -250,7 +251,8 @@ def _blind_to_agents(evidence: Evidence) -> None:
 
 
 def _blind_to_gaps(evidence: Evidence) -> None:
-    """Judges as if no tier could have had records that expired before they were counted."""
+    """Judges without gaps: each tier had every record, also those that expired before it counted
+    them."""
     for topic in evidence.topics.values():
         topic.gaps.clear()
         for covered in topic.coverage.values():
@@ -258,7 +260,7 @@ def _blind_to_gaps(evidence: Evidence) -> None:
 
 
 def _blind_to_later_senders(evidence: Evidence) -> None:
-    """Judges as if only the agent that was heard first had to seal."""
+    """Judges without later senders: only the agent that was heard first has to seal."""
     agents = [key for key in evidence.senders if key.tier is Tier.AGENT]
     for topic in evidence.topics.values():
         for key in agents[1:]:
@@ -294,13 +296,13 @@ def _blind_to_later_senders(evidence: Evidence) -> None:
     ],
 )
 def test_the_schedules_reach_what_each_rule_forbids(faults: Faults, words: str, first: int) -> None:
-    """Without one of the rules, the same schedules lead to a false "complete": the model notices
-    it. (The search begins at the first seed that did so.)"""
+    """If one of the rules is left out, the same schedules lead to a false "complete", and the model
+    notices it. (The search begins at the first seed that leads to it.)"""
     assert any(_finds(seed, faults, words) for seed in range(first, first + 300))
 
 
 def _finds(seed: int, faults: Faults, words: str) -> bool:
-    """Whether the run with that seed ends with a falsehood of that kind."""
+    """Whether the run with that seed ends with a false verdict of that kind."""
     try:
         _run(seed, faults)
     except AssertionError as wrong:
@@ -310,7 +312,7 @@ def _finds(seed: int, faults: Faults, words: str) -> bool:
 
 @promise("6 complete")
 def test_without_numbers_and_chains_a_collector_made_anew_says_complete_falsely() -> None:
-    """Without the rule of numbers and chains, the same schedules lead to a false "complete" by a
-    new collector: the model notices it."""
+    """If the rule of numbers and chains is left out, the same schedules lead a new collector to a
+    false "complete", and the model notices it."""
     with pytest.raises(AssertionError, match=r"seed \d+, from"):
         _rebuild_all(range(300), Faults(misplaces="bucket", blind=blind_to_holes))

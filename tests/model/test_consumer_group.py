@@ -1,15 +1,15 @@
 """The real consumer against a ZooKeeper and a cluster in memory, under random schedules.
 
 The code of streams, readers, membership, lease, registration and transactions is the real one.
-Members come, leave in order, are killed, stopped for longer than their session, cut off from
-ZooKeeper; sessions expire unnoticed; answers are lost, and requests are repeated under another
-session; partitions are added, records produced; and all of that also while a member waits for an
-answer of ZooKeeper.
+Members come, leave in order, are killed, are stopped for longer than their session, or are cut off
+from ZooKeeper. Sessions expire unnoticed. Answers are lost, and requests are repeated under another
+session. Partitions are added and records produced. All of this also happens while a member waits
+for an answer of ZooKeeper.
 
-Whatever happens: no member hands out a record, or may, unless the partition's owner node is its
-own; an offset is committed only once the application is done with the records below it; and without
-further faults every partition has one owner and every record was delivered. Without any fault each
-record comes once.
+Whatever happens, a member hands out a record, or is allowed to, only while the partition's owner
+node is its own. It commits an offset only once the application is done with the records below that
+offset. When the faults have ended, every partition gets one owner and every record is delivered.
+Without any fault each record is delivered once.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Member:
         self.stopped_until = 0.0
 
     def poll(self) -> None:
-        """The application is done with the records that it had, and polls again."""
+        """Says that the application is done with the records that it had, and polls again."""
         if self.is_busy or self.world.clock.monotonic() < self.stopped_until:
             return
         self.is_busy = True
@@ -104,7 +104,7 @@ class Member:
         return None if name is None else nodes.reader_name(name, 0)
 
     def may_hand_out(self) -> list[TopicPartition]:
-        """The partitions that the member believes to own at this moment."""
+        """The partitions that the member believes it owns at this moment."""
         if self.world.clock.monotonic() >= self.registration.until:
             return []
         return [tp for tp, reading in self.reader.readings.items() if reading.is_live]
@@ -168,7 +168,7 @@ class World:
         self.check()
 
     def meanwhile(self) -> None:
-        """Sometimes lets others act while a member waits for an answer of ZooKeeper."""
+        """Sometimes lets other members act while one member waits for an answer of ZooKeeper."""
         if self.depth < 2 and self.random.random() < 0.1:
             self.depth += 1
             self.random.choice([self.poll, self.wait, self.poll, self.produce])()
@@ -189,7 +189,7 @@ class World:
         self.advance(self.random.choice([0.01, 0.1, 0.3, longest]))
 
     def advance(self, seconds: float) -> None:
-        """Lets time pass; kazoo's threads ping if they run and have a connection."""
+        """Lets time pass. The threads of kazoo ping ZooKeeper if they run and have a connection."""
         self.clock.advance(seconds)
         for member in self.members:
             if self.clock.monotonic() >= member.stopped_until:
@@ -227,7 +227,7 @@ class World:
             member.kill()
 
     def stop(self) -> None:
-        """Stops a member as SIGSTOP or a busy application does; its kazoo threads stop too."""
+        """Stops a member and its kazoo threads, as SIGSTOP or a busy application does."""
         member = self.any_idle()
         if member is not None:
             member.stopped_until = self.clock.monotonic() + self.random.choice([1.0, 8.0, 15.0])
@@ -252,7 +252,8 @@ class World:
             self.zookeeper.end(self.random.choice(late))
 
     def unregister_one(self) -> None:
-        """Removes a registration as an operator does by hand; its session lives on."""
+        """Removes a member's registration, as an operator does by hand; the member's session lives
+        on."""
         member = self.any_idle()
         if member is not None and member.registration.name is not None:
             path = f"{group_nodes.ids_path(GROUP)}/{member.registration.name}"
@@ -288,7 +289,8 @@ class World:
         return 0 if offset is None else offset
 
     def settle(self) -> None:
-        """Ends all faults: everything has to be delivered and owned in the end."""
+        """Ends all faults, and asserts that every partition gets an owner and every record is
+        delivered."""
         self.faults = False
         self.depth = 2
         if not any(member.topics == TOPICS for member in self.members):
@@ -331,7 +333,7 @@ def everything(world: World) -> list[tuple[TopicPartition, int]]:
 
 def test_no_partition_has_two_readers_and_no_record_is_skipped(seeds: Seeds) -> None:
     """Through any faults of members, sessions and answers, every record is delivered at least once,
-    and no partition has two readers at a time."""
+    and no partition has two readers at the same time."""
     repeats = fenced = 0
     for seed in seeds(range(SEEDS)):
         try:
@@ -351,8 +353,8 @@ def test_no_partition_has_two_readers_and_no_record_is_skipped(seeds: Seeds) -> 
 
 
 def test_without_faults_every_record_comes_once(seeds: Seeds) -> None:
-    """Without faults every record is delivered once, although members come and leave in order and
-    partitions are added."""
+    """Without faults every record is delivered exactly once, although members come and leave in
+    order and partitions are added."""
     for seed in seeds(range(SEEDS)):
         try:
             world = run(seed, faults=False)
@@ -364,7 +366,7 @@ def test_without_faults_every_record_comes_once(seeds: Seeds) -> None:
 
 
 def sees(mutation: AbstractContextManager[Any]) -> bool:
-    """Whether some seed fails with the changed code."""
+    """Whether some seed fails with the mutated code."""
     with mutation:
         for seed in range(SEEDS):
             try:
@@ -383,6 +385,6 @@ def test_the_model_sees_members_that_believe_too_long() -> None:
 
 
 def test_the_model_sees_claims_that_are_forgotten() -> None:
-    """The model notices if an unanswered claim is never taken back: its partition would have no
-    reader."""
+    """The model notices if an unanswered claim is never taken back: nobody would read its
+    partition."""
     assert sees(patch.object(GroupRegistry, "disclaim", lambda *_: None))

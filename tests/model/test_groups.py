@@ -1,14 +1,16 @@
 """The real state machine of groups under random schedules of members, time, ZooKeeper and crashes.
 
-Members join, sync, heartbeat, commit, leave, die, come back with the same instance id, change what
-they subscribe to; answers are lost; storing takes its time or fails, also after it was done, or
-because others have taken the group; the broker crashes and restarts with what was stored.
+Members join, sync, heartbeat, commit, leave, die, come back with the same instance id, or change
+their subscription. Answers are lost. A write to ZooKeeper is slow, or fails (even though it was
+stored, or because consumers that coordinate through ZooKeeper use the group). The broker crashes
+and restarts with what was stored.
 
-Whatever happens: a generation has one leader, and only the leader gets the members; a generation
-has one assignment, whatever crashes; nobody gets an assignment that was not stored; commits are
-accepted from members of the current generation only, so that an older generation's commit never
-follows a newer one's; everybody who waits is answered once, and nobody waits forever. Without
-further faults all living members are in one generation, each with its own assignment.
+Whatever happens, a generation has one leader, and only the leader gets the list of members. A
+generation has one assignment, whatever crashes, and no member gets an assignment that was not
+stored. The broker accepts commits only from members of the current generation, so that an older
+generation's commit never follows a newer one's. Every request is answered once, and none waits
+forever. When the faults have ended, all living members are in one generation, each with its own
+assignment.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ class Client:
     instance_id: str | None
     protocols: tuple[str, ...]
     old: bool
-    """Speaks a version without MEMBER_ID_REQUIRED."""
+    """True: the client speaks a version without MEMBER_ID_REQUIRED."""
     member_id: str = ""
     generation: int = -1
     leads: tuple[str, ...] = ()
@@ -57,7 +59,7 @@ class Client:
 
 @dataclass
 class Request:
-    """Something that a client waits for; `lost` when the client will not hear the answer."""
+    """A request whose answer a client waits for. lost: the client will not hear the answer."""
 
     client: Client
     kind: str
@@ -126,7 +128,7 @@ class World:
             client.synced = False if client.waits is None else client.synced
 
     def lose(self) -> None:
-        """Breaks a connection: its client does not hear the answer, and will ask again."""
+        """Breaks a connection: its client does not hear the answer, and will repeat the request."""
         waiting = [each for each in self.open if not each.lost]
         if waiting:
             request = self.random.choice(waiting)
@@ -141,7 +143,7 @@ class World:
             client.alive = False
 
     def zombie(self) -> None:
-        """Lets a client that is long gone commit with its old member id and generation."""
+        """Lets a dead client commit with its old member id and generation."""
         gone = [each for each in self.clients if not each.alive and each.member_id]
         if gone:
             self.commit(self.random.choice(gone))
@@ -151,7 +153,7 @@ class World:
         step = self.random.choice([0.1, 0.5, 1.0, 3.0])
         if deadline is not None and self.random.random() < 0.5:
             step = max(0.0, deadline - self.now)
-        # Living clients send heartbeats in time, also over long waits.
+        # Living clients send heartbeats in time, also when a long time passes.
         for _ in range(max(1, round(step / 2))):
             self.now += min(step, 2.0)
             for client in self.living():
@@ -169,7 +171,8 @@ class World:
             self.group.stored(self.now, number, None)
 
     def store_fails(self) -> None:
-        """Fails to store, with or without effect; or others have taken the group by now."""
+        """Lets a write to ZooKeeper fail: before or after it took effect, or because consumers that
+        coordinate through ZooKeeper use the group by now."""
         if self.pending:
             number, content = self.pending.pop(0)
             is_free = self.stored is None or not decode("g", self.stored).members
@@ -181,7 +184,8 @@ class World:
             self.group.stored(self.now, number, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def crash(self) -> None:
-        """Crashes the broker: what was being stored may be stored, and all connections break."""
+        """Crashes the broker: an unfinished write may be stored or not, and all connections
+        break."""
         if self.pending and self.random.random() < 0.5:
             self.stored = self.pending[0][1]
         self.pending.clear()
@@ -236,8 +240,8 @@ class World:
         )
 
     def commit(self, client: Client) -> None:
-        """Commits; asserts that only members of the current generation may, never after a newer
-        one."""
+        """Commits. Asserts that the broker accepts this only from members of the current
+        generation, and no older generation's commit after a newer one's."""
         error = self.group.commit_refusal(
             self.now, client.member_id, client.instance_id, client.generation
         )
@@ -279,7 +283,7 @@ class World:
         assert request.answers == 0
         request.answers += 1
         if request not in self.open:
-            return  # asked before a crash
+            return  # the request was made before a crash
         self.open.remove(request)
         client, content = request.client, answer.content
         if isinstance(content, Joined):
@@ -321,12 +325,12 @@ class World:
 
 @pytest.mark.parametrize("seed", range(SEEDS), indirect=True)
 def test_random_schedules(seed: int) -> None:
-    """Under any schedule a group keeps what the module's text promises."""
+    """Under any schedule a group keeps what the module's docstring promises."""
     world = World(seed)
     for _ in range(STEPS):
         world.step()
         assert not world.waits_too_long()
-    # No more faults: all living members end in one generation with an assignment.
+    # No more faults: all living members must end in one generation with an assignment.
     world.faults = False
     for client in world.clients:
         client.alive = client.alive and not client.fenced
@@ -351,7 +355,8 @@ def test_random_schedules(seed: int) -> None:
 
 
 def test_the_schedules_reach_what_they_are_for() -> None:
-    """The schedules reach many generations, crashes and commits."""
+    """The schedules reach many generations, crashes and commits, so the promises are really
+    tested."""
     generations, crashes, commits = 0, 0, 0
     for seed in range(20):
         world = World(seed)

@@ -1,9 +1,10 @@
 """The real commit code, searched exhaustively: two loaders, a crash between any two operations, and
-answers that get lost.
+lost answers.
 
 A loader is the generator that production runs (`skidway.loader.state.commit`). The search performs
 one operation of one loader at a time on a store in memory, and goes on from each state once. A
-loader's own state is the list of answers that it got, so that it can be rebuilt in any branch.
+loader's own state is the list of answers that it got, so that the search can rebuild the loader in
+any branch.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ class Put:
 
 
 def session(uuid: str, offsets: int) -> Generator[Any, Any, None]:
-    """One run of a loader, from its start to its end; a load writes two files, each with one half
-    of every offset that it takes."""
+    """One run of a loader, from its start to its end. A load writes two files; each has one half of
+    every offset that the load takes."""
     newest = yield from commit.begin(TOPIC)
     number = newest.number + 1 if newest else 1
     offset = newest.partitions[0].end if newest else 0
-    end = min(offset + 1 + int(uuid, 16) % 2, offsets)  # so that watermarks differ between runs
+    end = min(offset + 1 + int(uuid, 16) % 2, offsets)  # so that runs end at different offsets
     if offset >= end:
         return
     rows = [[(at, half) for at in range(offset, end)] for half in (0, 1)]
@@ -84,7 +85,8 @@ def rows_of_path(file: DataFile) -> list[list[int]]:
 
 @dataclass(frozen=True)
 class Loader:
-    """uuid "" is idle. history: interned answers. linked: a local rename between its two steps."""
+    """uuid: empty while the loader is idle. history: the index of the answers that it got. linked:
+    the source of a local rename that is half done."""
 
     uuid: str = ""
     history: int = 0
@@ -101,7 +103,7 @@ class World:
 
 
 class Search:
-    """Visits every state that can be reached, once."""
+    """Visits once every state that can be reached."""
 
     def __init__(
         self,
@@ -112,8 +114,8 @@ class Search:
         unclear: int = 0,
         local: bool = False,
     ) -> None:
-        """offsets: how many offsets there are to load. sessions: how many runs are started in
-        all."""
+        """offsets: the number of offsets to load. sessions: the number of runs of all loaders
+        together."""
         self._offsets, self._sessions, self._local = offsets, sessions, local
         self._answers: list[tuple[Any, ...]] = [()]
         self._interned: dict[tuple[int, Any], int] = {}
@@ -122,7 +124,8 @@ class Search:
         self.start = World(frozenset(), (idle, idle), crashes, unclear, 0)
 
     def run(self, limit: int = 1_000_000) -> int:
-        """The number of states. AssertionError with the way to a state that breaks a promise."""
+        """Returns the number of states. Raises AssertionError with the way to a state that breaks a
+        promise."""
         seen: dict[World, tuple[World, str] | None] = {self.start: None}
         queue = deque([self.start])
         while queue:
@@ -156,7 +159,7 @@ class Search:
 
     def _steps(self, world: World, index: int, loader: Loader) -> Iterator[tuple[str, World]]:
         operation = self._operation(loader)
-        while isinstance(operation, operations.Sync):  # memory has nothing to sync
+        while isinstance(operation, operations.Sync):  # a store in memory has nothing to sync
             loader = self._sent(loader, None)
             operation = self._operation(loader)
         if operation is None:
@@ -188,8 +191,8 @@ class Search:
     def _link(
         self, world: World, index: int, loader: Loader, move: operations.Rename, store: MemoryStore
     ) -> World:
-        """Renames locally in two steps, between which anything may happen: links the target, then
-        removes the source."""
+        """Renames locally in two steps: links the target, then removes the source. Anything may
+        happen between the two."""
         if not loader.linked:
             data = store.read(move.source)
             if data is None or store.length(move.target) is not None:
@@ -225,15 +228,15 @@ class Search:
 
     @staticmethod
     def _put(world: World, index: int, loader: Loader) -> World:
-        """Replaces a loader. Both are sorted, since it makes no difference which of them is
-        where."""
+        """Replaces a loader, and sorts the two loaders, so that two states that differ only in
+        their order are the same."""
         other = world.loaders[1 - index]
         first, second = sorted((loader, other), key=lambda each: (each.uuid, each.history))
         return replace(world, loaders=(first, second))
 
 
 def check(world: World) -> str:
-    """The promise that a state breaks, or an empty text."""
+    """The promise that a state breaks; an empty text if it breaks none."""
     files = dict(world.files)
     manifests = [
         Manifest.from_json(data, path)
@@ -265,8 +268,8 @@ def check(world: World) -> str:
 
 
 def _after_another_start(world: World, rows: list[tuple[Any, ...]]) -> str:
-    """Checks that the next start brings every committed row into its place, whatever was left
-    behind."""
+    """Checks that the next start moves every committed row into its place, whatever an earlier run
+    left behind. Returns the broken promise, or an empty text."""
     store = MemoryStore(world.files)
     operations.run(commit.begin(TOPIC), store)
     visible = [
@@ -292,29 +295,31 @@ KINDS = pytest.mark.parametrize("local", [False, True], ids=["rename", "link-unl
 @promise("5 manifest")
 @KINDS
 def test_two_loaders_race_for_each_number(local: bool) -> None:
-    """If two loaders run at once, one of them wins each number, and every row exists once."""
+    """If two loaders run at once, only one of them commits each number, and every row exists
+    once."""
     assert Search(offsets=2, sessions=2, local=local).run() > 1000
 
 
 @promise("5 manifest")
 @KINDS
 def test_a_loader_killed_between_any_two_operations(local: bool) -> None:
-    """If a loader is killed between any two operations, beside another one, and started again,
-    every row exists once."""
+    """If a loader is killed between any two operations while another one runs, and is started
+    again, every row exists once."""
     assert Search(offsets=1, sessions=3, crashes=1, local=local).run() > 1000
     assert Search(offsets=2, sessions=2, crashes=1, local=local).run() > 1000
 
 
 @promise("5 manifest")
 def test_answers_of_the_commit_lost() -> None:
-    """If the answer to a commit is lost, the loader finds out by the uuid whether it happened."""
+    """If the answer to a commit is lost, the loader finds out by its uuid whether the commit
+    happened."""
     assert Search(offsets=2, sessions=2, unclear=1).run() > 1000
     assert Search(offsets=1, sessions=2, unclear=2, crashes=1).run() > 1000
 
 
 @pytest.mark.slow
 def test_three_runs_with_a_crash() -> None:
-    """Two loads in three runs, one of which is killed anywhere, give every row once."""
+    """Three runs that load two offsets, one of them killed anywhere, give every row once."""
     assert Search(offsets=2, sessions=3, crashes=1).run() > 100_000
 
 

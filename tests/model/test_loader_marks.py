@@ -1,8 +1,8 @@
 """Slices and marks: however a partition is cut into slices and loads, and whatever is sent again,
-rows and marks are those of the sequential rule.
+the rows and marks are those of the sequential rule.
 
-The real code runs: slices on record batches in memory, the joiner, side files. The oracle is the
-rule itself (docs/delivery.md, 5), applied record by record.
+The real code runs: slices on record batches in memory, the joiner, side files. The test compares
+with the rule itself (docs/delivery.md, section 5), applied record by record.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Kept = list[tuple[int, int, int, int]]
 
 
 def sequential(records: list[Record], marks: dict[FileKey, int]) -> tuple[Kept, Kept]:
-    """(rows, straddles) by the rule, record by record; changes the marks."""
+    """Applies the rule record by record, and changes the marks. Returns (rows, straddles)."""
     rows: Kept = []
     straddles: Kept = []
     for offset, record in enumerate(records):
@@ -39,8 +39,8 @@ def sequential(records: list[Record], marks: dict[FileKey, int]) -> tuple[Kept, 
 
 
 def some_log(choose: random.Random, files: int, count: int) -> list[Record]:
-    """Lines of several files; now and then an agent goes back and sends again, sometimes with other
-    boundaries, as no correct agent would."""
+    """Lines of several files. Now and then an agent goes back and sends lines again, sometimes with
+    other boundaries, which no correct agent would do."""
     ends = dict.fromkeys(range(files), 0)
     history: dict[int, list[Record]] = {file: [] for file in range(files)}
     records: list[Record] = []
@@ -90,7 +90,8 @@ def test_slices_give_the_rows_of_the_sequential_rule(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(10), indirect=True)
 def test_counts_add_up_whatever_the_slices(seed: int) -> None:
-    """Counts, bytes and checksums of all slices together are those of one slice over everything."""
+    """The counts, bytes and checksums of all slices add up to those of one slice over
+    everything."""
     choose = random.Random(seed)
     records = some_log(choose, 3, 80)
     batches = log(records, batch_records=4)
@@ -107,8 +108,8 @@ def test_counts_add_up_whatever_the_slices(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20), indirect=True)
 def test_a_file_without_announcement_ends_the_partition_in_the_same_place(seed: int) -> None:
-    """A partition stops before the first record that counts and whose file is unknown, however it
-    is cut; the records behind are not used."""
+    """However a partition is cut, it stops before the first record that counts and whose file is
+    unknown; the records behind it are not used."""
     choose = random.Random(seed)
     records = some_log(choose, 3, 60)
     at = choose.randrange(len(records))

@@ -1,14 +1,15 @@
 """The real mirror against a model of its source, under random schedules of everything that happens.
 
 The code of source, rounds, followers, fetch positions, logs with their recovery, and named gaps is
-the real one. The source appends, flushes, crashes and loses what was not flushed, lets records
-expire (also in the middle of a batch), has holes; connections end; answers are late; the disk here
-is full, ZooKeeper is away; the mirror is killed, or its machine loses power with what was not
-flushed.
+the real one. The source appends, flushes, crashes and loses what was not flushed; its records
+expire (also in the middle of a batch) and its log has holes. Connections end and answers are late.
+The mirror's disk is full, or its ZooKeeper cannot be reached. The mirror is killed, or its machine
+loses power and the unflushed bytes.
 
-Whatever happens: every batch of the mirror is the source's batch at that offset, byte for byte;
-every offset that the mirror lacks between two that it has is named in the topic's gaps; no named
-offset is in the log; and without further faults the mirror has all that the source still has.
+Whatever happens, every batch of the mirror is byte for byte the source's batch at that offset. The
+topic's gaps name every offset that the mirror lacks between two that it has, and no offset that is
+in the mirror's log. When the faults have ended, the mirror gets everything that the source still
+has.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ STEPS = 120
 
 
 class Model:
-    """A world that a seed moves, and every batch that was ever visible in the source."""
+    """A world that a seed moves, and every batch that was ever visible in the source's log."""
 
     def __init__(self, seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.random = random.Random(seed)
@@ -71,7 +72,7 @@ class Model:
             log.flush()
 
     def proceed(self) -> None:
-        """Lets all parts go on for a while, each at its own pace."""
+        """Lets mirror, source, ZooKeeper and clock go on for a while, each at its own speed."""
         world = self.world
         steps = [world.client.serve, world.client.deliver, world.local.work, world.turn, self.tick]
         for _ in range(self.random.randint(1, 12)):
@@ -115,7 +116,7 @@ class Model:
         """Kills the mirror, or cuts its power, so that only part of the unflushed bytes is left."""
         local = self.world.local
         if self.random.random() < 0.5:
-            local.work()  # ZooKeeper stored it, and the answer is lost
+            local.work()  # ZooKeeper stores the request, and the answer is lost
         local.jobs.clear()
         local.posted.clear()
         for tp, replica in list(local.replicas.items()):
@@ -169,7 +170,7 @@ class Model:
                     assert gap.end <= here[0] or gap.first >= here[1], f"{gap} named, {here} here"
 
     def heal(self) -> None:
-        """Ends all faults: the mirror has to get everything that the source has."""
+        """Ends all faults. Asserts that the mirror then gets everything that the source has."""
         self.world.disk.is_full = self.world.local.zookeeper_is_away = False
         for number in range(PARTITIONS):
             self.world.source.log("logs", number).flush()
@@ -193,8 +194,8 @@ class Model:
 def test_a_mirror_is_its_source_with_every_hole_named(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Under random faults on every side the mirror is a copy of its source with every hole named;
-    once they end, it gets the rest."""
+    """Under random faults on every side, the mirror is a copy of its source with every hole named;
+    when the faults end, it gets the rest."""
     model = Model(seed, tmp_path, monkeypatch)
     for _ in range(STEPS):
         model.step()
@@ -205,7 +206,7 @@ def test_a_mirror_is_its_source_with_every_hole_named(
 def test_another_history_is_never_mixed_in(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the source comes back with other records, the mirror holds batches of one history only."""
+    """If the source comes back with other records, the mirror keeps batches of one history only."""
     model = Model(seed, tmp_path, monkeypatch)
     world, chance = model.world, model.random
     for _ in range(chance.randint(20, STEPS)):

@@ -1,11 +1,11 @@
-"""A partition's log against a disk that keeps what was synced, and anything or nothing of the rest.
+"""A partition's log on a simulated disk, which keeps the synced bytes and any part of the others.
 
-The model is the list of batches that were written. A power loss leaves each file with its synced
-bytes and any part of the bytes behind them, as they were or as zeros; a new name may be gone if its
-directory was not synced since. Segments lose in their order: once a segment has lost something,
-later ones keep only synced bytes (otherwise it would be damage, which stops the partition by name).
-Whatever happened: flushed batches are in the log, the log is a prefix of what was written, and a
-retry is stored once.
+The model is the list of the written batches. A power loss leaves each file with its synced bytes
+and any part of the bytes behind them, unchanged or as zeros. A new file may be gone if its
+directory was not synced since. Segments lose bytes in order: if a segment has lost bytes, later
+segments keep only synced bytes. (Any other loss would be damage, which stops the partition by
+name.) Whatever happened, flushed batches are in the log, the log is a prefix of the written
+batches, and a retried batch is stored once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PRODUCER = 5
 
 
 class Disk:
-    """Knows what of each file and directory was synced."""
+    """Remembers which bytes of each file, and which names of each directory, were synced."""
 
     def __init__(self) -> None:
         self.sizes: dict[int, int] = {}
@@ -52,7 +52,7 @@ class Disk:
             self.sizes[status.st_ino] = status.st_size
 
     def lose_power(self, directory: Path, chance: random.Random) -> None:
-        """Leaves files as a file system may leave them after a power loss."""
+        """Changes files as a power loss may change them."""
         lost_before = False
         for path in sorted(directory.iterdir()):
             status = path.stat()
@@ -115,7 +115,8 @@ class Logs(RuleBasedStateMachine):
         self.note_written()
 
     def note_written(self) -> None:
-        """Notes what was written; a roll within a turn also writes the batches before it."""
+        """Adds written batches to the model; a roll within a turn also writes the batches before
+        it."""
         written = self.log.written.offset
         self.sent += [each for each in self.pending if each[0] < written]
         self.pending = [each for each in self.pending if each[0] >= written]
@@ -167,7 +168,8 @@ class Logs(RuleBasedStateMachine):
     @precondition(lambda self: self.sent and not self.pending)
     @rule(back=st.integers(0, 7))
     def retry(self, back: int) -> None:
-        """A retry of one of the last five batches is recognized, an older one refused."""
+        """Sends one of the last five batches again: it is recognized. Sends an older one again: it
+        is refused."""
         at = len(self.sent) - 1 - back
         if at < 0:
             return
@@ -196,7 +198,7 @@ class Logs(RuleBasedStateMachine):
     @precondition(lambda self: self.flush is None and not self.pending)
     @rule()
     def stop_and_start(self) -> None:
-        """Stops cleanly: everything is flushed, and the next start trusts that."""
+        """Stops cleanly: the log flushes everything, and the next start trusts that."""
         flush = self.log.begin_flush()
         if flush is not None:
             sync(flush)

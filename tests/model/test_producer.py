@@ -1,14 +1,14 @@
 """The real producer core against a model broker, under random schedules of faults.
 
-One partition's log is reached through two addresses, one of which leads. The broker remembers the
-last five batches of a producer, accepts any first sequence of an unknown producer, forgets
-producers by event time and after an idle hour, refuses for a while or for good, crashes and loses
-what was not flushed. Connections drop; requests under way on them may still arrive, much later. The
-owner crashes, and restarts from an old checkpoint.
+Two addresses lead to one partition's log, and one of them is the leader. The broker remembers the
+last five batches of a producer, accepts any first sequence of an unknown producer, and forgets
+producers by event time and after an idle hour. It refuses batches for a while or for good, crashes,
+and loses what was not flushed. Connections drop; requests under way on them may still arrive, much
+later. The producer's owner (in the agent's place) crashes, and restarts from an old checkpoint.
 
-Whatever happens: first occurrences of batches in the log are in order and without holes (a loader's
-mark per file needs this), acknowledged batches are durable, a retry is the same bytes, deliveries
-are in order, and without further faults everything is delivered in the end.
+Whatever happens, the first occurrences of the batches in the log are in order and without holes (a
+loader's mark for each file needs this), acknowledged batches are durable, a retry has the same
+bytes, and deliveries are in order. When the faults have ended, everything is delivered.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Request:
 
 @dataclass
 class Known:
-    """The broker's knowledge of a producer."""
+    """What the broker remembers of a producer."""
 
     epoch: int
     last_sequence: int
@@ -76,7 +76,8 @@ class Broker:
     leader: Address = PLACES[0]
 
     def take(self, raw: bytes, wall_ms: int) -> tuple[int, int]:
-        """Appends a batch. Returns (error code, log position), the latter also of a duplicate."""
+        """Appends a batch, and returns (error code, log position). For a duplicate, this is the
+        position of the first copy."""
         header = read_header(raw)
         number = int.from_bytes(raw[61:65], "big")
         if raw[65:66] == b"!":
@@ -105,7 +106,7 @@ class Broker:
         )
 
     def crash(self, keep: int) -> None:
-        """Restarts with a prefix of the log, and with the producers that this prefix tells of."""
+        """Restarts with a prefix of the log, and with the producers in this prefix."""
         del self.log[keep:]
         self.flushed = keep
         self.producers = {}
@@ -113,7 +114,8 @@ class Broker:
             self._remember(header, position, wall_ms)
 
     def forget(self, wall_ms: int) -> None:
-        """Forgets producers that are too old by event time, as Kafka does, or idle."""
+        """Forgets the producers whose batches are too old by event time, as Kafka does, and idle
+        ones."""
         for producer_id, known in list(self.producers.items()):
             if wall_ms - min(known.event_ms, known.appended_ms) > HOUR_MS:
                 del self.producers[producer_id]
@@ -133,7 +135,7 @@ class World:
         self.sealed: dict[tuple[int, int, int], bytes] = {}
         self.wire: dict[Address, deque[Request]] = {place: deque() for place in PLACES}
         self.old: list[Request] = []
-        self.parked: list[tuple[Request, int]] = []  # appended, waits for the flush
+        self.parked: list[tuple[Request, int]] = []  # appended, not yet flushed
         self.responses: dict[Address, deque[tuple[Request, int, int]]] = {}
         self.connection = dict.fromkeys(PLACES, 0)
         self.done: set[int] = set()  # acknowledged or set apart
@@ -148,7 +150,8 @@ class World:
         return EncodedBatch(body, Codec.NONE, self.random.randint(1, 3), event_ms, event_ms, 5)
 
     def _begin(self) -> None:
-        """Starts the owner, or restarts it: with another core, from the checkpoint on."""
+        """Starts or restarts the owner: it has a new producer core and goes on from the
+        checkpoint."""
         self.core = Dispatch(
             idempotent=True, max_in_flight=5, max_buffered_bytes=1 << 20, random=self.random.random
         )
@@ -175,7 +178,8 @@ class World:
         self.check()
 
     def heal(self) -> None:
-        """Ends all faults: everything has to be delivered within a limited number of steps."""
+        """Ends all faults. Asserts that everything is delivered within a limited number of
+        steps."""
         self.old.clear()
         for _ in range(2_000):
             if len(self.done) == len(self.batches):
@@ -271,7 +275,8 @@ class World:
                 self._durable(number)
 
     def _again(self, number: int) -> None:
-        """Sends a drained batch again; these come back in order, behind the refused one."""
+        """Sends a drained batch again. Such batches come back in order, behind the refused
+        batch."""
         self._taken_back.append(number)
         taken = self._taken_back
         if taken != list(itertools.islice(self.expected, len(taken))):
@@ -293,7 +298,8 @@ class World:
         self._drop(self.random.choice(PLACES), tell=True)
 
     def _drop(self, place: Address, *, tell: bool) -> None:
-        """Drops a connection: its requests may arrive later, its answers will not be heard."""
+        """Drops a connection: its requests may arrive later, and the producer never gets its
+        answers."""
         lost = [*self.wire[place], *(r for r, _ in self.parked if r.address == place)]
         answers = self.responses.get(place, deque())
         lost += [
@@ -339,7 +345,7 @@ class World:
             self.checkpoint += 1
 
     def idle_hour(self) -> None:
-        """Lets an hour pass, if no request is under way: none stays on a wire for that long."""
+        """Lets an hour pass, if no request is under way: no request takes that long to arrive."""
         if not (self.core.pending_count or self.parked or any(self.wire.values())):
             self.old.clear()
             self.now += 4_000
@@ -367,7 +373,7 @@ def run(seed: int, steps: int = 250) -> World:
 @pytest.mark.parametrize("part", range(8))
 def test_order_holds_under_any_schedule(part: int, seeds: Seeds) -> None:
     """Under thousands of schedules the log has no hole, no acknowledged batch is lost, and every
-    batch is delivered."""
+    batch is delivered in the end."""
     for seed in seeds(range(part * 500, part * 500 + 500)):
         try:
             run(seed)
@@ -376,7 +382,8 @@ def test_order_holds_under_any_schedule(part: int, seeds: Seeds) -> None:
 
 
 def test_the_schedules_reach_every_rule() -> None:
-    """The schedules reach repeats in the log, new producer ids, checkpoints and refused batches."""
+    """The schedules really reach repeats in the log, new producer ids, checkpoints and refused
+    batches."""
     repeats = identities = refused = crashes = 0
     for seed in range(120):
         world = run(seed)
@@ -389,7 +396,7 @@ def test_the_schedules_reach_every_rule() -> None:
 
 
 def broken(seeds: int = 1_500) -> bool:
-    """Whether some schedule shows the fault that was introduced."""
+    """Whether some schedule shows the introduced fault."""
     for seed in range(seeds):
         try:
             run(seed)
@@ -414,7 +421,7 @@ def test_the_model_sees_old_event_times(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_model_sees_a_new_identity_before_the_drain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model notices a broken order if a new producer id is taken while batches of the old one
+    """The model notices a broken order if the producer takes a new id while batches of the old id
     are in flight."""
     end_drain = Outbox._end_drain
 
@@ -430,7 +437,7 @@ def test_the_model_sees_a_new_identity_before_the_drain(monkeypatch: pytest.Monk
 
 def test_the_model_sees_a_sequence_used_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """The model notices sequences that do not count records, so that two batches have the same
-    one."""
+    sequence."""
     monkeypatch.setattr(outbox, "next_sequence", lambda sequence, _: sequence)
     assert broken()
 
@@ -438,8 +445,8 @@ def test_the_model_sees_a_sequence_used_twice(monkeypatch: pytest.MonkeyPatch) -
 def test_the_model_sees_a_late_batch_under_the_new_identity(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices a hole if the producer goes on behind the batch that lost its identity,
-    instead of from it."""
+    """The model notices a hole if, after a batch lost its producer id, the producer goes on behind
+    that batch instead of with it."""
     end_drain = Outbox._end_drain
 
     def skipping(self: Outbox) -> None:

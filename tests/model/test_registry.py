@@ -1,8 +1,8 @@
 """Requests to two registries in any order, with lost answers, races and restarts.
 
-At every step the registries equal a model: answers and refusals, versions, ids, modes. And whatever
-happens, an id means one schema, ids that the registry gives have no gaps, and the log leads every
-registry to the same state.
+After every step the registries agree with a model in answers and refusals, versions, ids and modes.
+Whatever happens, an id names one schema, the ids that a registry assigns have no gaps, and the log
+leads every registry to the same state.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Expected = Callable[[Model], Any]
 
 
 class Registries(RuleBasedStateMachine):
-    """Two stores on one log."""
+    """Two registries (their stores) on one log."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -128,7 +128,7 @@ class Registries(RuleBasedStateMachine):
 
     @rule(node=NODES, subjects=st.tuples(SUBJECTS, SUBJECTS), numbers=st.tuples(NUMBERS, NUMBERS))
     def race(self, node: int, subjects: tuple[str, str], numbers: tuple[int, int]) -> None:
-        """Lets the other registry write between this one's decision and its entry."""
+        """Lets the other registry write between this registry's decision and its log entry."""
         (mine, theirs), (number, other) = subjects, numbers
         entries, _ = self.nodes[node]
         entries.meanwhile.append(
@@ -172,7 +172,8 @@ class Registries(RuleBasedStateMachine):
             assert store.read(summary) == self.model.summary()
 
     def uses(self, target: str) -> Uses | None:
-        """A reference to the newest version of a subject that is a plain schema."""
+        """A reference to the subject's newest version whose schema references nothing; None if
+        there is no such version."""
         rows = self.model.rows.get(target, {})
         plain = [n for n, row in rows.items() if isinstance(self.model.schemas[row.id], int)]
         return Uses(target, max(plain), rows[max(plain)].id) if plain else None
@@ -183,7 +184,7 @@ class Registries(RuleBasedStateMachine):
         before = len(self.shared.contents)
         answer = answered(store, decide)
         entries.lose = []
-        if answer == 503:  # no answer came: it was done exactly if the request had arrived
+        if answer == 503:  # no answer came: the write was done if and only if the request arrived
             assert fault in ("before", "after")
             if len(self.shared.contents) > before:
                 predicted(expected, self.model)
@@ -192,8 +193,8 @@ class Registries(RuleBasedStateMachine):
 
 
 def answered(store: Store, decide: Decide) -> Any:
-    """The store's answer: the id, or what was deleted; a refusal's code; None if the answer repeats
-    the request."""
+    """The store's answer: the id, or the deleted versions; the error code of a refusal; None for an
+    answer that only repeats the request."""
     try:
         answer = store.write(decide)
     except Refusal as refusal:
@@ -202,7 +203,7 @@ def answered(store: Store, decide: Decide) -> Any:
 
 
 def predicted(expected: Expected, model: Model) -> Any:
-    """The same answer from the model."""
+    """The answer that the model gives to the same request."""
     try:
         return expected(model)
     except Refused as refused:
@@ -212,7 +213,7 @@ def predicted(expected: Expected, model: Model) -> Any:
 def asked(
     schema: Schema, model: Model | None = None, **more: Any
 ) -> Callable[[RegistryState], submission.Submitted]:
-    """Reads a request with that schema as the registry does."""
+    """Returns a function that reads a request with that schema as the registry does."""
     body: dict[str, Any] = {"schema": text_of(schema, model), **more}
     if isinstance(schema, Uses):
         reference = {"name": "Part", "subject": schema.subject, "version": schema.version}
@@ -263,8 +264,8 @@ TestRegistries.settings = settings(stateful_step_count=40)
 
 
 def test_of_two_ids_of_a_schema_the_one_written_last_is_answered() -> None:
-    """If a schema has two ids, registering it again answers the id that was written last, as in
-    Confluent's registry."""
+    """If a schema has two ids, a registry that gets it again answers with the id that was written
+    last, as Confluent's registry does."""
     for first, second in (((2, 3), (3, 2)), ((3, 2), (2, 3))):
         registries = Registries()
         registries.register(0, "a", 0, "")
@@ -280,8 +281,8 @@ def test_of_two_ids_of_a_schema_the_one_written_last_is_answered() -> None:
 
 
 def test_a_deleted_version_that_is_referenced_stays_when_its_schema_returns() -> None:
-    """If a deleted version is referenced, it stays when its schema is registered again: readers
-    look it up by subject and version. An unreferenced one goes."""
+    """If a deleted version is referenced, it stays when its schema is registered again, because
+    readers look it up by subject and version. A deleted version without references is removed."""
     registries = Registries()
     registries.register(0, "a", 0, "")
     registries.delete_subject(0, "a", permanent=False, fault="")
@@ -295,7 +296,8 @@ def test_a_deleted_version_that_is_referenced_stays_when_its_schema_returns() ->
 
 def test_an_imported_schema_that_references_its_own_version_is_not_deleted() -> None:
     """Deleting an imported schema that references its own version gets 42206, as in Confluent's
-    registry: a reference names a version, whatever it meant."""
+    registry: a reference names a version, whichever schema the version had when the reference was
+    made."""
     registries = Registries()
     registries.register(0, "a", 0, "")
     registries.delete_subject(0, "a", permanent=False, fault="")

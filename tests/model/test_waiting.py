@@ -1,8 +1,10 @@
-"""The gate under random schedules: a host is never proven wrongly, and is proven in the end.
+"""The gate of upgrades under random schedules: no host is proven wrongly, and the host is proven in
+the end.
 
-The world is that of test_audit. After each message the gate is asked whether the host is proven
-since some moment. If it is, no line that lay in a file when the newest seal was noted may be
-missing from the rows of that moment's bucket, nor from those of a later bucket that is due.
+The world is that of test_audit. After each message the test asks the gate whether the host is
+proven healthy since some moment. If it is, then all lines that lay in a file when the newest seal
+was noted must be among the rows: those of the moment's bucket, and those of each later bucket that
+is due.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ RUNS = range(60)
 
 
 class Gate(World):
-    """A world that counts how often the host was proven, and checks each proof."""
+    """A world that counts how often the gate proved the host, and checks each proof."""
 
     def __init__(self, seed: int, faults: Faults) -> None:
         self.proven = 0
@@ -39,7 +41,7 @@ class Gate(World):
         return complete
 
     def ask(self, messages: list[Message], since_ms: int) -> bool:
-        """Whether the host is proven; nobody can ask before the host is heard of."""
+        """Whether the gate proves the host; False before the collector has heard of the host."""
         evidence = self.fold(messages)
         self.faults.blind(evidence)
         if not evidence.hosts:
@@ -78,8 +80,8 @@ class Gate(World):
     ),
 )
 def test_a_host_is_never_proven_wrongly(faults: Faults, seeds: Seeds) -> None:
-    """With late lines, stepping clocks, lost rows and messages, vanished files and restored states,
-    a host is never proven while a row is missing."""
+    """With late lines, clocks that are set, lost rows and messages, vanished files and restored
+    states, a host is never proven while a row is missing."""
     proven = 0
     for seed in seeds(RUNS):
         world = Gate(seed, faults)
@@ -91,7 +93,7 @@ def test_a_host_is_never_proven_wrongly(faults: Faults, seeds: Seeds) -> None:
 
 
 def test_a_host_is_proven_in_the_end(seeds: Seeds) -> None:
-    """Once everything is read, counted and loaded, and time has gone on, the host is proven."""
+    """Once everything is read, counted and loaded, and time has passed, the host is proven."""
     for seed in seeds(RUNS):
         world = Gate(seed, Faults())
         for _ in range(world.faults.steps):

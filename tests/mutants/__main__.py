@@ -21,7 +21,8 @@ SHOWN_LINES = 15
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Tries mutants; returns 0 when each was noticed, 1 when one was not."""
+    """Tries mutants. Returns 0 if the tests noticed each of them, and 1 if they did not notice
+    one."""
     args = _arguments(arguments)
     listed = [(name, mutant) for name in args.packages for mutant in mutants_of(name)]
     listed = [x for x in listed if all(word in x[1].broken for word in args.word)]
@@ -61,7 +62,8 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _are_good(tree: Tree, mutants: list[Mutant], processes: int) -> bool:
-    """Whether the tests pass without any mutant; otherwise their failing would prove nothing."""
+    """Whether the tests pass without any mutant. If they do not, a failure with a mutant proves
+    nothing."""
     tests = sorted({test for mutant in mutants for test in mutant.tests})
     status, output = tree.passes(tests, "-n", str(processes))
     if status != 0:

@@ -12,18 +12,18 @@ from mutants.mutant import Mutant
 
 
 def packages() -> list[str]:
-    """The modules of rules/."""
+    """The names of the modules in rules/."""
     return sorted(module.name for module in pkgutil.iter_modules(rules.__path__))
 
 
 def mutants_of(package: str) -> tuple[Mutant, ...]:
-    """The mutants of one module of rules/."""
+    """The mutants of one module in rules/."""
     found: tuple[Mutant, ...] = import_module(f"mutants.rules.{package}").MUTANTS
     return found
 
 
 def drawn(mutants: Sequence[Mutant], parts: int, by: str) -> list[Mutant]:
-    """One of `parts` mutants, rounded up; the text `by` decides which."""
+    """A share of the mutants: one of each `parts`, rounded up. The text `by` decides which ones."""
 
     def lot(mutant: Mutant) -> bytes:
         return hashlib.sha256(f"{by}\0{mutant.file}\0{mutant.broken}".encode()).digest()

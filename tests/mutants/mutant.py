@@ -1,4 +1,4 @@
-"""One mutant."""
+"""The fields of a mutant."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from dataclasses import dataclass
 class Mutant:
     """A change that breaks a rule.
 
-    broken: what is wrong with it, in words. file: below the root; `old` stands there exactly once
-    and becomes `new`. tests: pytest's ids; at least one of them must fail.
+    broken: what the change breaks, in words. file: a path below the root; the file contains `old`
+    exactly once, and the mutant replaces it by `new`. tests: pytest's ids; at least one of them
+    must fail.
     """
 
     broken: str

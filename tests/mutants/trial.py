@@ -14,7 +14,8 @@ from pathlib import Path
 from mutants.mutant import Mutant
 
 LIMIT_S = 300.0
-"""Time limit for the tests of one mutant; tests that do not end have noticed it."""
+"""The time limit in seconds for the tests of one mutant. Tests that do not end have noticed the
+mutant."""
 NO_SOURCES = (
     ".git",
     ".venv*",
@@ -29,7 +30,7 @@ _GOOD, _FAILED = 0, 1  # pytest's exit statuses
 
 
 class Fate(StrEnum):
-    """How the trial of a mutant ended."""
+    """The result of the trial of a mutant."""
 
     NOTICED = "noticed"
     ENDLESS = "noticed (its tests did not end)"
@@ -42,7 +43,7 @@ BAD = frozenset({Fate.SURVIVED, Fate.BROKEN, Fate.STALE})
 
 
 class Tree:
-    """A copy of the repository's files in a folder, for one mutant at a time."""
+    """A folder with a copy of the repository's files, for one mutant at a time."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self._folder = folder
@@ -50,7 +51,7 @@ class Tree:
         shutil.copytree(root, folder, ignore=shutil.ignore_patterns(*NO_SOURCES), symlinks=True)
 
     def passes(self, tests: Iterable[str], *options: str) -> tuple[int | None, str]:
-        """pytest's exit status (None: it did not end) and output."""
+        """Runs the tests. Returns pytest's exit status (None: it did not end) and its output."""
         command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"]
         path = os.pathsep.join([str(self._folder), str(self._folder / "tests")])
         process = subprocess.Popen(
@@ -66,7 +67,8 @@ class Tree:
         return process.returncode, output
 
     def tried(self, mutant: Mutant) -> tuple[Fate, str]:
-        """Tries a mutant; its fate and pytest's output. The tree is the same afterwards."""
+        """Tries a mutant. Returns its fate and pytest's output; afterwards the tree is as it
+        was."""
         path = self._folder / mutant.file
         text = path.read_text()
         if text.count(mutant.old) != 1:
@@ -83,8 +85,8 @@ class Tree:
         return (Fate.NOTICED if status == _FAILED else Fate.BROKEN), output
 
     def _write(self, path: Path, text: str) -> None:
-        """Writes a file with a new modification second each time, because Python recognizes
-        compiled modules by this second and their length."""
+        """Writes a file so that its modification time is in another second each time, because
+        Python recognizes compiled modules by this second and by their length."""
         path.write_text(text)
         self._changes += 1
         second = int(path.stat().st_mtime) + self._changes

@@ -1,4 +1,4 @@
-"""Recipes, readings, and the batches pressed from them, for tests of the agent's delivery."""
+"""What tests of the agent's delivery need: recipes, readings, and the batches made from them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def records(pressed: Pressed, topic: str = "logs") -> list[Record]:
 
 
 def rejected_rows(brokers: Brokers) -> list[dict[str, Any]]:
-    """All rows of the rejected topic."""
+    """All rows of the topic for rejected lines."""
     values = [record.value[5:] for record in brokers.records("logs.rejected")]
     return Codec(schema_text("Rejected")).decode(pa_binary(values)).batch.to_pylist()
 

@@ -1,4 +1,4 @@
-"""`skidway agent run` as a process, and the records that arrived from it."""
+"""`skidway agent run` as a process, and the records that it has sent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from support.processes import Program, answers, free_port, run_skidway, skidway
 
 
 class AgentProcess:
-    """One agent with a state of its own; settings are fast unless a test says otherwise."""
+    """One agent with a state of its own. Its intervals are short unless a test says otherwise."""
 
     def __init__(
         self, folder: Path, broker: str, registry: str, sources: Sequence[Mapping[str, Any]]
@@ -66,7 +66,7 @@ class AgentProcess:
         return answers(f"http://127.0.0.1:{self.metrics_port}/health")
 
     def health(self) -> dict[str, Any]:
-        """The document of /health, also with status 503; empty while nothing answers."""
+        """The document of /health, also with status 503; empty if nothing answers."""
         url = f"http://127.0.0.1:{self.metrics_port}/health"
         try:
             with urllib.request.urlopen(url, timeout=60) as answer:
@@ -83,29 +83,31 @@ class AgentProcess:
         return list(json.loads(done.stdout)["files"])
 
     def settled(self, sizes: Mapping[Path, int]) -> bool:
-        """Whether every byte of these files is acknowledged or set apart.
+        """Whether every byte of these files is acknowledged, rejected, lost or uncertain.
 
-        It reads the state itself: tests ask again and again, and the command takes a second.
+        It reads the state database directly, because tests ask often, and the command takes a
+        second.
         """
         done: collections.Counter[str] = collections.Counter()
         try:
             files = ledger.show(self.state)["files"]
         except (StateRefused, sqlite3.Error):
-            return False  # it has not run yet, or was killed while it made its state
+            return False  # the agent has not run yet, or was killed while it made its state
         for file in files:
             done[file["path"]] += file["bytes"] - file["pending"]
         return all(done[str(path)] >= size for path, size in sizes.items())
 
 
 def rows(broker: str, name: str) -> Iterator[tuple[str, int, int]]:
-    """(line, file id, first byte) of a raw topic's records; drops repeats as a loader does."""
+    """(line, file id, first byte) of the records of a raw topic, without the repeats, as a loader
+    drops them."""
     for _, keep, line, file, first in records(broker, name):
         if keep:
             yield line, file, first
 
 
 def records(broker: str, name: str) -> Iterator[tuple[int, bool, str, int, int]]:
-    """(partition, False for a repeat, line, file id, first byte) of every record."""
+    """(partition, True or for a repeat False, line, file id, first byte) of every record."""
     with Client(broker) as client, contextlib.closing(_Reader(client, name)) as reader:
         yield from reader.read()
 

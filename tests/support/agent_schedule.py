@@ -1,8 +1,9 @@
-"""Random schedules of the real agent: the events and the oracle that all its models share.
+"""Random schedules of the real agent: what all models of the agent share, the events and the
+knowledge of every line.
 
 Each model adds which lines are written, how often each event happens, and what must hold. Every
-line has cells, pieces of six characters that occur nowhere else: the oracle knows when each cell
-was written, which cells the host destroyed, and which bytes each file id stood for.
+line has cells, which are pieces of six characters that occur nowhere else. A schedule remembers
+when each cell was written, which cells the host destroyed, and which bytes each file id stood for.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ Sums = dict[tuple[str, int], list[int]]
 
 
 def source(pattern: str, partitioning: str, path: str = f"{PATH}*") -> SourceSettings:
-    """A source with a regex parser; its pattern decides which lines are rejected."""
+    """A source with a regex parser. The lines that the pattern does not match are rejected."""
     return SourceSettings(
         topic=TOPIC,
         paths=[path],
@@ -45,7 +46,7 @@ def source(pattern: str, partitioning: str, path: str = f"{PATH}*") -> SourceSet
 
 
 class Schedule(ABC):
-    """One random run of the agent. `faults`: which of the rarer events may happen."""
+    """One random run of the agent. faults: the rarer events that may happen."""
 
     steps = 0
 
@@ -58,13 +59,13 @@ class Schedule(ABC):
         self.world.brokers.partitions = {TOPIC: 2, REJECTED: 1}
         self.kills = kills
         self.cells = self.rotations = 0
-        self.written: dict[str, int] = {}  # cell: wall ms
+        self.written: dict[str, int] = {}  # cell: the wall clock in ms
         self.gone: set[str] = set()
-        self.content: dict[int, bytes] = {}  # file id: the bytes that it stood for, as last seen
+        self.content: dict[int, bytes] = {}  # file id: its bytes, as last seen
         self.trace: list[str] = []
 
     def run(self) -> None:
-        """Runs all steps and the end; AssertionError if something does not hold."""
+        """Runs all steps and the end. Raises AssertionError if something does not hold."""
         for _ in range(self.steps):
             actions = list(self.actions())
             weights = [weight for _, weight in actions]
@@ -78,20 +79,20 @@ class Schedule(ABC):
 
     @abstractmethod
     def finish(self) -> None:
-        """Runs until nothing is on its way any more, and checks what must hold then."""
+        """Runs until nothing is under way any more, and checks what must hold then."""
 
     @abstractmethod
     def read_message(self, message: Any) -> None:
         """Takes a message that the agent has published to the audit."""
 
     def say(self, what: str) -> None:
-        """Notes an event for the trace that a failure shows."""
+        """Notes an event. A failure prints the last events."""
         self.trace.append(what)
 
     # --- the host -----------------------------------------------------------------------------
 
     def new_cell(self) -> str:
-        """A cell that is new; its first character decides which patterns match it."""
+        """A cell that occurs nowhere else. Its first character decides which patterns match it."""
         self.cells += 1
         return f"{self.random.choice('abcxy')}{self.cells:05d}"
 
@@ -122,14 +123,14 @@ class Schedule(ABC):
         self.world.files.sync()
 
     def lose_power(self) -> None:
-        """Kills the agent and cuts the tails of the logs: only the agent's state is durable."""
+        """Kills the agent and cuts off the tails of the logs, but keeps the agent's state."""
         self.kill()
         for file in self.world.files.by_path.values():
             self._lose_tail(file)
         self.say("POWER LOSS")
 
     def _lose_tail(self, file: MemoryFile) -> None:
-        """Cuts a file anywhere behind its durable bytes, but never inside a cell."""
+        """Cuts a file at a random place behind its durable bytes, but never inside a cell."""
         kept = self.random.randint(min(file.durable, len(file.data)), len(file.data))
         while kept < len(file.data) and file.data[kept : kept + 1] not in b"abcxy\r\n":
             kept += 1
@@ -165,7 +166,7 @@ class Schedule(ABC):
             self.read_message(message)
 
     def arrive_late(self) -> None:
-        """Lets a batch arrive whose connection is lost, or whose agent is dead."""
+        """Lets a batch arrive although its connection is lost or its agent is dead."""
         waiting = [tp for tp, sent in self.world.brokers.late.items() if sent]
         self.world.brokers.arrive_late(self.random.choice(waiting))
 
@@ -176,7 +177,7 @@ class Schedule(ABC):
     # --- the agent ----------------------------------------------------------------------------
 
     def crashes(self) -> Iterator[tuple[Any, float]]:
-        """The ways to crash that are left, each with its weight."""
+        """The ways to crash, each with its weight; none if all crashes are used up."""
         if self.kills:
             yield self.kill, 2
             if "power" in self.faults:
@@ -195,7 +196,7 @@ class Schedule(ABC):
         self.remember()
 
     def go_on(self) -> None:
-        """Everything that was sent arrives and is answered."""
+        """Lets everything that was sent arrive and be answered."""
         self.world.clock.advance(0.4)
         self.publish()
         self.turn(self.world.producer.deliver_all())
@@ -204,7 +205,7 @@ class Schedule(ABC):
     # --- what is remembered, and what must hold -----------------------------------------------
 
     def remember(self) -> None:
-        """Notes which bytes each file id stands for, as long as its file is there to be read."""
+        """Notes the bytes of each file id, as long as its file can be read."""
         if self.world.loop is None:
             return
         by_inode = {f.inode: f for f in self.world.files.by_path.values()}
@@ -214,11 +215,11 @@ class Schedule(ABC):
                 self.saw(tracked, bytes(file.data))
 
     def saw(self, tracked: TrackedFile, data: bytes) -> None:
-        """Notes the bytes that a file id stands for by now; more may follow."""
+        """Notes the bytes of a file id up to now; more bytes may follow."""
         self.content[tracked.file] = data
 
     def cells_between(self, file: int, first: int, end: int | None) -> list[str]:
-        """The cells in a byte range of what a file id stands for."""
+        """The cells in a range of a file id's bytes."""
         return cells_of(self.content.get(file, b"")[first:end])
 
     def check_ledger(self) -> None:
@@ -227,7 +228,7 @@ class Schedule(ABC):
         for tracked in self.world.loop.tracker.files.values():
             tally, begin = tracked.tally, tracked.birth.begin
             settled = tally.acknowledged + tally.rejected + tally.filtered + tally.uncertain
-            lost = tracked.position - begin - settled  # after it was promised
+            lost = tracked.position - begin - settled  # lost after it was promised
             assert 0 <= lost <= tally.lost, "the ledger does not add up"
             assert begin <= tracked.position <= tracked.read_position <= tracked.promised
 
@@ -236,11 +237,12 @@ class Schedule(ABC):
         return {cell for tp, log in self.world.brokers.logs.items() for cell in cells_in(tp, log)}
 
     def written_before(self, wall_ms: int) -> set[str]:
-        """The cells that were written before a moment: a seal of that moment vouches for them."""
+        """The cells that were written before a moment. A seal of that moment vouches for them."""
         return {cell for cell, wall in self.written.items() if wall < wall_ms}
 
     def load(self) -> tuple[collections.Counter[str], int, Sums]:
-        """What a loader makes of the logs: cells in rows and rejects, count of straddles, sums."""
+        """What a loader would count in the logs: the cells in rows and rejects, the number of
+        straddles, and the sums."""
         rows: collections.Counter[str] = collections.Counter()
         sums: Sums = collections.defaultdict(lambda: [0, 0, 0])
         straddles = 0
@@ -275,13 +277,13 @@ def _add(entry: list[int], records: int, size: int, hash_: int) -> None:
 
 
 def cells_of(data: bytes | bytearray) -> list[str]:
-    """The cells in lines, or in pieces of lines."""
+    """The cells in some lines or parts of lines."""
     joined = bytes(data).decode().replace("\r", "").replace("\n", "")
     return [joined[at : at + CELL] for at in range(0, len(joined), CELL)]
 
 
 def cells_in(tp: TopicPartition, log: list[Record]) -> list[str]:
-    """The cells in the records of a partition, of the topic or of its rejected topic."""
+    """The cells in the records of a partition, either of the topic or of its rejected topic."""
     if tp.topic == TOPIC:
         return [cell for record in log for cell in cells_of(datum_text(record.value).encode())]
     if not log:
@@ -291,7 +293,7 @@ def cells_in(tp: TopicPartition, log: list[Record]) -> list[str]:
 
 
 def run_traced(schedule: Schedule, seed: int) -> None:
-    """Runs a schedule; a failure shows the seed and the last events."""
+    """Runs a schedule. A failure prints the seed and the last events."""
     try:
         schedule.run()
     except AssertionError as error:

@@ -1,9 +1,9 @@
 """The real agent on a simulated host, cluster and clock, all in memory.
 
-`Files` is a host whose files can be written, renamed, truncated, deleted and cut back as a power
-loss does. `Brokers` keeps logs of records per partition; batches travel in order per connection and
-may arrive late, after the agent that sent them has died. `World` starts and kills agents over one
-SQLite database; only what was committed survives a kill.
+`Files` is a host whose files can be written, renamed, truncated, deleted, and cut off as by a power
+loss. `Brokers` keeps a log of records for each partition. The batches of a connection arrive in
+order, and may arrive late, after the agent that sent them has died. `World` starts and kills agents
+over one SQLite database; only what was committed survives a kill.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class MemoryFile:
     changed_ns: int = 0
     born_ns: int | None = None
     unreadable: bool = False
-    plain_size: int | None = None  # for a compressed file: -1 until it was opened, -2 if damaged
+    # the plain size of a compressed file: -1 before it was opened, -2 if it is damaged
+    plain_size: int | None = None
 
 
 class MemoryHandle:
@@ -88,8 +89,8 @@ class Files:
         self.by_path: dict[str, MemoryFile] = {}
         self.links: dict[str, str] = {}
         self.device = 1
-        self.is_mounted = True  # False: its place is an empty directory on another device
-        self.may_search = True  # False: names can be listed, but files cannot be looked at
+        self.is_mounted = True  # False: its mount point is an empty directory on another device
+        self.may_search = True  # False: names can be listed, but no file can be examined
         self.knows_births = True
         self.open_count = 0
         self._clock = clock
@@ -124,7 +125,7 @@ class Files:
             self._moved(path)
 
     def compress(self, path: str, ending: str = ".gz", *, keeps_time: bool = True) -> MemoryFile:
-        """Compresses a file as gzip and logrotate do; log4j2 does not keep the time of change."""
+        """Compresses a file. gzip and logrotate keep the time of change; log4j2 does not."""
         plain = self.by_path[path]
         self.delete(path + ending)
         packed = self.append(path + ending, bytes(plain.data))
@@ -140,7 +141,7 @@ class Files:
         self._moved(path)
 
     def reuse_last_inode(self) -> None:
-        """Gives the next new file the inode of the newest one, which was deleted."""
+        """Gives the next new file the inode of the newest file, which was deleted."""
         self._inode -= 1
 
     def truncate(self, path: str, size: int = 0) -> None:
@@ -164,7 +165,7 @@ class Files:
         self._directories[path.rpartition("/")[0]] = self._now_ns()
 
     def _now_ns(self) -> int:
-        """The time of a change; no two changes have the same."""
+        """The time of a change. It is different for each change."""
         self._tick += 1
         return self._clock.time_ms() * 1_000_000 + self._tick
 
@@ -270,7 +271,8 @@ class Record:
 
 @dataclass(eq=False)
 class Sent:
-    """A batch under one producer id. base: its offset, once an attempt has arrived; else -1."""
+    """A batch under one producer id. base: its offset once an attempt has arrived, and -1 before
+    that."""
 
     tp: TopicPartition
     encoded: EncodedBatch
@@ -280,18 +282,19 @@ class Sent:
 
 
 class Brokers:
-    """Logs per partition, and the late batches on their way to them."""
+    """The log of each partition, and the late batches that are on their way to it."""
 
     def __init__(self) -> None:
         self.logs: dict[TopicPartition, list[Record]] = collections.defaultdict(list)
         self.partitions: dict[str, int] = {}
         self.late: dict[TopicPartition, list[Sent]] = collections.defaultdict(list)
         self.starts: dict[TopicPartition, int] = {}
-        self.away = False  # True: readers get nothing
+        self.away = False  # True: readers get no records
         self.refuses: Callable[[Record], bool] = lambda record: False
 
     def append(self, sent: Sent) -> int:
-        """Appends a batch, unless it came before under the same producer id; its base offset."""
+        """Appends a batch, unless it arrived earlier under the same producer id. Returns its base
+        offset."""
         if sent.base < 0:
             log = self.logs[sent.tp]
             sent.base = len(log)
@@ -299,13 +302,14 @@ class Brokers:
         return sent.base
 
     def refuse(self, sent: Sent) -> bool:
-        """Whether a batch is refused because of any of its records."""
+        """Whether the brokers refuse a batch because of one of its records."""
         return any(self.refuses(record) for record in records_of(sent.encoded))
 
     def arrive_late(self, tp: TopicPartition) -> None:
-        """Takes the next batch of a connection that is lost, or whose agent is dead.
+        """Lets the next batch of a lost connection, or of a dead agent, arrive.
 
-        If that is refused, the batches behind it are dropped, since they are out of sequence.
+        If that batch is refused, the batches behind it are dropped, because they are out of
+        sequence.
         """
         sent = self.late[tp].pop(0)
         if self.refuse(sent):
@@ -329,7 +333,8 @@ def records_of(encoded: EncodedBatch) -> list[Record]:
 
 
 class Producer:
-    """Implements agent.delivery.outbound.Sink over Brokers; the test decides when things happen."""
+    """Implements agent.delivery.outbound.Sink over Brokers. The test decides when batches arrive
+    and are answered."""
 
     def __init__(self, brokers: Brokers, room: int = 1_000) -> None:
         self._brokers = brokers
@@ -351,9 +356,10 @@ class Producer:
         self.sent[tp].append(Sent(tp, encoded, token))
 
     def arrive(self, tp: TopicPartition) -> list[Delivery]:
-        """The oldest batch of a partition reaches the broker; its answer waits in `appended`.
+        """Lets the oldest batch of a partition reach the broker; its answer waits in `appended`.
 
-        If the batch is refused, those before it are answered, and those behind it are taken back.
+        If the batch is refused, the batches before it are answered, and the batches behind it are
+        taken back.
         """
         sent = self.sent[tp].pop(0)
         sent.attempts += 1
@@ -368,10 +374,11 @@ class Producer:
         return found
 
     def interrupt(self, tp: TopicPartition, survivors: int = 0, *, is_known: bool = True) -> None:
-        """The connection is lost: batches without an answer are sent again, in their order.
+        """Loses the connection: batches without an answer are sent again, in their order.
 
         survivors: how many batches of the old connection may still arrive late. is_known: whether
-        the batches keep their producer id, so that one that has arrived is a duplicate.
+        the batches keep their producer id. Then a batch that has arrived is recognized as a
+        duplicate.
         """
         under_way = self.sent[tp][:survivors]
         for sent in under_way:
@@ -388,7 +395,7 @@ class Producer:
         return found
 
     def answer(self) -> list[Delivery]:
-        """Hands back the oldest acknowledgement."""
+        """Returns the oldest acknowledgement."""
         if not self.appended:
             return []
         return [_acknowledged(*self.appended.pop(0))]
@@ -410,7 +417,8 @@ class Producer:
         return found
 
     def die(self, survivors: int) -> None:
-        """The agent was killed; up to `survivors` batches of each connection may still arrive."""
+        """Kills the producer with its agent. Up to `survivors` batches of each connection may still
+        arrive."""
         for tp, batches in self.sent.items():
             self._brokers.late[tp] += batches[:survivors]
 
@@ -420,7 +428,8 @@ def _acknowledged(sent: Sent, base: int) -> Delivery:
 
 
 class MemoryLogs:
-    """Implements agent.delivery.search.Logs over Brokers; gives nothing while those are away."""
+    """Implements agent.delivery.search.Logs over Brokers. It returns nothing while the brokers are
+    away."""
 
     def __init__(self, brokers: Brokers, at_once: int = 3) -> None:
         self._brokers = brokers
@@ -435,7 +444,7 @@ class MemoryLogs:
         self._positions, self._told = dict(floors), {}
 
     def poll(self) -> list[Rows | Hole]:
-        """The next few records of each partition."""
+        """The next records of each partition, a few at a time."""
         found: list[Rows | Hole] = []
         if self._brokers.away:
             return found
@@ -470,7 +479,8 @@ class MemoryLogs:
 
 
 def settings(*sources: SourceSettings, **others: Any) -> AgentSettings:
-    """Settings of an agent whose intervals are over at once unless a test says otherwise."""
+    """Settings of an agent without waiting: each interval is over at once, unless a test says
+    otherwise."""
     fast: dict[str, Any] = {
         "checkpoint_interval_ms": 1,
         "idle_flush_ms": 1_000,
@@ -558,7 +568,7 @@ class World:
         return self.loop
 
     def kill(self, survivors: int = 0) -> None:
-        """Kills the agent: only the database, the files, and batches on their way are left."""
+        """Kills the agent. Only the database, the files, and batches under way are left."""
         self.producer.die(survivors)
         self.loop = None
         if self.connection.in_transaction:
@@ -571,9 +581,10 @@ class World:
         arrives: TopicPartition | None = None,
         survivors: int = 0,
     ) -> None:
-        """Kills an agent after it promised and sent each piece by itself, without an answer.
+        """Kills an agent after it has promised and sent each piece separately, without getting an
+        answer.
 
-        arrives: before the kill, the first batch of this partition reaches its broker.
+        arrives: the partition whose first batch reaches its broker before the kill.
         """
         for piece in pieces:
             self.files.append(path, piece)
@@ -586,7 +597,7 @@ class World:
         self.kill(survivors)
 
     def publish(self) -> None:
-        """Lets the cluster take the agent's audit messages."""
+        """Lets the brokers take the agent's audit messages."""
         mail = self.agent.mail
         for id_, value in mail.pending(-1, 1_000_000):
             self.published.append(messages.decode(value))
@@ -596,27 +607,27 @@ class World:
         self.agent.turn(list(deliveries))
 
     def hold(self, rounds: int = 5, seconds: float = 0.1) -> None:
-        """Lets time pass; audit messages are taken, while batches stay on their way."""
+        """Lets time pass. The brokers take audit messages, and batches stay under way."""
         for _ in range(rounds):
             self.clock.advance(seconds)
             self.publish()
             self.turn()
 
     def hold_until_sent(self, rounds: int = 30) -> None:
-        """Holds like `hold`, but only until something was sent."""
+        """Lets time pass as `hold` does, but only until the agent has sent something."""
         for _ in range(rounds):
             self.hold(1)
             if self.producer.pending_count:
                 break
 
     def tick(self, seconds: float = 0.1) -> None:
-        """Lets time pass, and everything that is on its way arrive."""
+        """Lets time pass, and everything under way arrive."""
         self.clock.advance(seconds)
         self.publish()
         self.turn(self.producer.deliver_all())
 
     def settle(self, rounds: int = 40, seconds: float = 0.3) -> None:
-        """Ticks until nothing is under way any more, last lines included."""
+        """Ticks until nothing is under way any more, not even a last line."""
         for _ in range(rounds):
             self.tick(seconds)
         self.publish()
@@ -631,12 +642,13 @@ class World:
         return [entry(file, promised, self.files) for file in state.files()]
 
     def only(self, path: str | None = None) -> dict[str, Any]:
-        """The ledger's entry of a path; without one, its only entry."""
+        """The ledger's entry of a path; without a path, the only entry."""
         (found,) = (each for each in self.ledger() if path in (None, each["path"]))
         return found
 
     def deltas(self) -> list[messages.Delta]:
-        """The published deltas, each once: one that is published again must be the same."""
+        """The published deltas, each once. Asserts that a delta that is published again is the
+        same."""
         found: dict[tuple[str, int, int], messages.Delta] = {}
         for delta in self.of(messages.Delta):
             key = delta.sender.producer, delta.sender.epoch, delta.number
@@ -653,12 +665,12 @@ class World:
         return [(count.source.topic, count.count, count.bytes) for count in counts]
 
     def of(self, kind: type[Any]) -> list[Any]:
-        """The published messages of a kind."""
+        """The published messages of a class."""
         return [message for message in self.published if isinstance(message, kind)]
 
 
 def datum_text(value: bytes) -> str:
-    """The one string of a raw record's value."""
+    """The only string in the value of a raw record."""
     number = shift = 0
     at = 5
     while True:

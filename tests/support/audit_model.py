@@ -1,4 +1,5 @@
-"""What the models of the audit share: numbered senders, small buckets, rules taken out."""
+"""What the models of the audit share: numbered senders, small buckets, and judgements without one
+rule."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ HOUR = 3_600
 
 @dataclass(eq=False)
 class NumberedSender:
-    """One sender's durable state: its last number, and the last number that touched each bucket."""
+    """The durable state of one sender: its last message number, and the number of the last message
+    that touched each bucket."""
 
     sender: Sender
     last: int = 0
@@ -40,7 +42,8 @@ class NumberedSender:
         losses: Sequence[Loss] = (),
         limit_bytes: int = 900_000,
     ) -> tuple[Delta, ...]:
-        """The sender's next deltas, which carry all of these counts, ranges, gaps and losses."""
+        """The sender's next deltas, which together carry all these counts, ranges, gaps and
+        losses."""
         counts = Counts(BUCKET_MS)
         for key, sums in counted:
             counts.put(key, sums)
@@ -54,13 +57,14 @@ class NumberedSender:
 
 
 def sums_of_line(agent: int, file: int, index: int) -> Sums:
-    """The sums of one line; every line has ten bytes."""
+    """The sums of one line. Every line has ten bytes."""
     columns = (np.array([x], np.int64) for x in (agent, file, index * 10, 10))
     return Sums(1, 10, checksum.total(checksum.record_hash(*columns)))
 
 
 class World(Protocol):
-    """A world that moves by random steps. wrong: what was falsely called complete, if anything."""
+    """A world that moves by random steps. wrong: the reason of a false verdict, if there was
+    one."""
 
     wrong: str | None
 
@@ -73,7 +77,8 @@ AnyWorld = TypeVar("AnyWorld", bound=World)
 def run(
     world: AnyWorld, seed: int, steps: int, end: Callable[[AnyWorld], set[int]]
 ) -> tuple[AnyWorld, set[int]]:
-    """Runs the steps and then the end; returns the world and the buckets that are complete then."""
+    """Runs the steps and then the end. Returns the world and the buckets that are complete at the
+    end."""
     for _ in range(steps):
         world.step()
         if world.wrong:
@@ -83,18 +88,19 @@ def run(
     return world, complete
 
 
-# Rules taken out.
+# Judgement without one of its rules.
 
 
 def blind_to_checksums(evidence: Evidence) -> None:
-    """Judges as if counts and bytes were enough."""
+    """Judges without checksums: equal counts and bytes are enough."""
     for tallies in _all_tallies(evidence):
         for key, tally in tallies.items():
             tallies[key] = replace(tally, sums=replace(tally.sums, checksum=0))
 
 
 def blind_to_holes(evidence: Evidence) -> None:
-    """Judges as if no message that is gone from the audit topics had carried anything."""
+    """Judges without gaps in numbers: messages that are missing from the audit topics carried
+    nothing."""
     for key, numbers in evidence.senders.items():
         evidence.senders[key] = replace(numbers, missing=None, first=1)
     for tallies in _all_tallies(evidence):
@@ -104,7 +110,7 @@ def blind_to_holes(evidence: Evidence) -> None:
 
 
 def blind_to_losses(evidence: Evidence) -> None:
-    """Judges as if no loss had been declared."""
+    """Judges without losses: no loss was declared."""
     for topic in evidence.topics.values():
         topic.losses.clear()
 

@@ -1,4 +1,5 @@
-"""Hypothesis strategies: Avro record schemas that map to columns, with batches that fit them."""
+"""Hypothesis strategies for Avro record schemas that map to columns, and for batches that fit
+them."""
 
 from __future__ import annotations
 
@@ -30,11 +31,11 @@ FLOAT = st.floats(width=32)
 DOUBLE = st.floats()
 
 Typed = tuple[Any, st.SearchStrategy[Any]]
-"""An Avro type as JSON, and the values that Arrow takes for it."""
+"""An Avro type as JSON, and a strategy for the values that Arrow takes for it."""
 
 
 def leaves() -> st.SearchStrategy[Typed]:
-    """Types of the fast path's subset, not nullable."""
+    """The types that the fast path takes, not nullable."""
     return st.sampled_from(
         [
             ("boolean", st.booleans()),
@@ -58,7 +59,7 @@ def leaves() -> st.SearchStrategy[Typed]:
 
 
 def enums(number: Callable[[], int]) -> st.SearchStrategy[Typed]:
-    """An enum with a name of its own."""
+    """An enum; `number` makes its name unique."""
     symbols = ["A", "B", "C"]
     return st.builds(
         lambda: (
@@ -69,7 +70,7 @@ def enums(number: Callable[[], int]) -> st.SearchStrategy[Typed]:
 
 
 def odd_leaves(number: Callable[[], int]) -> st.SearchStrategy[Typed]:
-    """Types that only the slow path takes."""
+    """The types that only the slow path takes."""
     digits = Decimal("99999.99")
     money = st.decimals(-digits, digits, places=2)
     return st.builds(
@@ -110,7 +111,7 @@ def odd_leaves(number: Callable[[], int]) -> st.SearchStrategy[Typed]:
 
 
 def nullable(inner: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
-    """Unions with null, in both orders."""
+    """Unions of the type with null, in both orders."""
 
     def made(typed: Typed, null_first: bool) -> Typed:
         if isinstance(typed[0], list) or typed[0] == "null":
@@ -122,7 +123,8 @@ def nullable(inner: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
 
 
 def union_of(types: list[Typed], null_at: int | None) -> Typed:
-    """A union of several types, as a struct of members; only the first of each kind or name."""
+    """A union of several types, as a struct with one field for each member. Of each kind or name,
+    only the first type is used."""
     kinds: dict[str, Typed] = {}
     for avro, values in types:
         kind = avro if isinstance(avro, str) else avro.get("name", avro["type"])
@@ -160,7 +162,7 @@ def _map(typed: Typed) -> Typed:
 
 @st.composite
 def records(draw: st.DrawFn, *, flat: bool) -> tuple[dict[str, Any], st.SearchStrategy[Any]]:
-    """A record schema with its rows; `flat`: only what the fast path takes."""
+    """A record schema with a strategy for its rows. flat: only what the fast path takes."""
     names = iter(range(1000))
 
     def number() -> int:
@@ -189,7 +191,7 @@ def records(draw: st.DrawFn, *, flat: bool) -> tuple[dict[str, Any], st.SearchSt
 
 @st.composite
 def batches(draw: st.DrawFn, *, flat: bool) -> tuple[dict[str, Any], pa.RecordBatch]:
-    """(schema, a batch of exactly its Arrow types)."""
+    """(schema, a batch with exactly the Arrow types of this schema)."""
     schema, rows = draw(records(flat=flat))
     values = draw(st.lists(rows, max_size=6))
     columns = arrow_schema(parse(schema))
@@ -198,7 +200,8 @@ def batches(draw: st.DrawFn, *, flat: bool) -> tuple[dict[str, Any], pa.RecordBa
 
 
 def raw(array: pa.Array) -> pa.Array:
-    """Replaces dates, times and timestamps by numbers at every depth, since Python's are narrower.
+    """Replaces dates, times and timestamps by numbers at every depth, because Python's types have a
+    smaller range.
 
     It does not cast, because Arrow's cast of a list of nulls loses its items.
     """
@@ -219,7 +222,8 @@ def raw(array: pa.Array) -> pa.Array:
 
 
 def outgoing(avro: AvroType, value: Any, *, tagged: bool = True) -> Any:
-    """Arrow's Python value in fastavro's form; `tagged`: with the names of unions' members."""
+    """Arrow's Python value in the form that fastavro takes. tagged: with the names of unions'
+    members."""
     if value is None or (isinstance(avro, Primitive | Enum) and decimal_type(avro) is None):
         return value
     if isinstance(avro, Union):
@@ -241,7 +245,8 @@ def outgoing(avro: AvroType, value: Any, *, tagged: bool = True) -> Any:
 
 
 def _unscaled(value: Decimal, avro: AvroType) -> bytes:
-    """Two's complement, big-endian; as short as possible, or as long as the fixed type."""
+    """The number in two's complement, big-endian; as short as possible, or as long as the fixed
+    type."""
     sign, digits, _ = value.as_tuple()
     number = int("".join(map(str, digits))) * (-1 if sign else 1)
     length = (number + (number < 0)).bit_length() // 8 + 1

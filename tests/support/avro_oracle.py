@@ -1,6 +1,7 @@
-"""Asks Apache Avro's own Java implementation, from the jars of pyspark, about schemas.
+"""Asks Apache Avro's own Java implementation, whose jars pyspark has, about schemas.
 
-Janino, a small Java compiler among the same jars, runs the program: a Java runtime is enough.
+Janino, a small Java compiler among the same jars, compiles and runs the program, so a Java runtime
+is enough.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ TIMEOUT_S = 120
 
 
 def ask(questions: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
-    """An answer to each question, as AvroOracle.java describes them; one JVM for all."""
+    """The answer to each question, as AvroOracle.java describes it; one JVM answers all."""
     spec = util.find_spec("pyspark")
     assert spec is not None
     assert spec.origin is not None

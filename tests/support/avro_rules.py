@@ -65,4 +65,4 @@ RULES: list[tuple[Any, Any, list[tuple[str, str]]]] = [
     (record(A, namespace="m"), record(A, namespace="n"), []),
     (record(field("a", ["null", "R"])), record(field("a", ["null", "R"])), []),
 ]
-"""(reader, writer, [(kind, path) of each difference that does not fit])."""
+"""(reader, writer, [(kind, path) of each incompatible difference])."""

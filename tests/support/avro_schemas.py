@@ -1,6 +1,7 @@
-"""Random Avro schemas with few names, and random changes of them: pairs that nearly fit.
+"""Random Avro schemas with few names, and random changes of them: pairs that almost fit each other.
 
-Every schema has its own `random.Random`, so that a seed names it; Hypothesis draws the seeds.
+Every schema is made by its own `random.Random`, so that one seed gives one schema; Hypothesis draws
+the seeds.
 """
 
 from __future__ import annotations
@@ -44,14 +45,14 @@ DEFAULTS: dict[str, list[Any]] = {
 
 
 class Maker:
-    """Makes one schema."""
+    """Makes one random schema."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
         self._declared: list[str] = []
 
     def schema(self) -> Any:
-        """A schema as JSON; it may be invalid, since names may collide."""
+        """A schema as JSON. It may be invalid, because names may collide."""
         if self.random.random() < 0.7:
             return self._record(0)
         return self._type(0)
@@ -135,7 +136,7 @@ def made(random: Random) -> Any:
 
 
 def changed(schema: Any, random: Random, most: int = 2) -> Any:
-    """A valid schema one or a few changes away."""
+    """A valid schema that differs from this schema by one or a few changes."""
     found = schema
     for _ in range(random.randint(1, most)):
         for _ in range(20):
@@ -148,7 +149,7 @@ def changed(schema: Any, random: Random, most: int = 2) -> Any:
 
 
 def is_valid(schema: Any) -> bool:
-    """Whether our parser takes it."""
+    """Whether our parser accepts the schema."""
     try:
         parse(schema)
     except SchemaInvalid:
@@ -162,7 +163,8 @@ def schemas() -> st.SearchStrategy[Any]:
 
 
 def mutated(schema: Any) -> st.SearchStrategy[Any]:
-    """A Hypothesis strategy for valid schemas one or a few changes away from a schema."""
+    """A Hypothesis strategy for valid schemas that differ from this schema by one or a few
+    changes."""
     return st.integers(0, 2**32).map(lambda seed: changed(schema, Random(seed)))
 
 
@@ -173,7 +175,7 @@ def _kind(avro: Any) -> str:
 
 
 Slot = tuple[Any, Any]
-"""The container that holds a type, and the key under which it does."""
+"""The container that holds a type, and the type's key or index there."""
 
 
 def _slots(holder: Any, key: Any) -> Iterator[Slot]:
@@ -301,7 +303,7 @@ def broken(schema: Any, random: Random) -> Any:
 
 
 def _nodes(holder: Any) -> Iterator[Slot]:
-    """Every value in a JSON document."""
+    """The container and key of every value in a JSON document."""
     keys = list(holder) if isinstance(holder, dict) else range(len(holder))
     for key in keys:
         yield holder, key

@@ -44,7 +44,7 @@ def batch(
     epoch: int = -1,
     sequence: int = -1,
 ) -> bytearray:
-    """A batch as a producer sends it: base offset 0."""
+    """A batch as a producer sends it, with base offset 0."""
     values = values or (b"value",)
     times = timestamps or [NOW_MS] * len(values)
     body = b"".join(
@@ -58,7 +58,8 @@ def batch(
 
 
 def sized(size_bytes: int, count: int = 1) -> bytearray:
-    """A batch of exactly that many bytes (61 of them header), whose records are nonsense."""
+    """A batch of exactly that many bytes (61 of them are the header), whose records are
+    meaningless."""
     encoded = EncodedBatch(
         b"x" * (size_bytes - 61), Codec.NONE, count, NOW_MS, NOW_MS, size_bytes - 61
     )
@@ -78,14 +79,14 @@ def recover_in(directory: Path, config: LogConfig | None = None, **changes: obje
 
 
 def append(log: PartitionLog, data: bytearray, now_ms: int = NOW_MS, epoch: int = 0) -> int:
-    """Validates, appends and writes one batch; returns its base offset."""
+    """Validates, appends and writes one batch. Returns its base offset."""
     base = put(log, data, now_ms, epoch)
     log.write()
     return base
 
 
 def put(log: PartitionLog, data: bytearray, now_ms: int = NOW_MS, epoch: int = 0) -> int:
-    """Validates and appends one batch, but does not write it; returns its base offset."""
+    """Validates and appends one batch, but does not write it. Returns its base offset."""
     view = memoryview(data)
     return log.append(view, validate(view, message_bytes_max=1 << 30), epoch, now_ms).base_offset
 

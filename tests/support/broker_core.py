@@ -1,6 +1,6 @@
 """A broker without a process, a network or a ZooKeeper: its loop, its logs, its handlers.
 
-Each client is one end of a socket pair, and the loop has accepted the other end. The test makes the
+Each client has one end of a socket pair, and the loop has the other end. The test runs the loop's
 turns and moves the clock; the disk works at once, and ZooKeeper is a dictionary.
 """
 
@@ -39,7 +39,8 @@ TURNS = 8
 
 
 class MemoryZooKeeper:
-    """The nodes, with the methods of a coordinator and of kazoo's client that the broker uses."""
+    """ZooKeeper nodes in memory, with those methods of a coordinator and of kazoo's client that the
+    broker uses."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, tuple[bytes, int]] = {}
@@ -95,7 +96,7 @@ class MemoryZooKeeper:
 
 
 class MemorySession:
-    """Does each job at once, and posts its outcome to the loop."""
+    """A ZooKeeper session that does each job at once, and posts the outcome to the loop."""
 
     is_connected = True
 
@@ -112,7 +113,7 @@ class MemorySession:
 
 
 class AtOnce:
-    """A disk worker that does each job at once; the loop hears of it in its next turn."""
+    """A disk worker that does each job at once; the loop gets the outcome in its next turn."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
@@ -123,7 +124,7 @@ class AtOnce:
 
 
 class CoreClient:
-    """The client's end of a connection; no call blocks."""
+    """The client's end of a connection. No call blocks."""
 
     def __init__(self, core: BrokerCore, sock: socket.socket) -> None:
         self._core = core
@@ -132,7 +133,7 @@ class CoreClient:
         self.is_closed = False
 
     def send(self, data: bytes) -> None:
-        """Sends bytes unchanged; if they are many, the broker takes turns in between."""
+        """Sends bytes unchanged. If there are many, the broker takes turns in between."""
         left = memoryview(data)
         while left and not self.is_closed:
             try:
@@ -143,7 +144,7 @@ class CoreClient:
                 self.is_closed = True
 
     def answers(self) -> list[bytes]:
-        """The frames that have come, without their lengths."""
+        """The frames received so far, without their length fields."""
         while not self.is_closed:
             try:
                 data = self._socket.recv(1 << 20)
@@ -163,7 +164,8 @@ class CoreClient:
         return found
 
     def ask(self, data: bytes) -> bytes | None:
-        """The answer to a request, after as much time as the broker may take; None without one.
+        """Sends a request and lets enough time pass for the answer. Returns None if there is no
+        answer.
 
         It does not wait for the rest of an incomplete request.
         """
@@ -180,7 +182,7 @@ class CoreClient:
 
 
 class BrokerCore:
-    """A broker with topics that it makes itself; see the module's description."""
+    """A broker in memory, as the module's docstring describes it. It makes its topics itself."""
 
     def __init__(self, directory: Path, settings: BrokerSettings) -> None:
         self.clock = ManualClock()
@@ -229,12 +231,13 @@ class BrokerCore:
         return self._clients[-1]
 
     def turn(self) -> None:
-        """Makes one turn of the loop, which does not wait."""
+        """Runs one turn of the loop, which does not wait."""
         self.loop.post(lambda: None)
         self.loop.turn()
 
     def advance(self, seconds: float) -> None:
-        """Lets time pass, and the loop do what is then due, with all that follows from it."""
+        """Lets time pass, and lets the loop do everything that is due then, with all
+        consequences."""
         self.clock.advance(seconds)
         for _ in range(TURNS):
             self.turn()

@@ -1,4 +1,4 @@
-"""`skidway broker run` on a real ZooKeeper, with the means to stop, kill and restart it."""
+"""`skidway broker run` on a real ZooKeeper, with methods that stop, kill and restart it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from support.zookeeper import ZooKeeper
 
 
 class SkidwayBroker:
-    """One broker in a folder of its own; `settings` over the defaults of tests."""
+    """One broker in a folder of its own. settings: what differs from the default settings of
+    tests."""
 
     def __init__(self, folder: Path, zookeeper: str, **settings: object) -> None:
         self.port, self.metrics_port = free_port(), free_port()
@@ -41,7 +42,7 @@ class SkidwayBroker:
         return answers(f"http://127.0.0.1:{self.metrics_port}/health")
 
     def up(self) -> bool:
-        """Whether it serves requests, healthy or not."""
+        """Whether the broker serves requests, healthy or not."""
         return '"broker_started"' in self.program.output() and bool(self.health())
 
     def health(self) -> dict[str, Any]:
@@ -54,7 +55,7 @@ class SkidwayBroker:
             return dict(json.load(error))
 
     def metric(self, name: str) -> float:
-        """The value of a metric; 0 if it is not there."""
+        """The value of a metric; 0 if it does not exist."""
         url = f"http://127.0.0.1:{self.metrics_port}/metrics"
         with urllib.request.urlopen(url, timeout=60) as answer:
             for line in answer.read().decode().splitlines():
@@ -73,12 +74,12 @@ class SkidwayBroker:
         self.start()
 
     def end(self) -> None:
-        """Ends its process, if one runs."""
+        """Ends the broker's process, if one runs."""
         if self.program.running:
             self.program.kill()
 
     def crash(self) -> None:
-        """Kills the broker with kill -9 and starts it on the same files."""
+        """Kills the broker with kill -9, and starts it on the same files."""
         self.program.kill()
         self.start()
 
@@ -87,7 +88,7 @@ class SkidwayBroker:
 def skidway_broker(
     tmp_path_factory: pytest.TempPathFactory, zookeeper_server: ZooKeeper
 ) -> Iterator[SkidwayBroker]:
-    """One broker for a module's tests, with the settings of a default installation."""
+    """One broker for all tests of a module, with the settings of a default installation."""
     folder = tmp_path_factory.mktemp("broker")
     broker = SkidwayBroker(folder, f"{zookeeper_server.address}/{folder.name}")
     try:
@@ -98,7 +99,7 @@ def skidway_broker(
 
 @pytest.fixture
 def own_broker(tmp_path: Path, zookeeper: str) -> Iterator[SkidwayBroker]:
-    """A broker of this test's own, not started yet."""
+    """A broker for one test alone; it is not started yet."""
     broker = SkidwayBroker(tmp_path, zookeeper)
     yield broker
     broker.end()

@@ -1,4 +1,4 @@
-"""A certificate authority of a test's own, and the certificates that it signs, as PEM files."""
+"""A certificate authority of a test, and the certificates that it signs, as PEM files."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from cryptography.x509.oid import NameOID
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A certificate and its key, in files."""
+    """The paths of a certificate and its key."""
 
     certificate: Path
     key: Path
 
 
 class Authority:
-    """Signs for 127.0.0.1, localhost and hosts that are named, for a day."""
+    """A certificate authority. Its certificates are valid for 127.0.0.1, localhost and the given
+    hosts, for one day."""
 
     def __init__(self, folder: Path, name: str = "authority") -> None:
         self._folder = folder
@@ -34,7 +35,7 @@ class Authority:
         _write(self.certificate, made.sign(self._key, hashes.SHA256()))
 
     def sign(self, name: str, *hosts: str) -> Pair:
-        """A new certificate of that name, good for these hosts too."""
+        """A new certificate with that name, which is also valid for these hosts."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         loopback = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))

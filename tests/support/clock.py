@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ManualClock:
-    """Implements skidway.clock.Clock; both clocks move together by advance()."""
+    """Implements skidway.clock.Clock. advance() moves both clocks together."""
 
     def __init__(self, time_ms: int = 1_700_000_000_000, monotonic: float = 1_000.0) -> None:
         self._time_ms = time_ms
@@ -17,7 +17,7 @@ class ManualClock:
         return self._monotonic
 
     def advance(self, seconds: float) -> None:
-        """Lets time pass; set_time_ms() can set the wall clock back."""
+        """Lets time pass. (set_time_ms() can set the wall clock back.)"""
         if seconds < 0:
             raise ValueError("a monotonic clock does not go backwards")
         self._monotonic += seconds

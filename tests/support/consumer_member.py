@@ -1,7 +1,8 @@
-"""A group member as a program of its own, which tests kill and stop; prints its records.
+"""A member of a consumer group as a program, which tests kill and stop; it prints its records.
 
-Its argument has the consumer's settings as JSON. Each line: partition, offset, when the record was
-handed out (ns of the machine's monotonic clock), value. SIGTERM ends it.
+Its argument is the consumer's settings as JSON. Each printed line has the partition, the offset,
+the time at which the member got the record (ns of the machine's monotonic clock), and the value.
+SIGTERM ends the program.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ def command(**settings: object) -> list[str]:
 
 
 def delivered(output: str) -> list[tuple[int, int, str]]:
-    """(partition, offset, value) of each record that a member printed; log lines are left out."""
+    """(partition, offset, value) of each record that a member printed, without log lines."""
     return [(partition, offset, value) for partition, offset, _, value in _rows(output)]
 
 
 def handed_out(output: str) -> dict[int, list[int]]:
-    """By partition: when the member was given each record (monotonic ns)."""
+    """The times at which the member got each record, by partition (monotonic ns)."""
     found: dict[int, list[int]] = {}
     for partition, _, at, _ in _rows(output):
         found.setdefault(partition, []).append(at)
@@ -48,7 +49,8 @@ def handed_out(output: str) -> dict[int, list[int]]:
 
 
 def turns(output: str) -> dict[int, list[tuple[int, int]]]:
-    """By partition: the times of the first and last record after each claim (monotonic ns)."""
+    """The times of the first and last record after each claim of a partition, by partition
+    (monotonic ns)."""
     found: dict[int, list[list[int]]] = {}
     for line in output.splitlines():
         if line.startswith("{") and '"consumer_claimed"' in line:

@@ -1,7 +1,7 @@
-"""The control node of the test hosts: Ansible in their network, with an inventory on disk.
+"""The control node of the test hosts: Ansible in the hosts' network, with an inventory on disk.
 
-It uses this tree's collection (deploy/ansible), where ansible-playbook looks for collections.
-Ansible reaches the hosts as their operator does: by ssh, as an account that may use sudo.
+It uses this tree's collection (deploy/ansible), in a place where ansible-playbook looks for
+collections. Ansible reaches the hosts as an operator does: by ssh, as an account that may use sudo.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ COLLECTION = ROOT / "deploy" / "ansible"
 WHEELS = ROOT / "dist" / "wheels"
 Inventory = dict[str, Any]
 PLAY_MAX_S = 1500.0
-"""The longest playbook takes five minutes on a quiet machine of two cores."""
+"""The time limit of a playbook in seconds. The longest playbook takes five minutes on a quiet
+machine of two cores."""
 
 _RECAP = re.compile(r"^(\S+)\s+: (ok=\d+ .*)$", re.MULTILINE)
 _CONFIG = """\
@@ -49,7 +50,7 @@ ssh_args = -F {ssh_config}
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """How a playbook ended."""
+    """The result of a playbook."""
 
     returncode: int
     output: str
@@ -57,7 +58,8 @@ class Played:
 
     @property
     def recap(self) -> dict[str, dict[str, int]]:
-        """By host: how many tasks were ok, changed, unreachable, failed, skipped, rescued."""
+        """The number of tasks of each host that were ok, changed, unreachable, failed, skipped or
+        rescued."""
         found = {}
         for host, counts in _RECAP.findall(self.output):
             pairs = (each.split("=") for each in counts.split())
@@ -93,16 +95,16 @@ class ControlNode:
         )
 
     def use(self, collection: Path) -> None:
-        """From now on, runs the playbooks of this collection."""
+        """Makes all later calls run the playbooks of this collection."""
         self._collection.unlink()
         self._collection.symlink_to(collection)
 
     def write(self, inventory: Mapping[str, Any]) -> None:
-        """Write the inventory file."""
+        """Writes the inventory file."""
         self.inventory.write_text(yaml.safe_dump(inventory, sort_keys=False))
 
     def play(self, playbook: str, *arguments: str) -> Played:
-        """Run a playbook of the collection to its end, good or bad."""
+        """Runs a playbook of the collection to its end, whether it succeeds or fails."""
         ansible = Path(sys.executable).with_name("ansible-playbook")
         self._plays += 1
         log = self._run.folder / f"{self._plays:02}-{playbook}.log"
@@ -121,7 +123,7 @@ class ControlNode:
         return Played(returncode, program.output(), time.monotonic() - started)
 
     def succeed(self, playbook: str, *arguments: str) -> Played:
-        """Run a playbook; AssertionError with the failed tasks if it does not succeed."""
+        """Runs a playbook. Raises AssertionError with the failed tasks if it does not succeed."""
         played = self.play(playbook, *arguments)
         assert played.returncode == 0, f"{playbook}: {played.output[-6000:]}"
         return played

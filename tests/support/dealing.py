@@ -1,8 +1,9 @@
-"""How tests are dealt out to the processes of a run (`--dist loadgroup`): file by file; files that
-share something slow to start go to the same process.
+"""How the tests of a run are dealt out to its processes (`--dist loadgroup`): file by file. Files
+that share something slow to start go to the same process.
 
-xdist's own way, which appends a mark's name to a test's id, has no effect with pytest 9.2: every
-process ran all stories. Here the controller looks only at the file, which every id names.
+xdist's own way, which appends the name of a mark to a test's id, has no effect with pytest 9.2:
+every process ran all stories. The scheduler here looks only at the file, which is part of every
+test's id.
 """
 
 from __future__ import annotations
@@ -27,18 +28,19 @@ TOGETHER: Mapping[str, tuple[str, ...]] = {
         "tests/crash/loader/test_load.py",
     ),
 }
-"""Files that stay together: stories that share one pipeline and its loads, and users of an HDFS."""
+"""The files that stay together: those whose stories share one pipeline and its loads, and those
+that use an HDFS."""
 _GROUPS = {file: group for group, files in TOGETHER.items() for file in files}
 
 
 def group_of(test_id: str) -> str:
-    """The name of the group of a test; one process runs a group as a whole."""
+    """The name of a test's group. One process runs all tests of a group."""
     file = test_id.partition("::")[0]
     return _GROUPS.get(file, file)
 
 
 class Dealing(LoadScopeScheduling):
-    """Deals out whole groups, those with most tests first."""
+    """Deals out whole groups; the groups with most tests go first."""
 
     def _split_scope(self, nodeid: str) -> str:
         return group_of(nodeid)
@@ -46,5 +48,6 @@ class Dealing(LoadScopeScheduling):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Dealing | None:
-    """Our scheduler for `--dist loadgroup`; None means xdist's own, for tests that only compute."""
+    """Our scheduler for `--dist loadgroup`. Returns None for tests that only compute; then pytest
+    uses xdist's own."""
     return Dealing(config, log) if config.getvalue("dist") == "loadgroup" else None

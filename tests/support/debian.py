@@ -1,13 +1,15 @@
-"""The root of the test hosts: Debian 12, minimal, made once by debootstrap into .cache/peers.
+"""The root file system of the test hosts: a minimal Debian 12, which debootstrap makes once in
+.cache/peers.
 
-`python -m support.debian` (which `make test-deploy` runs first) makes what is missing; fixtures
-only look. It installs debootstrap, systemd-nspawn and the ssh client with apt-get where it may do
-that; elsewhere one sentence asks for them. The packages come from the mirror that the machine's own
-apt names for this release, else from debootstrap's usual one.
+`python -m support.debian` (which `make test-deploy` runs first) makes the root if it is missing;
+the fixtures only look for it. The program installs debootstrap, systemd-nspawn and the ssh client
+with apt-get if it runs as root; otherwise it prints a sentence that asks for them. The packages
+come from the mirror that the machine's own apt uses for this release, or else from debootstrap's
+default mirror.
 
 The root holds what a server has before anybody installs Skidway: systemd, sshd, Python, rsyslog,
-nginx, logrotate, and an account `admin` that may use sudo. It has neither pip nor a way to the
-internet.
+nginx, logrotate, and an account `admin` that may use sudo. The hosts have neither pip nor a way to
+the internet.
 """
 
 from __future__ import annotations
@@ -31,26 +33,27 @@ PACKAGES = (
     "rsyslog", "logrotate", "nginx-light",
 )  # fmt: skip
 NEEDS_THE_NET = ("apt-daily.timer", "apt-daily-upgrade.timer")
-"""Units of Debian that fail on a host without a way to the internet."""
+"""Units of Debian that fail on a host without access to the internet."""
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 TRIES = 2
 
 
 def root() -> Path:
-    """The folder with the root. Raises PeerMissing, which says how to get it."""
+    """The folder with the root. Raises PeerMissing, which says how to make the root."""
     if not _complete():
         raise PeerMissing("the root of the test hosts is not there: run `make test-deploy`")
     return ROOT
 
 
 def host_key() -> str:
-    """The public key that sshd shows on every host made from this root."""
+    """The public key of sshd on every host that is made from this root."""
     kind, key = (root() / "etc/ssh/ssh_host_ed25519_key.pub").read_text().split()[:2]
     return f"{kind} {key}"
 
 
 def make() -> None:
-    """Make the root elsewhere and rename it into place. Raises SkidwayError if that fails."""
+    """Makes the root in another folder and renames that folder into its place. Raises SkidwayError
+    if that fails."""
     provide("systemd-nspawn", ["systemd-container"], "systemd-nspawn runs the hosts")
     provide("ssh", ["openssh-client"], "ssh reaches the hosts")
     provide("ip", ["iproute2"], "iproute2 makes the network of the hosts")
@@ -72,7 +75,7 @@ def make() -> None:
 
 
 def main() -> int:
-    """Make the root if it is missing."""
+    """Makes the root if it is missing."""
     try:
         if not _complete():
             make()
@@ -102,7 +105,8 @@ def _run(command: Sequence[str], made: Path) -> None:
 
 
 def _prepare(made: Path) -> None:
-    """Set up what all hosts share: the account, quiet timers, no packages kept, no identity."""
+    """Prepares the root for all hosts: makes the account, stops timers, and removes kept packages
+    and the machine's identity."""
     for package in (made / "var/cache/apt/archives").glob("*.deb"):
         package.unlink()
     for unit in NEEDS_THE_NET:
@@ -124,7 +128,7 @@ def _link(path: Path, target: str) -> None:
 
 
 def _mirror() -> list[str]:
-    """The mirror from which the machine's own apt gets this release, if it names one."""
+    """The mirror from which the machine's own apt gets this release, if apt has one."""
     apt = shutil.which("apt-get") or str(DEBIAN / "apt-get")
     if not Path(apt).exists():
         return []
@@ -146,7 +150,7 @@ def _marker() -> Path:
 
 
 def _recipe() -> str:
-    """This module's text: when it changes, the root is made again."""
+    """The text of this module. When it changes, the root is made again."""
     return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
 
 

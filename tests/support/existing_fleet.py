@@ -1,4 +1,5 @@
-"""The hosts of an operator who has the big services already, and what tests ask of them."""
+"""The hosts of an operator who already has ZooKeeper, Apache Kafka, a registry, HDFS and Spark,
+with methods for tests."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ client.stop()
 
 
 class ExistingFleet:
-    """An application host, a server with audit and loader, and a broker of another cluster."""
+    """An application host, a server with audit and loader, and a host with the broker of another
+    cluster."""
 
     def __init__(self, run: Run, services: ExistingServices, version: str) -> None:
         self.run, self.services = run, services
@@ -46,27 +48,28 @@ class ExistingFleet:
         self.control.write(inventory(version, WHEELS, self.services, server_address=address))
 
     def write(self, name: str) -> None:
-        """The application logs lines of this name."""
+        """Makes the application log lines with this name."""
         more = [f"{name} {number}" for number in range(LINES_AT_ONCE)]
         self.application.run(f"cat >>{LINES}", given="".join(f"{line}\n" for line in more))
         self.lines += more
 
-    # What an operator asks of the audit
+    # Questions to the audit
 
     def report(self, words: str) -> dict[str, Any]:
-        """The output of `skidway audit ... --json`, whatever its verdict."""
+        """The output of `skidway audit ... --json`, whatever the verdict is."""
         said = self.server.run(f"{SKIDWAY} audit {words} --json", check=False).stdout
         found: dict[str, Any] = json.loads(said)
         return found
 
     def wait_for_verdict(self) -> None:
-        """Waits until all lines of the host up to now are proven to be in Apache Kafka."""
+        """Waits until all lines that the host has written so far are proven to be in Apache
+        Kafka."""
         since = "--since $(date -u +%Y-%m-%dT%H:%M:%SZ)"
         asked = f"wait --host {APPLICATION} {since} --tiers agent,broker --timeout-s 300"
         self.server.run(f"{SKIDWAY} audit {asked}", within_s=330)
 
     def unfinished(self) -> list[str]:
-        """Buckets that are not complete in every tier."""
+        """The buckets that are not complete in every tier."""
         return [
             f"{each['time']}: {each['reasons']}"
             for each in self.report("report")["buckets"]
@@ -74,7 +77,7 @@ class ExistingFleet:
         ]
 
     def counted(self) -> dict[tuple[str, str, str], int]:
-        """How many records the audit knows of, by topic, host and tier."""
+        """The number of records that the audit knows, by topic, host and tier."""
         sums: Counter[tuple[str, str, str]] = Counter()
         for each in self.report("report")["buckets"]:
             for agent in each["agents"]:
@@ -82,10 +85,10 @@ class ExistingFleet:
                     sums[each["topic"], agent["host"], place["tier"]] += place["count"]
         return dict(sums)
 
-    # What lies where
+    # Rows, nodes and what else the services hold
 
     def load(self) -> None:
-        """Loads, as the timer does at night."""
+        """Runs a load, as the timer does at night."""
         self.server.run("systemctl start skidway-loader.service", within_s=300)
 
     def rows(self) -> dict[str, list[str]]:
@@ -104,7 +107,7 @@ class ExistingFleet:
         return self._on_control_node(sys.executable, "-c", _CHILDREN, address, path).split()
 
     def theirs(self) -> dict[str, Any]:
-        """What lies in the operator's services: topics, subjects, files and znodes."""
+        """What the operator's services hold: topics, subjects, files and znodes."""
         hdfs, registry = self.services.hdfs, self.services.registry
         kafka = ("--bootstrap-server", self.services.kafka.address)
         return {

@@ -1,8 +1,8 @@
-"""The inventory of an operator who has ZooKeeper, Apache Kafka, a registry, HDFS and Spark already.
+"""The inventory of an operator who already has ZooKeeper, Apache Kafka, a registry, HDFS and Spark.
 
 It has no groups `zookeeper` and `registry`. The agent publishes to the Apache Kafka `dc1`, which
 the audit reads and the loader loads from. The cluster `edge` is a broker of ours on the operator's
-ZooKeeper. Times are short, as in support.fleet_inventory.
+ZooKeeper. Intervals are short, as in support.fleet_inventory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LINES = "/var/log/lines.log"
 def inventory(
     version: str, wheels: Path, services: ExistingServices, *, server_address: str
 ) -> dict[str, Any]:
-    """The inventory that the operator has written."""
+    """The inventory as the operator would have written it."""
     return {
         "all": {
             "vars": {
@@ -59,8 +59,8 @@ def inventory(
 
 
 def _spark(driver: str) -> dict[str, str]:
-    """Settings for Spark's workers, which have the loader's packages in a Python of their own, and
-    do not know the hosts' names."""
+    """The settings for Spark's workers. The workers have the loader's packages in a Python of their
+    own, and cannot resolve the hosts' names."""
     return {
         "spark.pyspark.python": sys.executable,
         "spark.driver.host": driver,

@@ -1,6 +1,6 @@
-"""The services that an operator has already: ZooKeeper, Apache Kafka, a registry, HDFS and Spark.
+"""The services that an operator already has: ZooKeeper, Apache Kafka, a registry, HDFS and Spark.
 
-All of them run on the control node's address in the network of the hosts, and end with the test.
+All of them listen on the control node's address in the network of the hosts, and end with the test.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from support.spark_cluster import SparkCluster
 from support.zookeeper import ZooKeeper
 
 CHROOT = "/company"
-"""The chroot of the operator's ensemble that is for Skidway."""
+"""The chroot for Skidway in the operator's ZooKeeper."""
 LOADER = "skidway-loader"
 WITHIN_S = 180.0
 
 
 class ExistingServices:
-    """The services, and ways to see what Skidway has left in them."""
+    """The services, and methods that show what Skidway has left in them."""
 
     def __init__(self, run: Run, folder: Path) -> None:
         self.place = Place(f"{NETWORK}.1", tuple(run.inside([])))
@@ -45,13 +45,13 @@ class ExistingServices:
 
     @contextlib.contextmanager
     def running(self) -> Iterator[ExistingServices]:
-        """While the block runs, ZooKeeper, Apache Kafka and the registry are up; HDFS and Spark are
-        started."""
+        """Runs all services during the block. At its beginning ZooKeeper, Apache Kafka and the
+        registry are ready; HDFS and Spark have been started."""
         self.kafka.format()
         self.hdfs.format()
         try:
             for program in self.programs:
-                if program is not self.registry.program:  # it needs ZooKeeper
+                if program is not self.registry.program:  # the registry needs ZooKeeper
                     program.start()
             self._await(self.zookeeper.program, self.zookeeper.ready)
             self.registry.program.start()
@@ -63,14 +63,15 @@ class ExistingServices:
                 program.kill()
 
     def await_hadoop(self) -> None:
-        """Waits for HDFS and Spark, and makes the folder on HDFS that belongs to the loader's
+        """Waits for HDFS and Spark, and makes a folder on HDFS that belongs to the loader's
         user."""
         self._await(self.hdfs.data_node, self.hdfs.ready)
         self.hdfs.give(urlsplit(self.output).path, LOADER)
         self._await(self.spark.worker, self.spark.ready)
 
     def _await(self, program: Program, ready: Callable[[], bool]) -> None:
-        program.wait_until(ready, within_s=WITHIN_S, every_s=0.5)  # each question is a process
+        # each call of `ready` starts a process
+        program.wait_until(ready, within_s=WITHIN_S, every_s=0.5)
 
     @property
     def programs(self) -> list[Program]:
@@ -82,7 +83,8 @@ class ExistingServices:
 
     @contextlib.contextmanager
     def without_hadoop(self) -> Iterator[None]:
-        """HDFS and Spark hold their connections and answer nothing while the block runs."""
+        """Makes HDFS and Spark answer nothing during the block, although their connections stay
+        open."""
         programs = [
             self.hdfs.name_node, self.hdfs.data_node, self.spark.master, self.spark.worker,
         ]  # fmt: skip

@@ -1,8 +1,7 @@
 """`make explore`: the random tests with new seeds, round after round, until the time is over.
 
-A round runs every test with the mark `random` once, with the round's own number; numbers count up
-from SEED. For each failure it prints one line, which replays it. The exit status is 1 after a
-failure.
+A round runs every test with the mark `random` once, with the number of the round; numbers begin at
+SEED. For each failure it prints one line, which replays it. The exit status is 1 after a failure.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from pathlib import Path
 
 SUITES = ("tests/unit", "tests/model")
 NUMBERS = 1 << 20
-"""Numbers are drawn below this, so that a test's seeds stay below 2^41."""
+"""Numbers of rounds are drawn below this bound, so that a test's seeds stay below 2^41."""
 GRACE_S = 600.0
-"""How much longer a round may take that began in time."""
-GOOD, FAILED = (0, 1)  # pytest's exit statuses for a round that ran
+"""How many seconds a round may go on after the time is over, if it began in time."""
+GOOD, FAILED = (0, 1)  # pytest's exit statuses for a round that it ran
 
 
 class NoRound(Exception):
@@ -31,7 +30,7 @@ class NoRound(Exception):
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Explores; returns the exit status."""
+    """Runs rounds until the time is over. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="explore", description=__doc__)
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--seed", type=int, help="the first round's number (default: any)")
@@ -55,7 +54,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _round(number: int, tests: list[str], processes: str, deadline: float) -> tuple[int, list[str]]:
-    """How many tests ran, and the ids of those that failed. NoRound if pytest could not run."""
+    """Runs one round. Returns the number of tests that ran, and the ids of those that failed.
+    Raises NoRound if pytest could not run."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [
@@ -87,9 +87,9 @@ def _faults(case: ET.Element) -> Iterator[ET.Element]:
 
 
 def _id(case: ET.Element) -> str:
-    """The test's id, made from the class in the report: folders, file, classes.
+    """The id of a test, made from the class in the report, which names folders, file and classes.
 
-    (The report's file is no help: it may be Hypothesis's own.)
+    (The file in the report cannot be used: it may be a file of Hypothesis.)
     """
     parts = case.get("classname", "").split(".")
     at = next(i for i in range(1, len(parts) + 1) if Path(*parts[:i]).with_suffix(".py").is_file())

@@ -27,7 +27,7 @@ SPACE = (
 
 
 class Device(Operations):
-    """Passes each operation on to the folder below, unless it is to fail."""
+    """Passes each operation on to the folder below, unless the operation has to fail."""
 
     use_ns = True
 

@@ -1,9 +1,9 @@
-"""A file system in user space over a folder, which fails when told to: the kernel gives EIO.
+"""A file system in user space over a folder, which fails when a test says so: the kernel gives EIO.
 
-A test mounts it (which needs root and /dev/fuse) and puts a log directory on it. A program there
-gets its errors as from a faulty device: from the system call, through the page cache, at the moment
-that the kernel chooses. Every operation that reached the "device" is noted, so a test sees what was
-tried again. The process that serves it is support.failing_device.
+A test mounts it (which needs root and /dev/fuse) and puts a log directory on it. A program gets its
+errors as those of a faulty device: from the system call, through the page cache, at the moment that
+the kernel chooses. Every operation that reaches the "device" is noted, so that a test sees what was
+tried again. The process that serves the file system is support.failing_device.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Operation(NamedTuple):
 
 
 class FailingDisk:
-    """A disk that is mounted at `path` while `mounted` lasts."""
+    """A disk that is mounted at `path` during the block of `mounted`."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "disk"
@@ -48,8 +48,8 @@ class FailingDisk:
         )
 
     def fail(self, what: str, suffix: str, *, above: int = 0) -> None:
-        """Makes operations of a kind fail on files with that ending; of reads and writes, only
-        those that reach beyond position `above`."""
+        """Makes operations of this kind fail on files with that ending. Of reads and writes, only
+        those fail that reach beyond position `above`."""
         temporary = self._control / "fault.tmp"
         temporary.write_text(f"{what} {suffix} {above}")
         temporary.rename(self._control / "fault")
@@ -67,7 +67,7 @@ class FailingDisk:
 
     @contextmanager
     def mounted(self) -> Iterator[FailingDisk]:
-        """Mounts and serves the disk while the block runs."""
+        """Mounts the disk and serves it during the block."""
         self._program.start().wait_until(self.path.is_mount)
         try:
             yield self

@@ -1,8 +1,8 @@
-"""What the announcements of one source topic say about files, in memory. Pure.
+"""What the announcements for one source topic say about files, kept in memory. Pure.
 
-Every announcement of a file id repeats what the id stands for, and they may come in any order. What
-counts is the earliest announcement, and the birth if any announcement carries it (an agent of an
-older version does not, until it is upgraded). The ledger keeps the same in its tables.
+Every announcement of a file id describes the file again, and the announcements may come in any
+order. The earliest announcement counts, and the time of birth if any announcement has it (an agent
+of an older version does not send it). The ledger keeps the same facts in its tables.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from skidway.audit.topic.messages import Announcement
 
 
 class _Key(NamedTuple):
-    """A file id at the inode that it names."""
+    """A file id, with the inode that its announcements name."""
 
     host: str
     inode: int
@@ -30,7 +30,7 @@ class _Key(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What is known of a file id. replaced: the id whose content was there before."""
+    """The known facts of a file id. replaced: the id of the content that was there before."""
 
     time_ms: int
     path: str
@@ -38,7 +38,7 @@ class _Known(NamedTuple):
     replaced: int | None
 
     def and_said(self, other: _Known) -> _Known:
-        """What both say together; where they differ, the more cautious of the two."""
+        """The facts of both. Where they differ, the more cautious fact counts."""
         first = min((self.time_ms, self.path), (other.time_ms, other.path))
         births = [x for x in (self.born_ns, other.born_ns) if x is not None]
         replaced = self.replaced if self.replaced == other.replaced else None
@@ -53,7 +53,7 @@ class FileNotes:
         self._beginnings: dict[FileIdentity, dict[_Key, tuple[int, str]]] = {}
 
     def take(self, message: Announcement) -> None:
-        """Takes an announcement, again or for the first time."""
+        """Takes an announcement, for the first time or again."""
         key = _Key(message.host, message.inode, message.agent, message.file)
         said = _Known(message.time_ms, message.path, message.born_ns, replaced_by(message))
         self._ids[key] = self._ids.get(key, said).and_said(said)
@@ -66,8 +66,8 @@ class FileNotes:
             known[key] = min(known.get(key, first), first)
 
     def files(self) -> Iterator[list[FileNote]]:
-        """The notes of each file: grouped by birth, and also by first bytes where not every file id
-        with those first bytes has told its birth."""
+        """The notes of each file. They are grouped by time of birth, and also by first bytes if
+        some file id with these first bytes has no known birth."""
         by_birth: dict[tuple[str, int, int], list[FileNote]] = {}
         for key, known in self._ids.items():
             if known.born_ns is not None:

@@ -1,4 +1,4 @@
-"""The fleet of the deployment story: hosts, control node, and what its operator looks at."""
+"""The fleet of the deployment story: hosts, control node, and what an operator looks at there."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ class Fleet:
         self.control.write(self.inventory)
 
     def _version(self) -> str:
-        """The version to begin with; hosts that an earlier run has kept have one already."""
+        """The version with which the story begins. Hosts that an earlier run has kept already have
+        a version."""
         look = "readlink /opt/skidway/current/agent || :"
         return self.applications[0].read(look).rpartition("/")[2]
 
@@ -50,13 +51,13 @@ class Fleet:
         return changed
 
     def versions(self, host: Host) -> dict[str, str]:
-        """The version to which the link of each program on a host leads."""
+        """The version of each program on a host: where the program's link leads."""
         listed = host.read("cd /opt/skidway/current && for each in *; do readlink $each; done; ls")
         words = listed.split()
         half = len(words) // 2
         return dict(zip(words[half:], [each.split("/")[-1] for each in words[:half]], strict=True))
 
-    # What an operator asks of the audit
+    # Questions to the audit
 
     def audit(self, *words: str, within_s: float = 330.0) -> tuple[int, str]:
         """Exit status and output of `skidway audit ...` on the server."""
@@ -64,21 +65,22 @@ class Fleet:
         return done.returncode, done.stdout + done.stderr
 
     def report(self, words: str) -> dict[str, Any]:
-        """The output of `skidway audit ... --json`, whatever its verdict."""
+        """The output of `skidway audit ... --json`, whatever the verdict is."""
         said = self.server.run(f"{SKIDWAY} audit {words} --json", check=False).stdout
         found: dict[str, Any] = json.loads(said)
         return found
 
     def now(self) -> str:
-        """The time on the server, RFC 3339."""
+        """The time on the server, in the format of RFC 3339."""
         return self.server.read("date -u +%Y-%m-%dT%H:%M:%SZ")
 
     def milliseconds(self, moment: str) -> int:
-        """An RFC 3339 time since 1970."""
+        """An RFC 3339 time as milliseconds since 1970."""
         return int(datetime.fromisoformat(moment).timestamp() * 1000)
 
     def wait_for_verdict(self) -> str:
-        """Waits until all lines of both hosts up to now are proven; returns that moment."""
+        """Waits until all lines that both hosts have written so far are proven. Returns that
+        moment."""
         moment = self.now()
         named = " ".join(f"--host {host.name}" for host in self.applications)
         status, said = self.audit(
@@ -88,11 +90,12 @@ class Fleet:
         return moment
 
     def load(self) -> None:
-        """Loads, as the timer does at night."""
+        """Runs a load, as the timer does at night."""
         self.server.run("systemctl start skidway-loader.service", within_s=900)
 
     def rows(self) -> dict[str, dict[str, list[str]]]:
-        """The output's rows: values by topic and host, in the order of the log files."""
+        """The rows of the output: values by topic and host, in the order that they have in the log
+        files."""
         python = "/opt/skidway/current/loader/bin/python"
         script = (SCRIPTS / "rows.py").read_text()
         found: dict[str, dict[str, list[str]]] = json.loads(
@@ -103,7 +106,7 @@ class Fleet:
     # Lines of a real service
 
     def start_press(self, name: str) -> None:
-        """Starts numbered requests of this name to nginx on every application host."""
+        """Starts to send numbered requests with this name to nginx on every application host."""
         for host in self.applications:
             host.run("cat >/var/tmp/press.py", given=(SCRIPTS / "press.py").read_text())
             host.run(
@@ -111,7 +114,7 @@ class Fleet:
             )
 
     def stop_press(self) -> dict[str, int]:
-        """Stops the requests; returns the last number by host."""
+        """Stops the requests. Returns the last number of each host."""
         for host in self.applications:
             host.run(f"systemctl stop {PRESS}")
         return {h.name: int(h.read("cat /var/tmp/press.last")) for h in self.applications}
@@ -123,14 +126,14 @@ class Fleet:
 
 
 def make_versions() -> None:
-    """Make the wheels of two versions, and of a third whose agent cannot run."""
+    """Makes the wheels of two versions, and of a third version whose agent cannot run."""
     for version in (OLD, NEXT, BROKEN):
         wheels.collect(version)
     break_agent(BROKEN)
 
 
 def break_agent(version: str) -> None:
-    """Put an agent that cannot run into the wheels of a version."""
+    """Replaces the agent in the wheels of a version by one that cannot run."""
     folder = WHEELS / version
     wheel = next(folder.glob("skidway-*.whl"))
     before = hashlib.sha256(wheel.read_bytes()).hexdigest()

@@ -1,8 +1,9 @@
 """The fleet of the story: two application hosts, and one server host for all servers.
 
-The times are short so that a verdict takes seconds, not minutes: buckets of 5 s, seals every
-second, and a lateness just longer than a line's way on this machine. With the defaults (buckets of
-60 s, seals every 10 s, lateness of 120 s) every wait for a verdict would be about four minutes.
+The intervals are short, so that a verdict takes seconds and not minutes: buckets of 5 s, a seal
+every second, and a lateness that is just longer than a line needs from log to row on this machine.
+With the defaults (buckets of 60 s, seals every 10 s, lateness of 120 s) every wait for a verdict
+would be about four minutes.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ COMBINED = (
     r'^(?P<remote>\S+) \S+ (?P<user>\S+) \[(?P<time>[^\]]+)\] "(?P<request>[^"]*)" '
     r'(?P<status>\d+) (?P<bytes>\d+) "(?P<referer>[^"]*)" "(?P<agent>[^"]*)"$'
 )
-"""nginx's access log as Debian configures it."""
+"""The pattern of nginx's access log as Debian configures it."""
 
 SOURCES = [
     {
@@ -37,7 +38,7 @@ TOPICS = ("auth", "journal", "nginx")
 
 
 def inventory(version: str, wheels: Path, agents: tuple[str, ...] = APPLICATIONS) -> dict[str, Any]:
-    """The inventory in its first form; the story changes it as an operator would."""
+    """The inventory at the beginning; the story changes it as an operator would."""
     return {
         "all": {
             "vars": {

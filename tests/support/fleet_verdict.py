@@ -1,4 +1,4 @@
-"""Whether the fleet kept its promise: files, rows and the audit's verdict say the same."""
+"""Checks whether the fleet kept its promise: files, rows and the audit's verdict agree."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOGS = {"auth": "/var/log/auth.log", "journal": "/var/log/syslog"}
 
 
 def loaded_to_the_end(fleet: Fleet) -> None:
-    """Load, and compare the rows with the files, and the audit's verdict with both."""
+    """Loads everything; compares the rows with the files, and the audit's verdict with both."""
     written = {
         (topic, host.name): int(host.read(f"wc -l <{path}"))
         for host in fleet.applications
@@ -32,8 +32,8 @@ def loaded_to_the_end(fleet: Fleet) -> None:
 
 
 def _unfinished(fleet: Fleet, until_ms: int) -> list[str]:
-    """The buckets up to that moment's that are not complete for a host; AssertionError when a topic
-    or a host is missing altogether."""
+    """The buckets up to that moment that are not complete for some host. Raises AssertionError if a
+    topic or a host is missing."""
     past = [each for each in fleet.report("report")["buckets"] if each["bucket"] <= until_ms]
     judged = [(each, agent) for each in past for agent in each["agents"]]
     assert {(each["topic"], agent["host"]) for each, agent in judged} >= {
@@ -47,13 +47,14 @@ def _unfinished(fleet: Fleet, until_ms: int) -> list[str]:
 
 
 def pressed_once(fleet: Fleet, name: str, last: Mapping[str, int]) -> None:
-    """Each numbered request of this name is a row, once; last: the last number, by host."""
+    """Asserts that each numbered request with this name is exactly one row. last: the last number
+    of each host."""
     rows = fleet.rows()["nginx"]
     for host in fleet.applications:
         assert _numbers(rows[host.name], name) == list(range(1, last[host.name] + 1))
 
 
 def _numbers(requests: Sequence[str], name: str) -> list[int]:
-    """The numbers in the press's requests of this name, sorted."""
+    """The numbers of the requests with this name, sorted."""
     found = (re.fullmatch(rf"GET /{name}/(\d+) HTTP/1.1", each) for each in requests)
     return sorted(int(each[1]) for each in found if each)

@@ -1,7 +1,8 @@
-"""From messages to evidence in memory: what the ledger does in SQLite, once more in plain Python.
+"""From messages to evidence in memory: what the ledger does in SQLite, written a second time in
+plain Python.
 
-This is the definition of the fold. Tests compare the ledger with it, and models judge by it,
-because it is faster for a few messages.
+This module defines the right evidence. Tests compare the ledger with it, and models use it to
+judge, because it is faster for a few messages.
 """
 
 from __future__ import annotations
@@ -53,15 +54,17 @@ from support.file_notes import FileNotes
 
 
 def judge(messages: Iterable[Message], policy: Policy, now_ms: int) -> list[BucketVerdict]:
-    """The verdicts that follow from messages, in any order, with repetitions."""
+    """The verdicts that follow from these messages. The messages may be in any order and contain
+    repetitions."""
     return verdicts(Fold(messages).evidence(), policy, now_ms)
 
 
 class Fold:
-    """Takes messages, and gives the evidence of all of them."""
+    """Takes messages one by one, and gives the evidence of all of them."""
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
-        self._senders: dict[SenderKey, None] = {}  # in the order in which they were first heard
+        # in the order in which each sender was first heard
+        self._senders: dict[SenderKey, None] = {}
         self._messages: dict[SenderKey, dict[int, Delta | Seal]] = {}
         self._others: dict[SenderKey, dict[int, list[Delta | Seal]]] = {}
         self._claims: dict[SenderKey, Heartbeat] = {}
@@ -78,7 +81,8 @@ class Fold:
             self.apply(message)
 
     def apply(self, message: Message, where: Heard | None = None) -> None:
-        """Takes one message, again or for the first time. where: its place, where that is known."""
+        """Takes one message, for the first time or again. where: its place in the audit topic, if
+        known."""
         hear(self._hearings, message, where)
         if where is not None:
             self._evidence.taken_ms = where.taken_ms
@@ -113,7 +117,7 @@ class Fold:
             self._others.setdefault(key, {}).setdefault(message.number, []).append(message)
 
     def evidence(self) -> Evidence:
-        """The evidence of all messages so far."""
+        """The evidence of all messages taken so far."""
         hosts = {agent: host for agent, (*_, host) in self._hosts.items()}
         found = Evidence(
             hosts=hosts,
@@ -165,8 +169,8 @@ class Fold:
         self._files.setdefault(message.source, FileNotes()).take(message)
 
     def _host(self, agent: int, said: tuple[int, int, int], host: str) -> None:
-        """Notes the host that an agent names. said: epoch, number (zeros for none) and clock; the
-        highest counts."""
+        """Notes the host that an agent names. said: the message's epoch, number (both 0 in an
+        announcement) and clock; the host of the highest one counts."""
         *_, time_ms = said
         self._hosts[agent] = max(self._hosts.get(agent, (*said, host)), (*said, host))
         self._began[agent] = min(self._began.get(agent, time_ms), time_ms)
@@ -200,7 +204,8 @@ def _add(
     counted: bool,
     taken_ms: int = NEVER_AHEAD_MS,
 ) -> None:
-    """Adds one message; with counted=False (another content of a known key) only its touches."""
+    """Adds one message. With counted=False (another message of the same sender and number was added
+    already) only the buckets that it touches are added."""
     for source, agent in agents_in(message):
         found.topic(source).agents.add(agent)
     if isinstance(message, Delta):

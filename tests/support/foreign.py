@@ -1,9 +1,11 @@
-"""What tests need of Node, Go and Debian: stock clients made once into .cache/peers, and tools.
+"""What tests need from Node, Go and Debian: stock clients, which are made once in .cache/peers, and
+tools.
 
-`python tests/support/foreign.py` (which `make foreign` runs first) makes what is missing; fixtures
-only look. It installs npm, Go, kcat, libfuse and strace with apt-get where it may do that;
-elsewhere one sentence asks for them. Node itself comes from npm, so the machine's own may be older;
-an old Go fetches the toolchain that go.mod names, as a module.
+`python tests/support/foreign.py` (which `make foreign` runs first) makes what is missing; the
+fixtures only look for it. The program installs npm, Go, kcat, libfuse and strace with apt-get if it
+runs as root; otherwise it prints a sentence that asks for them. Node itself comes from npm, so the
+machine's Node may be older. If the machine's Go is old, it fetches the toolchain that go.mod names,
+as a module.
 """
 
 from __future__ import annotations
@@ -25,32 +27,32 @@ from support.peers import CACHE, ROOT, PeerMissing, provide
 CLIENTS = ROOT / "tests" / "clients"
 NODE, FRANZ_GO = "node", "franz-go"
 ARCHITECTURES = {"x86_64": ("x64", "amd64"), "aarch64": ("arm64", "arm64")}
-"""The machine's architecture, in the words of npm and Go."""
+"""The machine's architecture as npm and as Go name it."""
 FETCHES_TOOLCHAINS = (1, 21)
-"""The first Go version that fetches the toolchain of a go.mod by itself."""
+"""The first version of Go that by itself fetches the toolchain of a go.mod."""
 
 
 def node_driver(name: str) -> list[str]:
-    """The command of a driver in JavaScript. Raises PeerMissing, which says how to get it."""
+    """The command of a JavaScript driver. Raises PeerMissing, which says how to get the driver."""
     folder = _made(NODE)
     node = folder / "node_modules" / f"node-linux-{_architecture()[0]}" / "bin" / "node"
     return [str(node), str(folder / f"{name}.mjs")]
 
 
 def go_driver() -> list[str]:
-    """The command of the driver in Go. Raises PeerMissing, which says how to get it."""
+    """The command of the Go driver. Raises PeerMissing, which says how to get the driver."""
     return [str(_made(FRANZ_GO) / "driver")]
 
 
 def make_node() -> None:
-    """Have npm install the packages that package-lock.json names."""
+    """Lets npm install the packages that package-lock.json names."""
     npm = provide("npm", ["npm", "nodejs"], "npm is needed for the clients for Node")
     install = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     _run(install, CACHE / NODE, "npm could not install the clients for Node")
 
 
 def make_franz_go() -> None:
-    """Build the driver, with exactly the modules that go.sum names."""
+    """Builds the Go driver with exactly the modules that go.sum names."""
     folder = CACHE / FRANZ_GO
     go = provide("go", ["golang-go"], "Go is needed for franz-go, a Kafka client for Go")
     words = "Go could not build the driver of franz-go"
@@ -67,7 +69,7 @@ MAKERS = {NODE: make_node, FRANZ_GO: make_franz_go}
 
 
 def main() -> int:
-    """Make every client that is missing."""
+    """Makes every client that is missing."""
     try:
         provide("kcat", ["kcat"], "kcat is one of the Kafka clients")
         provide("fusermount3", ["fuse3"], "libfuse serves the disk that fails for the crash tests")
@@ -92,7 +94,8 @@ def _version(go: str) -> tuple[int, int]:
 
 
 def _toolchain(go: str, folder: Path) -> Path:
-    """The root of the Go that go.mod names, fetched as a module, as newer versions of Go do."""
+    """The root of the Go version that go.mod names. It is fetched as a module, as newer versions of
+    Go do by themselves."""
     named = re.search(r"^go (\S+)$", (folder / "go.mod").read_text(), re.MULTILINE)
     assert named is not None
     module = f"golang.org/toolchain@v0.0.1-go{named[1]}.linux-{_architecture()[1]}"
@@ -100,7 +103,7 @@ def _toolchain(go: str, folder: Path) -> Path:
     fetched = _run([go, "mod", "download", "-json", module], folder.parent, words, {})
     root = Path(json.loads(fetched)["Dir"])
     for program in (*(root / "bin").iterdir(), *(root / "pkg" / "tool").glob("*/*")):
-        program.chmod(0o755)  # an old Go unpacks programs without these rights
+        program.chmod(0o755)  # an old Go unpacks programs without the right to run them
     return root
 
 

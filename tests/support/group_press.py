@@ -1,4 +1,4 @@
-"""Many groups that commit at once, for tests and measurements of the coordinator."""
+"""Many groups that commit at the same time, for tests and measurements of the group coordinator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _LENGTH = struct.Struct(">i")
 
 
 class CommittingGroups:
-    """One connection per group, over which a simple consumer commits all partitions of a topic."""
+    """One connection for each group. Over it a simple consumer commits all partitions of a
+    topic."""
 
     def __init__(self, port: int, topic: str, partitions: int, groups: int) -> None:
         self.names = [f"press-{number}" for number in range(groups)]
@@ -42,7 +43,7 @@ class CommittingGroups:
         self._sockets[number].sendall(request_frame(request.API, VERSION, offset, "press", body))
 
     def answered(self, timeout_s: float) -> list[tuple[int, set[int]]]:
-        """The groups whose answer has come, each with the error codes in it."""
+        """The groups whose answers have arrived, each with the error codes in its answer."""
         found = []
         for key, _ in self._selector.select(timeout_s):
             frame = self._frame(self._sockets[key.data])

@@ -36,7 +36,7 @@ class Hdfs:
         return self._place.command([jvm.command(), "-Xmx256m", *jvm.BRIEF, "-cp", class_path, main])
 
     def format(self) -> None:
-        """Write the configuration and format the NameNode's directory."""
+        """Writes the configuration and formats the NameNode's directory."""
         self._conf.mkdir(parents=True)
         host = self._place.host
         _write_xml(self._conf / "core-site.xml", {"fs.defaultFS": self.url})
@@ -52,7 +52,7 @@ class Hdfs:
                 "dfs.datanode.http.address": f"{host}:{free_port()}",
                 "dfs.namenode.safemode.extension": "0",
                 "dfs.permissions.enabled": str(self._permissions).lower(),
-                # in a network of a test's own, addresses have no names
+                # in a test's own network, addresses have no host names
                 "dfs.namenode.datanode.registration.ip-hostname-check": "false",
             },
         )
@@ -64,7 +64,7 @@ class Hdfs:
 
     @contextlib.contextmanager
     def safe_mode(self) -> Iterator[None]:
-        """Nothing can be written while the block runs."""
+        """Makes HDFS refuse all writes during the block."""
         self._admin("-safemode", "enter")
         try:
             yield
@@ -72,12 +72,12 @@ class Hdfs:
             self._admin("-safemode", "leave")
 
     def give(self, folder: str, owner: str) -> None:
-        """Make a folder that belongs to a user, as the operator of an HDFS does."""
+        """Makes a folder that belongs to a user, as the operator of an HDFS does."""
         for words in (["-mkdir", "-p", folder], ["-chown", owner, folder]):
             subprocess.run([*self._java(SHELL), *words], check=True, capture_output=True)
 
     def files(self, folder: str) -> dict[str, tuple[str, int]]:
-        """Owner and length of every file below a folder, by path (WebHDFS)."""
+        """The owner and length of every file below a folder, by path (over WebHDFS)."""
         root = f"http://{self._place.host}:{self.http_port}/webhdfs/v1"
         answer = self._place.read(f"{root}{folder}?op=LISTSTATUS")
         assert answer is not None
@@ -97,7 +97,7 @@ class Hdfs:
         return self._bean("Hadoop:service=NameNode,name=NameNodeInfo", '"Version"')
 
     def ready(self) -> bool:
-        """One live DataNode and no safe mode: files can be written."""
+        """Whether files can be written: HDFS has one live DataNode and is not in safe mode."""
         return self._bean(
             "Hadoop:service=NameNode,name=FSNamesystemState", '"NumLiveDataNodes" : 1'
         ) and self._bean("Hadoop:service=NameNode,name=NameNodeInfo", '"Safemode" : ""')
@@ -117,7 +117,7 @@ def _write_xml(path: Path, settings: dict[str, str]) -> None:
 
 @pytest.fixture(scope="session")
 def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
-    """One HDFS for the whole run."""
+    """One HDFS for the whole test run."""
     cluster = Hdfs(tmp_path_factory.mktemp("hdfs"))
     cluster.format()
     with (

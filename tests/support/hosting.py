@@ -1,4 +1,4 @@
-"""Hosted partitions without a loop: the test moves time, disk worker and timers."""
+"""Hosted partitions without an event loop: the test moves time, disk worker and timers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.clock import ManualClock
 
 
 class HeldWorker:
-    """Does work when the test says so, or fails it."""
+    """A disk worker that does its work, or fails it, when the test says so."""
 
     def __init__(self) -> None:
         self.waiting: list[tuple[Callable[[], None], Callable[[WorkOutcome], None]]] = []

@@ -1,14 +1,14 @@
-"""Real hosts for a test: systemd as PID 1, addresses of their own, reached by ssh.
+"""Real hosts for a test, with systemd as PID 1, with addresses of their own, and reached by ssh.
 
-Each host is Debian's root (support.debian) under an overlay of its own (a copy where the file
-system cannot overlay), booted by systemd-nspawn. All of them hang on a bridge inside one network
-namespace; the control node is that namespace, so neither an address nor an interface of the machine
-is touched, two runs never meet, and no host has a way to the internet.
+Each host has Debian's root (support.debian) under an overlay of its own (or a copy, if the file
+system has no overlays), and is booted by systemd-nspawn. A bridge inside one network namespace
+connects all hosts. This namespace is also the control node. So no address or interface of the
+machine changes, two runs cannot reach each other, and no host has a way to the internet.
 
-Nothing outlives the run: a process holds the network namespace, the mounts live in the mount
-namespace of the host's own process, and both processes die with the test runner; if the runner is
-killed, the kernel kills them. The next run removes what then remains (a folder, empty cgroups); a
-run that still lives holds a lock on its folder.
+Nothing outlives the run. One process holds the network namespace, and the mounts are in the mount
+namespace of each host's own process. All these processes die with the test runner; if the runner is
+killed, the kernel kills them. The next run removes what then remains (a folder and empty cgroups).
+A run that is still alive holds a lock on its folder.
 
 `python -m support.hosts app1 app2 server` boots hosts and keeps them until it is interrupted. It
 prints a folder; tests that find this folder in SKIDWAY_HOSTS use these hosts instead of their own.
@@ -50,8 +50,8 @@ SSH_OPTIONS = (
     "LogLevel ERROR",
 )
 UNSHARE = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--mount")
-"""A host's processes die with the first of them, and that one dies with the test runner; a killed
-systemd-nspawn alone would leave its processes behind."""
+"""If the first process of a host dies, all its other processes die, and that first process dies
+with the test runner. If only systemd-nspawn were killed, its processes would stay."""
 SSH_FAILED = 255
 NSPAWN = (
     "systemd-nspawn", "--quiet", "--boot", "--register=no", "--keep-unit", "--resolv-conf=off",
@@ -61,7 +61,7 @@ NSPAWN = (
 
 
 class Host:
-    """One host of a test run; its method `run` runs a command there by ssh, as root by sudo."""
+    """One host of a test run. Its method `run` runs a command there by ssh, with sudo as root."""
 
     def __init__(self, run: Run, name: str, number: int) -> None:
         self._run, self.name, self.address = run, name, f"{NETWORK}.{number}"
@@ -69,7 +69,7 @@ class Host:
         self._machine: Program | None = None
 
     def boot(self) -> None:
-        """Start the host; `wait` waits until it is up."""
+        """Starts the host; `wait` waits until it is up."""
         shell = _BOOT.format(
             cgroups=" ".join(map(str, _cgroups(self._run.folder.name, self.name))),
             overlay=_overlay(self.folder) if (self.folder / "upper").exists() else ":",
@@ -80,7 +80,7 @@ class Host:
         self._machine.start()
 
     def wait(self, within_s: float = 60.0) -> None:
-        """Wait until systemd has started everything, and nothing failed."""
+        """Waits until systemd has started everything. Asserts that nothing failed."""
         said = ""
 
         def is_up() -> bool:
@@ -96,17 +96,17 @@ class Host:
             raise NotReady(f"{self.name} did not come up: {said} {failed}") from None
 
     def power_off(self) -> None:
-        """Shut the host down as its operator does."""
+        """Shuts the host down as an operator does."""
         self.run("systemctl poweroff", check=False)
         self._run.forget_connections(self)
         if self._machine is not None:
             self._machine.wait(90)
-        else:  # another run booted it, and alone knows its process
+        else:  # another run booted it, and only that run knows its process
             is_off = functools.partial(self.run, "true", check=False)
             eventually(lambda: is_off().returncode == SSH_FAILED, within_s=90, what="off")
 
     def ended(self) -> None:
-        """Clear up after the host, which was killed with the network."""
+        """Clears up after a host that was killed with the network."""
         if self._machine is not None:
             self._machine.kill()
 
@@ -118,7 +118,8 @@ class Host:
         within_s: float = 60.0,
         given: str | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """Run a shell command as root; AssertionError with its output when it fails."""
+        """Runs a shell command as root. Raises AssertionError with the command's output if it
+        fails."""
         ssh = ["ssh", "-F", str(self._run.ssh_config), self.name, "sudo", "-n", "sh", "-c"]
         done = subprocess.run(
             self._run.inside([*ssh, shlex.quote(command)]),
@@ -136,11 +137,12 @@ class Host:
         return done
 
     def read(self, command: str, **options: object) -> str:
-        """Run a command; returns what it prints."""
+        """Runs a command and returns its output."""
         return self.run(command, **options).stdout.strip()  # type: ignore[arg-type]
 
     def prepare(self, names: Mapping[str, str], key: str) -> None:
-        """Make the host's files: an overlay on Debian's root or a copy of it, with its identity."""
+        """Makes the host's files, as an overlay on Debian's root or a copy of it, and gives them
+        the host's identity."""
         root, upper = self.folder / "root", self.folder / "upper"
         for path in (root, upper, self.folder / "work"):
             path.mkdir(parents=True)
@@ -167,7 +169,7 @@ class Host:
 
 
 class Run:
-    """The hosts of one test run, their network, and the key that opens them."""
+    """The hosts of one test run, their network, and the ssh key for them."""
 
     def __init__(self, folder: Path, net: Path, names: Sequence[str]) -> None:
         self.folder, self.net = folder, net
@@ -179,7 +181,7 @@ class Run:
         return ["nsenter", f"--net={self.net}", *command]
 
     def prepare(self) -> None:
-        """Make the bridge, the key, and all files."""
+        """Makes the bridge, the key, and the files of all hosts."""
         ip = ["ip", "-batch", "-"]
         lines = [
             "link set lo up",
@@ -210,14 +212,14 @@ class Run:
         (self.folder / "state.json").write_text(json.dumps(state))
 
     def boot(self) -> None:
-        """Boot all hosts at once."""
+        """Boots all hosts at the same time."""
         for host in self._all:
             host.boot()
         for host in self._all:
             host.wait()
 
     def replace(self, host: Host) -> None:
-        """Shut a host down and boot another machine under its name, with nothing of it on disk."""
+        """Shuts a host down, and boots another machine with an empty disk under its name."""
         host.power_off()
         shutil.rmtree(host.folder)
         host.prepare(self._addresses, (self.folder / "key.pub").read_text())
@@ -225,14 +227,15 @@ class Run:
         host.wait()
 
     def forget_connections(self, host: Host) -> None:
-        """End the connections that ssh keeps open to the host; new commands would wait on them."""
+        """Ends the connections that ssh keeps open to the host; otherwise new commands would wait
+        on them."""
         subprocess.run(
             ["ssh", "-F", self.ssh_config, "-O", "exit", host.name], check=False,
             stdin=subprocess.DEVNULL, capture_output=True,
         )  # fmt: skip
 
     def end(self) -> None:
-        """End every process of the control node; the hosts and the network go with them."""
+        """Ends every process of the control node. The hosts and the network end with them."""
         ours = self.net.stat().st_ino
         for path in Path("/proc").glob("[0-9]*/ns/net"):
             with contextlib.suppress(OSError):
@@ -252,7 +255,7 @@ class Run:
 
 @contextlib.contextmanager
 def running(names: Sequence[str]) -> Iterator[Run]:
-    """Booted hosts, which are taken down after the block whatever happened."""
+    """Boots hosts, and takes them down after the block, whatever happened."""
     if kept := os.environ.get("SKIDWAY_HOSTS"):
         yield attach(Path(kept))
         return
@@ -272,13 +275,13 @@ def running(names: Sequence[str]) -> Iterator[Run]:
 
 
 def attach(folder: Path) -> Run:
-    """The hosts that `python -m support.hosts` keeps."""
+    """The hosts that a running `python -m support.hosts` keeps."""
     state = json.loads((folder / "state.json").read_text())
     return Run(folder, Path(state["net"]), state["names"])
 
 
 def main(names: Sequence[str]) -> int:
-    """Boot hosts and keep them until this is ended."""
+    """Boots hosts, and keeps them until this program is ended."""
     with running(names) as run:
         print(run.folder, flush=True)
         with contextlib.suppress(KeyboardInterrupt):
@@ -300,13 +303,14 @@ def _overlay(folder: Path) -> str:
 
 
 def _overlays(folder: Path) -> bool:
-    """Whether this file system can carry the upper layer of an overlay (mounts are private)."""
+    """Whether an overlay can have its upper layer on this file system (the mounts of this check are
+    private)."""
     tried = ["unshare", "--mount", "sh", "-c", _overlay(folder)]
     return subprocess.run(tried, capture_output=True, check=False).returncode == 0
 
 
 def _cgroups(run: str, host: str) -> list[Path]:
-    """The host's own cgroups, one in each hierarchy that its systemd keeps; without them two hosts
+    """The host's own cgroups, one in each hierarchy that its systemd uses; without them two hosts
     would share one."""
     if (CGROUPS / "cgroup.controllers").exists():
         return [CGROUPS / run / host]
@@ -315,7 +319,8 @@ def _cgroups(run: str, host: str) -> list[Path]:
 
 @contextlib.contextmanager
 def _folder() -> Iterator[Path]:
-    """A folder under a lock that ends with this process; folders of ended runs are removed."""
+    """A folder with a lock that ends with this process. Removes the folders of runs that have
+    ended."""
     with _locked(Path(tempfile.gettempdir()) / f"{PREFIX}lock", wait=True):
         for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/lock"):
             with contextlib.suppress(BlockingIOError), _locked(path):
@@ -338,7 +343,7 @@ def _locked(path: Path, *, wait: bool = False) -> Iterator[TextIO]:
 
 
 def _remove(folder: Path) -> None:
-    """A run's folder and cgroups, once its last processes are gone."""
+    """Removes a run's folder and cgroups, after its last processes have ended."""
     for base in {path.parent for path in _cgroups(folder.name, "-")}:
         tree = sorted(base.rglob("*/"), reverse=True)
         for cgroup in [*tree, base]:
@@ -349,7 +354,7 @@ def _remove(folder: Path) -> None:
 def _gone(cgroup: Path) -> bool:
     try:
         cgroup.rmdir()
-    except FileNotFoundError:  # also for a run that was killed before it booted any host
+    except FileNotFoundError:  # a run that was killed before it booted a host has none
         return True
     except OSError:
         return False

@@ -1,4 +1,4 @@
-"""Kafka's Java clients, unmodified, driven from Python: one JVM, its objects reached by Py4J.
+"""Kafka's unmodified Java clients, called from Python: one JVM, whose objects Py4J makes reachable.
 
 Py4J comes with pyspark. No compiler is needed, so a Java runtime suffices. A test calls the same
 classes as a Java program: `KafkaProducer`, `KafkaConsumer`, `Admin`.
@@ -27,7 +27,8 @@ BYTES = "org.apache.kafka.common.serialization.ByteArray"
 
 
 class JavaFailed(Exception):
-    """A Java call threw: the exception's simple name (its cause's for a future) and words."""
+    """A Java call raised an exception. Has the exception's simple name (for a future, that of its
+    cause) and message."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(f"{name}: {message}")
@@ -47,7 +48,7 @@ class Consumed:
 
 
 class JavaClients:
-    """One JVM with a peer's jars: those of Kafka or of another peer."""
+    """One JVM with the jars of a peer: those of Kafka or of another peer."""
 
     def __init__(self, folder: Path, peer: str = "kafka") -> None:
         jars = f"{peers.jars(peer)}/*:{_py4j_jar()}"
@@ -59,7 +60,7 @@ class JavaClients:
         self.program.start().wait_until(lambda: PRINTED_PORT.search(self.program.output()))
         printed = PRINTED_PORT.search(self.program.output())
         assert printed is not None
-        # With memory management, finalizers would talk to the JVM in every garbage collection.
+        # With memory management, finalizers would talk to the JVM whenever Python collects garbage.
         where = GatewayParameters(
             port=int(printed[1]), auto_convert=True, enable_memory_management=False
         )
@@ -72,7 +73,7 @@ class JavaClients:
 
     @property
     def jvm(self) -> Any:
-        """Java's packages: `jvm.java.util.ArrayList()`."""
+        """The root of Java's packages, as in `jvm.java.util.ArrayList()`."""
         assert self._gateway is not None
         return self._gateway.jvm
 
@@ -92,7 +93,7 @@ class JavaClients:
 
     @contextmanager
     def producer(self, bootstrap: str, **settings: object) -> Iterator[Any]:
-        """A KafkaProducer of bytes; settings have _ in place of dots."""
+        """A KafkaProducer of bytes. The names of settings have _ instead of dots."""
         serializers = dict.fromkeys(("key.serializer", "value.serializer"), f"{BYTES}Serializer")
         given = self._map(bootstrap, {**serializers, **_dotted(settings)})
         with _closing(self.kafka.clients.producer.KafkaProducer(given)) as made:
@@ -100,7 +101,8 @@ class JavaClients:
 
     @contextmanager
     def consumer(self, bootstrap: str, **settings: object) -> Iterator[Any]:
-        """A KafkaConsumer of bytes, without a group; settings have _ in place of dots."""
+        """A KafkaConsumer of bytes without a group. The names of settings have _ instead of
+        dots."""
         deserializers = dict.fromkeys(
             ("key.deserializer", "value.deserializer"), f"{BYTES}Deserializer"
         )
@@ -108,7 +110,7 @@ class JavaClients:
         made = self.kafka.clients.consumer.KafkaConsumer(given)
         try:
             yield made
-        finally:  # without waiting for the fetch that is under way
+        finally:  # close without waiting for the fetch that is under way
             made.close(self.jvm.java.time.Duration.ZERO)
 
     def record(
@@ -130,7 +132,7 @@ class JavaClients:
         return kind(topic, partition, timestamp, key, value, made)
 
     def poll(self, consumer: Any, count: int) -> list[Consumed]:
-        """Poll until `count` records have come; fails after WITHIN_S."""
+        """Polls until `count` records have arrived; fails after WITHIN_S."""
         found: list[Consumed] = []
         system = self.jvm.java.lang.System
         deadline = system.currentTimeMillis() + int(WITHIN_S) * 1000
@@ -148,19 +150,19 @@ class JavaClients:
         return [_consumed(each) for tp in records.partitions() for each in records.records(tp)]
 
     def create(self, admin: Any, topic: str, partitions: int = 1, **configs: object) -> None:
-        """Create a topic and wait until it is there; raises JavaFailed."""
+        """Creates a topic and waits until it exists. Raises JavaFailed."""
         new = self.kafka.clients.admin.NewTopic(topic, partitions, 1).configs(_dotted(configs))
         self.wait(admin.createTopics([new]).all())
 
     def wait(self, future: Any) -> Any:
-        """The result of a future, within WITHIN_S; raises JavaFailed with its cause."""
+        """The result of a future, within WITHIN_S. Raises JavaFailed with the future's cause."""
         try:
             return future.get(int(WITHIN_S), self.jvm.java.util.concurrent.TimeUnit.SECONDS)
         except Py4JJavaError as error:
             raise _failed(error) from error
 
     def call(self, method: Any, *arguments: object) -> Any:
-        """The result of a method; raises JavaFailed with what the method threw."""
+        """The result of a method. Raises JavaFailed with what the method threw."""
         try:
             return method(*arguments)
         except Py4JJavaError as error:

@@ -1,6 +1,6 @@
 """The Java with which tests start programs, and its options.
 
-It is looked for only once, because the search starts a JVM.
+The module looks for Java only once, because the search starts a JVM.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from skidway.java import find
 
 FAST: tuple[str, ...] = ("-XX:+UseG1GC",)
-"""Options where the speed of the program is measured."""
+"""Options for programs whose speed is measured."""
 BRIEF: tuple[str, ...] = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-"""Options for short runs, which take half the CPU without the optimizing compiler."""
+"""Options for short runs: without the optimizing compiler these take half the CPU time."""
 SPARK: Mapping[str, str] = {"spark.driver.defaultJavaOptions": " ".join(BRIEF)}
-"""The same options for a Spark that is not our loader's."""
+"""The options for short runs, for a Spark that our loader does not start."""
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""A real Apache Kafka 4.1 (KRaft, one node) for tests and benchmarks."""
+"""A real Apache Kafka 4.1 (KRaft, one node), for tests and benchmarks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.processes import Program, free_port, running
 
 
 def java(*, heap_mb: int = 512, options: Sequence[str] = jvm.BRIEF) -> list[str]:
-    """A Java command line with Kafka's jars, up to the main class."""
+    """A Java command line with Kafka's jars, up to but without the main class."""
     return [
         jvm.command(),
         f"-Xms{heap_mb}m",
@@ -28,10 +28,10 @@ def java(*, heap_mb: int = 512, options: Sequence[str] = jvm.BRIEF) -> list[str]
 
 
 class ApacheKafka:
-    """One broker-controller in a folder of its own.
+    """One node that is broker and controller, in a folder of its own.
 
-    Clients that connect to `proxied_port` first are led to `proxy_port`, where a test may put a
-    proxy.
+    If clients first connect to `proxied_port`, Kafka leads them to `proxy_port`, where a test may
+    put a proxy.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class ApacheKafka:
         )
 
     def format(self) -> None:
-        """Write the configuration and format the storage directory."""
+        """Writes the configuration and formats the storage directory."""
         internal = (
             "offsets.topic.replication.factor",
             "transaction.state.log.replication.factor",
@@ -99,7 +99,7 @@ class ApacheKafka:
         )
 
     def ready(self) -> bool:
-        # Its log is empty, since the jars hold no binding of slf4j. The port opens last.
+        # Kafka's log is empty, since the jars have no binding of slf4j. The port opens last.
         return self._place.accepts(self.port)
 
 
@@ -111,7 +111,8 @@ def tool(
     within_s: float = 300.0,
     options: Sequence[str] = jvm.BRIEF,
 ) -> str:
-    """Run one of Kafka's Java tools (such as org.apache.kafka.tools.TopicCommand); its output."""
+    """Runs one of Kafka's Java tools (such as org.apache.kafka.tools.TopicCommand), and returns its
+    output."""
     done = subprocess.run(
         [*java(heap_mb=256, options=options), name, *arguments],
         input=input_text,
@@ -127,7 +128,7 @@ def tool(
 
 @pytest.fixture(scope="session")
 def apache_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
-    """One Apache Kafka 4.1 for the whole run."""
+    """One Apache Kafka 4.1 for the whole test run."""
     kafka = ApacheKafka(tmp_path_factory.mktemp("kafka"), options=jvm.BRIEF)
     kafka.format()
     with running(kafka.program, kafka.ready):

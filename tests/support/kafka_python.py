@@ -1,7 +1,7 @@
 """kafka-python's codec of Kafka's messages, generated from Apache Kafka's own definitions.
 
-It reads its resources in a way that Python 3.11 and 3.12 call deprecated. Warnings are errors in
-our tests, so its import is wrapped.
+kafka-python reads its data files in a way that Python 3.11 and 3.12 call deprecated. Warnings are
+errors in our tests, so the import here suppresses them.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def definition(name: str) -> dict[str, Any]:
 
 
 class Theirs:
-    """kafka-python's codec of one message in one version, from and to dictionaries."""
+    """kafka-python's codec of one message in one version, between bytes and dictionaries."""
 
     def __init__(self, name: str, version: int, compact: bool) -> None:
         self._codec = _codec(name)
         self._form = {"version": version, "compact": compact, "tagged": compact}
 
     def decode(self, body: bytes) -> dict[str, Any]:
-        """The message in a body; bytes after its end fail the test."""
+        """The message in a body. Fails the test if bytes follow the message."""
         stream = io.BytesIO(body)
         found: dict[str, Any] = self._codec.decode(stream, **self._form)
         assert stream.read() == b""
@@ -51,13 +51,14 @@ def _codec(name: str) -> StructField:
 
 
 def version_range(text: str | None) -> tuple[int, int] | None:
-    """First and last version of a definition's "3+" or "3-5"; None if there is none."""
+    """The first and last version of a text like "3+" or "3-5" in a definition; None if there is
+    none."""
     found: tuple[int, int] | None = BaseField.parse_versions(text)
     return found
 
 
 def name_and_retriable(code: int) -> tuple[str, bool]:
-    """The name of an error code, and whether kafka-python tries again after it; KeyError if it does
-    not know the code."""
+    """The name of an error code, and whether kafka-python tries again after it. Raises KeyError if
+    kafka-python does not know the code."""
     error = kafka_errors[code]
     return error.message, bool(error.retriable)

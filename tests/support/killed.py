@@ -1,8 +1,8 @@
-"""A `skidway` command that is killed just before its n-th operation on files of a folder.
+"""Runs a `skidway` command that is killed just before its n-th operation on the files of a folder.
 
 Operations are opening for writing, renaming, removing, truncating, setting times, and making a
-directory. An audit hook (PEP 578) of the command's own process hears of each one before it happens,
-and kills the process there: no handler runs, nothing is tidied up.
+directory. An audit hook (PEP 578) in the command's own process is called before each operation and
+kills the process there, so that no handler runs and nothing is tidied up.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ sys.exit(main())
 
 
 def killed_at(step: int, folder: Path, *arguments: str) -> bool:
-    """Runs the command; whether it was killed. False if it ended before that step."""
+    """Runs the command. Returns True if it was killed, and False if it ended before that
+    operation."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(step), str(folder), *arguments],
         capture_output=True,

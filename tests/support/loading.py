@@ -1,4 +1,4 @@
-"""Topics in memory for tests of the loader: records, batches, a registry, and their loads."""
+"""Topics in memory for tests of the loader: records, batches, a registry, and loads of them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ START_MS = 1_700_000_000_000
 
 
 class Registry:
-    """Schemas by id."""
+    """A registry of schemas by id."""
 
     def __init__(self, schemas: Mapping[int, str] | None = None) -> None:
         self._schemas = {SCHEMA_ID: SCHEMA} if schemas is None else dict(schemas)
@@ -57,7 +57,8 @@ class Registry:
 
 @dataclass(frozen=True)
 class Record:
-    """One record; `value` None: a datum of SCHEMA that says where the line came from."""
+    """One record. value: if it is None, the record has a datum of SCHEMA that says where the line
+    came from."""
 
     agent: int = 7
     file: int = 1
@@ -73,7 +74,7 @@ class Record:
 
 
 def datum(line: str, schema: str = SCHEMA, schema_id: int = SCHEMA_ID) -> bytes:
-    """A value in the wire format, of a schema with one field."""
+    """A value in the wire format, whose schema has one field."""
     codec = Codec(schema)
     batch = pa.record_batch({codec.arrow_schema.names[0]: [line]})
     return bytes(add_prefix(schema_id, codec.encode(batch))[0].as_py())
@@ -88,7 +89,7 @@ def log(records: Sequence[Record], batch_records: int = 3, base: int = 0) -> lis
 
 
 def one_batch(records: Sequence[Record], base: int) -> memoryview:
-    """One batch; either all of its records have an origin, or none has."""
+    """One batch. Either all of its records have an origin, or none of them has one."""
     values = pa.array(
         [datum(each.line) if each.value is None else each.value for each in records], pa.binary()
     )
@@ -106,7 +107,8 @@ def one_batch(records: Sequence[Record], base: int) -> memoryview:
 
 
 def fetched(batches: Sequence[memoryview], first: int) -> Iterator[memoryview]:
-    """The batches that a fetch gives: from the batch that holds the offset or follows it."""
+    """The batches that a fetch from the offset `first` returns, beginning with the batch that holds
+    this offset or follows it."""
     from skidway.kafka.batch import read_header
 
     for raw in batches:
@@ -137,7 +139,7 @@ def job(**changes: Any) -> Job:
 
 
 class Locations(dict[FileKey, tuple[str, str]]):
-    """Announced files: all of agent 7, and others only if a test puts them in."""
+    """The announced files: all files of agent 7, and others only if a test adds them."""
 
     def __missing__(self, key: FileKey) -> tuple[str, str]:
         if key[0] != 7:
@@ -150,7 +152,7 @@ class Locations(dict[FileKey, tuple[str, str]]):
 
 @dataclass
 class Runner:
-    """Runs slices of partitions that lie in memory, as Spark's tasks would."""
+    """Runs slices of partitions in memory, as Spark's tasks would."""
 
     store: Store
     partitions: Mapping[int, Sequence[memoryview]]
@@ -179,7 +181,7 @@ def gap(first: int, end: int) -> Gap:
 
 
 def rows_of(store: Store, result: SliceResult, kind: str = "rows") -> list[dict[str, Any]]:
-    """The rows that a task staged, in the order of its files."""
+    """The rows that a task staged, in the order of its staged files."""
     import io
 
     import pyarrow.parquet as pq

@@ -1,4 +1,4 @@
-"""A cluster in memory, with the part of the client's interface that readers and writers use.
+"""A cluster in memory with the methods of the client that readers and writers use.
 
 Nothing waits and nothing is lost unless a test says so: `refusals` are the errors with which the
 next batches are refused, `MemoryLog.expire` drops the beginning of a log.
@@ -46,7 +46,7 @@ class MemoryLog:
         return base
 
     def expire(self, offset: int) -> None:
-        """Drops the batches that end below `offset`."""
+        """Drops the batches whose last offset is below `offset`."""
         self.batches = [b for b in self.batches if read_header(b).last_offset >= offset]
         self.start = read_header(self.batches[0]).base_offset if self.batches else self.end
 
@@ -114,7 +114,7 @@ class MemoryClient:
 
 
 class MemoryProducer:
-    """Delivers on the next poll."""
+    """A producer that delivers its batches on the next poll."""
 
     def __init__(self, cluster: MemoryCluster) -> None:
         self._cluster = cluster
@@ -152,7 +152,7 @@ class MemoryProducer:
 
 
 class MemoryFetcher:
-    """Gives at most `batches_max` batches of a partition per poll."""
+    """A fetcher that returns at most `batches_max` batches of a partition for each poll."""
 
     def __init__(self, cluster: MemoryCluster, batches_max: int = 1_000) -> None:
         self._cluster = cluster

@@ -1,6 +1,6 @@
-"""Runs of the loader in one process: topic, audit topic, output and Spark are in memory.
+"""Runs of the loader in one process, with topic, audit topic, output and Spark in memory.
 
-All code in between is what production runs: begin, plan, tasks, join, commit, publish.
+All code in between is that of production: begin, plan, tasks, join, commit, publish.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class MemoryLoading:
         self.announce()
 
     def announce(self) -> None:
-        """Announces the file, again or for the first time."""
+        """Announces the file, for the first time or again."""
         self.say(Announcement(0, AGENT, 1, "host", "/log/1", 1, 1, b"", 0, SOURCE))
 
     def say(self, *messages: Message) -> None:
@@ -78,7 +78,7 @@ class MemoryLoading:
         ]
 
     def write(self, count: int, batch_records: int = 50) -> None:
-        """Appends further lines, in batches."""
+        """Appends more lines, in batches."""
         for first in range(self.lines, self.lines + count, batch_records):
             size = min(batch_records, self.lines + count - first)
             numbers = np.arange(first, first + size, dtype=np.int64)
@@ -94,13 +94,13 @@ class MemoryLoading:
         self.store = MemoryStore()
 
     def run(self, *, until: int | None = None, **settings: Any) -> TopicOutcome:
-        """Makes one run, up to the current high watermark or to the offset `until`."""
+        """Makes one run, up to the high watermark or to the offset `until`."""
         return self.run_beside(lambda: None, until=until, **settings)
 
     def run_beside(
         self, other: Callable[[], object], *, until: int | None = None, **settings: Any
     ) -> TopicOutcome:
-        """Makes one run; `other` is called while its tasks run."""
+        """Makes one run, and calls `other` while its tasks run."""
         spark = _Spark(self, other)
         parts = self._parts(spark, settings)
         topics = [self._topic(until)]
@@ -139,7 +139,7 @@ class MemoryLoading:
 
 class _Client(MemoryClient):
     def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Does nothing: no test asks for these offsets."""
+        """Does nothing, because no test asks for these offsets."""
 
 
 class _Registry:
@@ -148,7 +148,8 @@ class _Registry:
 
 
 class _Spark:
-    """Runs slices one by one. other: is called first, as something that happens meanwhile."""
+    """Runs slices one after the other. other: is called before the first one, as an event during
+    the run."""
 
     def __init__(self, loading: MemoryLoading, other: Callable[[], object]) -> None:
         self._loading, self._other = loading, other

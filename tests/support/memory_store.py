@@ -1,6 +1,6 @@
-"""A store in memory that keeps the promises of loader.store.Store, and no others.
+"""A store in memory that keeps the promises of loader.store.Store, and promises nothing more.
 
-Its whole content is one value (`snapshot`), so that a search can keep and compare states.
+Its whole content is one immutable value (`snapshot`), so that a search can keep and compare states.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ Snapshot = frozenset[tuple[str, bytes]]
 
 
 class MemoryStore:
-    """Files by path. `lose_answer`: the next creation gets no answer; it happens (True) or not
-    (False)."""
+    """Files by path. lose_answer: the next creation gets no answer; it takes effect (True) or does
+    not (False)."""
 
     def __init__(self, content: Snapshot = frozenset()) -> None:
         self._files = dict(content)

@@ -1,8 +1,9 @@
-"""A ZooKeeper in memory, and `Coordinator`s on it that disconnect, are late, and lose sessions.
+"""A ZooKeeper in memory, and `Coordinator`s that use it, disconnect, are late and lose sessions.
 
-It keeps the real one's promises: transactions are atomic, ephemeral nodes go with their session, a
-session ends when nothing was heard from it for its timeout, watches fire once. A `hook` is called
-around each request: what a test does there happens while somebody waits for an answer.
+It keeps the promises of a real ZooKeeper: transactions are atomic, ephemeral nodes disappear with
+their session, a session ends when its client was silent for the session's time-out, and watches
+fire once. A `hook` is called around each request: what a test does in it happens while the client
+waits for the answer.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class MemoryZooKeeper:
         return self.sessions
 
     def expire(self) -> None:
-        """Ends the sessions whose time is over."""
+        """Ends the sessions whose time-outs are over."""
         now = self.clock.monotonic()
         for session, heard_at in list(self.heard_at.items()):
             if now - heard_at > self.session_timeout_s:
@@ -98,7 +99,7 @@ class MemoryZooKeeper:
                 found.append((session, tell))
 
     def forget_watches(self, session: int) -> None:
-        """The session's connection is lost: tells each of its watches, and drops it."""
+        """Removes and notifies all watches of a session whose connection is lost."""
         for watches in self.watches.values():
             for each in [each for each in watches if each[0] == session]:
                 watches.remove(each)
@@ -144,7 +145,7 @@ class MemoryZooKeeper:
 
 
 class Operations:
-    """Takes the place of kazoo's transaction."""
+    """Has the methods of kazoo's transaction."""
 
     def __init__(self) -> None:
         self.operations: list[tuple[Any, ...]] = []
@@ -163,7 +164,7 @@ class Operations:
 
 
 class MemoryCoordinator:
-    """A client of the servers, with the part of `Coordinator`'s interface that a consumer uses."""
+    """A client of the servers, with those methods of `Coordinator` that a consumer uses."""
 
     def __init__(
         self,
@@ -182,13 +183,14 @@ class MemoryCoordinator:
         self._callbacks.append(callback)
 
     def break_off(self) -> None:
-        """The network is gone; on the server the session may go on."""
+        """Breaks the connection. The session may go on at the servers."""
         if self.state is SessionState.CONNECTED:
             self._become(SessionState.SUSPENDED)
             self.server.forget_watches(self.session)
 
     def connect_again(self) -> None:
-        """The network is back; the client notices now if its session has ended meanwhile."""
+        """Restores the connection. If the session has ended meanwhile, the client notices it
+        now."""
         if self.state is not SessionState.CONNECTED:
             self._notice_end()
             if self.session in self.server.heard_at:
@@ -206,7 +208,7 @@ class MemoryCoordinator:
         self._become(SessionState.CONNECTED)
 
     def ping(self) -> None:
-        """Sends the ping that kazoo's thread sends by itself."""
+        """Sends the ping that kazoo's own thread would send."""
         if self.state is SessionState.CONNECTED and self.session in self.server.heard_at:
             self.server.heard_at[self.session] = self.server.clock.monotonic()
 
@@ -303,7 +305,7 @@ class MemoryCoordinator:
         self.hook()
         if once or fate is Fate.ANSWER_LOST:
             raise Unreachable("not answered, but done")
-        self.connect_again()  # perhaps under another session, as the real one does
+        self.connect_again()  # perhaps under another session, as a real client does
         return do()
 
     def _notice_end(self) -> None:

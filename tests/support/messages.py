@@ -1,4 +1,5 @@
-"""Hypothesis strategies for any message of the protocol; and bytes written by hand."""
+"""Hypothesis strategies for all messages of the protocol, and a reader of bytes that are written by
+hand."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from skidway.kafka.protocol.messages import Array, Field, Fixed, Id, Nested, Sha
 
 
 def _messages(suffix: str) -> dict[ApiKey, Any]:
-    """The class of each API's message; its file and its class have the API's name."""
+    """The message class of each API. Its module and the class have the API's name."""
     found = {}
     for key in ApiKey:
         module = import_module(f"skidway.kafka.protocol.{key.name.lower()}")
@@ -35,12 +36,13 @@ CASES = [
 
 
 def name_of(value: object) -> str:
-    """The id of a parametrized test: a class's name, or a version."""
+    """The id of a parametrized test: the name of a class, or a version."""
     return value.__name__ if isinstance(value, type) else f"v{value}"
 
 
 def messages(cls: type[Message], version: int) -> st.SearchStrategy[Any]:
-    """Messages of a class in one version: fields that the version lacks have their defaults."""
+    """A strategy for messages of a class in one version. Fields that the version lacks have their
+    defaults."""
     return _structures(cls, version)
 
 
@@ -72,11 +74,13 @@ def _of_shape(shape: Shape, version: int) -> st.SearchStrategy[Any]:
 
 
 def integers(code: str) -> st.SearchStrategy[int]:
-    """Integers of a width, given by its code in `struct`; the least and the greatest are likely."""
+    """A strategy for integers of the width that the code means in `struct`. The least and the
+    greatest one are likely."""
     half = 1 << (8 * struct.calcsize(f">{code}") - 1)
     return st.sampled_from([0, -1, -half, half - 1]) | st.integers(-half, half - 1)
 
 
 def wire(text: str) -> bytes:
-    """Bytes written by hand: hexadecimal digits, spaces, and comments from # to the line's end."""
+    """The bytes of a text of hexadecimal digits and spaces; # begins a comment up to the line's
+    end."""
     return bytes.fromhex("".join(line.partition("#")[0] for line in text.splitlines()))

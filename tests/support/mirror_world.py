@@ -1,8 +1,8 @@
-"""A source cluster in memory, a network that loses and delays, and the real MirrorSource between.
+"""A source cluster in memory, a network that loses and delays messages, and the real MirrorSource.
 
 All decisions are real: source, rounds, followers, the fetcher's positions, and the logs (in files).
-The source's brokers, the wire, ZooKeeper and the disk's refusals are simulated. Nothing moves
-unless a test moves it; `settle` lets everything arrive until nothing is left to do.
+The source's brokers, the wire, ZooKeeper and the disk's refusals are simulated. Nothing happens
+unless a test makes it happen; `settle` lets everything arrive until nothing is left to do.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ ALL = 1 << 30
 
 
 def batch(number: int, base: int, count: int, epoch: int = 0, size: int = 40) -> bytes:
-    """A batch of the source at its offsets; each number gives other bytes."""
+    """A batch of the source with the given offsets. Each number gives other bytes."""
     body = b"%020d" % number
     encoded = EncodedBatch(body.ljust(size, b"."), Codec.NONE, count, 0, 0, size)
     raw = bytearray(seal(encoded))
@@ -89,7 +89,7 @@ def batch(number: int, base: int, count: int, epoch: int = 0, size: int = 40) ->
 
 @dataclass
 class SourceLog:
-    """One partition of the source: the batches that consumers may see, and the staged ones."""
+    """One partition of the source: the batches that consumers can see, and the staged batches."""
 
     batches: list[bytes] = field(default_factory=list)
     start: int = 0
@@ -106,36 +106,37 @@ class SourceLog:
         self.end = base + count
 
     def expire(self, offset: int) -> None:
-        """Moves the log start to an offset, and drops the batches that lie below it as a whole."""
+        """Moves the log start to an offset, and drops the batches that lie completely below it."""
         self.start = max(self.start, offset)
         self.batches = [b for b in self.batches if read_header(b).last_offset >= self.start]
 
     def stage(self, count: int) -> None:
-        """Appends a batch above the high watermark: nobody sees it before it is flushed."""
+        """Appends a batch above the high watermark: no consumer sees it before `flush`."""
         self.numbers += 1
         base = read_header(self.staged[-1]).last_offset + 1 if self.staged else self.end
         self.staged.append(batch(self.numbers, base, count, self.epoch))
 
     def flush(self) -> None:
-        """Makes the staged batches visible; they survive a crash from now on."""
+        """Makes the staged batches visible. From now on they survive a crash."""
         for raw in self.staged:
             self.batches.append(raw)
             self.end = read_header(raw).last_offset + 1
         self.staged = []
 
     def crash(self) -> None:
-        """Loses what was not flushed; its offsets are given again, in another leader epoch."""
+        """Loses what was not flushed. The offsets of the lost batches are used again, in another
+        leader epoch."""
         self.staged = []
         self.epoch += 1
 
     def cut(self, offset: int) -> None:
-        """Cuts the log at an offset or before: batches that reach beyond it are lost."""
+        """Cuts the log at an offset or before it: batches that reach beyond the offset are lost."""
         self.batches = [b for b in self.batches if read_header(b).last_offset < offset]
         last = read_header(self.batches[-1]).last_offset + 1 if self.batches else self.start
         self.end = min(self.end, last)
 
     def read(self, offset: int, max_bytes: int) -> bytes | None:
-        """The batches from the one that holds an offset; None if the offset is out of range."""
+        """The batches from the one that holds the offset on; None if the offset is out of range."""
         if not self.start <= offset <= self.end:
             return None
         found = b""
@@ -159,7 +160,7 @@ class SourceTopic:
 
 
 class SourceCluster:
-    """All brokers of the source, in one."""
+    """All brokers of the source, as one object."""
 
     def __init__(self) -> None:
         self.cluster_id = "source-cluster"
@@ -224,7 +225,7 @@ class SourceCluster:
         )
 
     def answer(self, call: Any) -> Any:
-        """The source's answer to a request now."""
+        """The source's present answer to a request."""
         if call.api is ApiKey.METADATA:
             return self.metadata()
         request = call.build(0)
@@ -278,9 +279,10 @@ class SourceCluster:
         return ListOffsetsPartitionResponse(partition_index=number, offset=offset)
 
     def fetch(self, planned: PlannedFetch, then: Mapping[str, SourceTopic]) -> FetchAnswer:
-        """The source's answer to a fetch now, as far as it fits.
+        """The source's present answer to a fetch, up to its size limit.
 
-        A fetch that waits fails when its topic is deleted. then: the topics when it was sent.
+        A waiting fetch fails if its topic is deleted. then: the topics at the time when the fetch
+        was sent.
         """
         left, parts = self.max_bytes, []
         for wanted in planned.request.wanted:
@@ -312,7 +314,8 @@ def _part(
 
 
 class WireClient:
-    """`LoopClient` with the real fetcher and a wire in place of sockets: a SourceClient."""
+    """A `LoopClient` with the real fetcher, and a simulated wire instead of sockets; it implements
+    SourceClient."""
 
     def __init__(self, world: MirrorWorld) -> None:
         self._world = world
@@ -406,9 +409,8 @@ class WireClient:
         return bool(self.fetches or self.served)
 
     def serve(self) -> None:
-        """The source answers its requests, but fetches without records only after a while. The
-        answers are on their way then.
-        """
+        """Lets the source answer its requests, but fetches without records only after a while. The
+        answers are then on their way."""
         now = self._world.clock.monotonic()
         for planned in list(self.fetches):
             answer = self._world.source.fetch(planned, self._topics_then)
@@ -429,7 +431,7 @@ class WireClient:
             self.inbox.append(self.answers.popleft())
 
     def lose(self, *, after_last_answer: bool = False) -> None:
-        """Ends the connections; what was on its way is lost, unless it arrived just before."""
+        """Ends the connections. What was on its way is lost, unless it arrived just before."""
         if after_last_answer:
             self.deliver()
         for planned in [*self.fetches, *(planned for planned, _ in self.served)]:
@@ -442,7 +444,7 @@ class WireClient:
 
 
 class Disk:
-    """A disk that refuses writes and new files while it is full."""
+    """A disk that refuses writes and new files as long as it is full."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.is_full = False
@@ -464,7 +466,8 @@ class Disk:
 
 
 class LocalBroker:
-    """The broker that mirrors. Implements Local: topics in a simulated ZooKeeper, logs in files."""
+    """The broker that mirrors. Implements Local: its topics are in a simulated ZooKeeper, its logs
+    in files."""
 
     def __init__(self, folder: Path, clock: ManualClock, defaults: LogConfig) -> None:
         self._folder = folder
@@ -473,7 +476,7 @@ class LocalBroker:
         self._touched: dict[Replica, None] = {}
         self.catalog: dict[str, Topic] = {}
         self.replicas: dict[TopicPartition, Replica] = {}
-        self.zookeeper: dict[str, dict[str, str]] = {}  # configs of topics
+        self.zookeeper: dict[str, dict[str, str]] = {}  # the configs of each topic
         self.zookeeper_is_away = False
         self.jobs: deque[Callable[[], None]] = deque()
         self.posted: deque[Callable[[], None]] = deque()
@@ -508,10 +511,10 @@ class LocalBroker:
         self.unreadable_logs.append(str(error))
         self.replicas.pop(replica.partition, None)
 
-    # what a test does with this broker
+    # what a test does with this broker directly
 
     def add(self, name: str, partitions: int = 1, **configs: str) -> Topic:
-        """Adds a topic that somebody else made."""
+        """Adds a topic that somebody else has made."""
         settings = {key.replace("_", "."): value for key, value in configs.items()}
         self._create(Creation(name, partitions, settings))
         return self.catalog[name]
@@ -526,7 +529,7 @@ class LocalBroker:
             path.rename(path.with_name(f"{path.name}.{topic.topic_id.hex}-delete"))
 
     def reopen(self, partition: TopicPartition, point: int = 0) -> Replica:
-        """Opens a log again from its files, as after a crash."""
+        """Opens a log again from its files, as a broker does after a crash."""
         old = self.replicas[partition]
         topic = self.catalog[partition.topic]
         config = log_config(self._defaults, self.zookeeper[partition.topic])
@@ -537,7 +540,8 @@ class LocalBroker:
         return new
 
     def write(self) -> None:
-        """Ends a turn: writes what was appended; the logs handle refusals that pass."""
+        """Ends a turn: writes what was appended. If a write is refused for a while, the log handles
+        that."""
         touched, self._touched = self._touched, {}
         for replica in touched:
             try:
@@ -547,12 +551,12 @@ class LocalBroker:
                     raise
 
     def work(self) -> None:
-        """Lets ZooKeeper do its jobs; `tell` hands over the outcomes."""
+        """Lets ZooKeeper do its jobs. `tell` then hands over the outcomes."""
         while self.jobs:
             self.jobs.popleft()()
 
     def tell(self) -> None:
-        """Runs what was posted to the loop."""
+        """Runs the callbacks that were posted to the loop."""
         while self.posted:
             self.posted.popleft()()
 
@@ -607,7 +611,7 @@ class LocalBroker:
 
 
 class MirrorWorld:
-    """Everything around one MirrorSource."""
+    """One MirrorSource, and everything around it."""
 
     def __init__(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, patterns: Sequence[str] = (".*",), *,
@@ -622,7 +626,7 @@ class MirrorWorld:
         self.start()
 
     def start(self) -> None:
-        """Starts the broker, which remembers only its logs and ZooKeeper."""
+        """Starts the broker. It knows only what is in its logs and in ZooKeeper."""
         self.client = WireClient(self)
         self.mirror = MirrorSource(
             self._mirroring, self.client, self.local, self.clock, self.jitter
@@ -639,7 +643,7 @@ class MirrorWorld:
         self.mirror.next_deadline()
 
     def settle(self, seconds: float = 10.0) -> None:
-        """Lets everything arrive and time pass, for `seconds`."""
+        """Lets time pass, for `seconds`, and everything arrive."""
         until = self.clock.monotonic() + seconds
         idle = turns = 0
         while turns < 10 or self.clock.monotonic() < until:
@@ -656,12 +660,12 @@ class MirrorWorld:
                 self.clock.advance(max(0.05, min((due or 0) - self.clock.monotonic(), 0.5)))
 
     def round(self, seconds: float = 1.0) -> None:
-        """Looks at the source's topics once, and lets everything settle."""
+        """Lets the mirror look at the source's topics once, and lets everything settle."""
         self.mirror.begin_round()
         self.settle(seconds)
 
     def follow(self) -> None:
-        """Makes enough rounds for new topics to be made and followed."""
+        """Makes enough rounds to create new topics and to follow them."""
         for _ in range(3):
             self.round()
 

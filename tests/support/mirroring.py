@@ -1,4 +1,4 @@
-"""Two clusters of one broker each, of which the second mirrors the first: real programs."""
+"""Two clusters of one broker each, as real programs; the second cluster mirrors the first."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ SOURCE, HERE = "dc1", "offline"
 
 
 def encoded(number: int, count: int = 3, size: int = 100) -> EncodedBatch:
-    """A batch whose records nobody reads: a mirror copies only its bytes."""
+    """A batch whose records nobody reads, because a mirror copies only its bytes."""
     body = f"batch {number:08d} ".encode().ljust(size, b".")
     now_ms = int(time.time() * 1000)
     return EncodedBatch(body, Codec.NONE, count, now_ms, now_ms, len(body))
 
 
 class Cluster(SkidwayBroker):
-    """One broker under a chroot of its own, with what tests ask of it."""
+    """One broker under a chroot of its own, with methods for tests."""
 
     def __init__(self, folder: Path, zookeeper: str, name: str, **settings: object) -> None:
         folder = folder / name
@@ -39,7 +39,8 @@ class Cluster(SkidwayBroker):
         self._produced = 0
 
     def ready(self) -> bool:
-        """Whether the broker serves; it also serves, without being healthy, if a mirror stopped."""
+        """Whether the broker serves. A broker whose mirror stopped also serves, without being
+        healthy."""
         with contextlib.suppress(OSError):
             return bool(self.health()["serving"])
         return False
@@ -58,7 +59,7 @@ class Cluster(SkidwayBroker):
     def produce(
         self, topic: str, batches: int, partition: int = 0, *, count: int = 3, size: int = 100
     ) -> None:
-        """Produces batches one after the other; all are acknowledged."""
+        """Produces batches one after the other. Asserts that all are acknowledged."""
         with Client(self.address) as client:
             producer = Producer(client)
             for _ in range(batches):
@@ -74,7 +75,7 @@ class Cluster(SkidwayBroker):
             producer.close()
 
     def ends(self, topic: str) -> dict[int, int]:
-        """The high watermark of each partition; empty if the topic is not there."""
+        """The high watermark of each partition; empty if the topic does not exist."""
         with Client(self.address) as client:
             found = client.metadata([topic]).topics.get(topic)
             if found is None or found.error or any(each.leader < 0 for each in found.partitions):
@@ -87,11 +88,11 @@ class Cluster(SkidwayBroker):
             return client.topic_configs([topic])[topic]
 
     def log_bytes(self, topic: str, partition: int = 0) -> bytes:
-        """The bytes of all segments, in order."""
+        """The bytes of all segments of a partition, in order."""
         return b"".join(path.read_bytes() for path in self.segments(topic, partition))
 
     def segments(self, topic: str, partition: int = 0) -> list[Path]:
-        """The `.log` files, oldest first."""
+        """The `.log` files of a partition, oldest first."""
         return sorted((self.logs / f"{topic}-{partition}").glob("*.log"))
 
     def batches(self, topic: str, partition: int = 0) -> list[bytes]:
@@ -100,24 +101,24 @@ class Cluster(SkidwayBroker):
         return [data[at : at + header.size_bytes] for at, header in headers(data)]
 
     def ranges(self, topic: str, partition: int = 0) -> list[tuple[int, int]]:
-        """First and last offset of every batch."""
+        """The first and the last offset of every batch."""
         found = map(read_header, self.batches(topic, partition))
         return [(header.base_offset, header.last_offset) for header in found]
 
     def mirror(self) -> dict[str, Any]:
-        """The state of the only source."""
+        """The state of the mirror's only source."""
         [status] = self.health()["mirrors"]
         return dict(status)
 
     def caught_up(self) -> bool:
-        """Whether this cluster has everything that it knows the source to have."""
+        """Whether this cluster has everything that it knows to be at the source."""
         status = self.mirror()
         known = status["reachable"] and status["partitions"] and not status["lag_unknown"]
         return bool(known) and not status["checking"] and not status["lag"]
 
 
 class Pair:
-    """The clusters dc1, and offline, which mirrors dc1."""
+    """Two clusters: dc1, and offline, which mirrors dc1."""
 
     def __init__(
         self, folder: Path, zookeeper: str, *, source: Mapping[str, object] | None = None,
@@ -133,7 +134,7 @@ class Pair:
         return self
 
     def mirrored(self, topic: str) -> None:
-        """Waits until the mirror has all that the source has."""
+        """Waits until the mirror has everything that the source has."""
 
         def done() -> bool:
             ends = self.source.ends(topic)
@@ -142,7 +143,7 @@ class Pair:
         eventually(done, what=f"{topic} mirrored: {self.here.mirror()}")
 
     def same(self, topic: str, partitions: int = 1) -> None:
-        """Asserts that the logs are the same bytes."""
+        """Asserts that both logs have the same bytes."""
         for number in range(partitions):
             theirs = self.source.log_bytes(topic, number)
             ours = self.here.log_bytes(f"{SOURCE}.{topic}", number)
@@ -159,12 +160,12 @@ class Pair:
 
 
 def mirror_sources(address: str, patterns: Sequence[str] = (".*",)) -> str:
-    """The setting of mirror sources, in the form that --set takes."""
+    """The setting of the mirror's sources, in the form in which --set takes it."""
     return json.dumps([{"cluster": SOURCE, "bootstrap.servers": address, "topics": list(patterns)}])
 
 
 def pair(folder: Path, zookeeper: str, **settings: Any) -> Iterator[Pair]:
-    """For fixtures: a running pair that is gone afterwards."""
+    """A running pair of clusters, for fixtures. It ends with the block."""
     made = Pair(folder, zookeeper, **settings)
     try:
         yield made.start()

@@ -1,6 +1,7 @@
 """Requests that stock clients have sent, and damaged copies of them.
 
-`tests/data/requests/recorded.txt` has one frame a line: client, API key, version, bytes in hex.
+`tests/data/requests/recorded.txt` has one frame in each line: client, API key, version, bytes in
+hexadecimal.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ EXTREMES = (
     b"\x80\0\0\0", b"\0\0\0\x02", b"\xff\xff\xff\xfe", b"\xff\xff\xff\xff\x0f",
     b"\x7f" + b"\xff" * 7, b"\x80" + b"\0" * 7, b"\xff" * 8,
 )  # fmt: skip
-"""Lengths, counts, offsets and times that no client sends."""
-_HEAD = 12  # length, key, version, correlation id
+"""Byte patterns for lengths, counts, offsets and times that no client sends."""
+_HEAD = 12  # the bytes of length, key, version and correlation id
 _LENGTH = struct.Struct(">i")
 
 
 class Recorded(NamedTuple):
-    """A request as a client sent it, with its length in front."""
+    """A request as a client sent it, with its length field."""
 
     client: str
     key: int
@@ -42,7 +43,7 @@ def recorded() -> list[Recorded]:
 
 
 def mutated(frame: bytes, chance: random.Random) -> bytes:
-    """The frame with up to four places damaged; its length field is corrected."""
+    """The frame with up to four damaged places and a corrected length field."""
     body = bytearray(frame[_HEAD:])
     for _ in range(chance.randint(1, 4)):
         at = chance.randint(0, len(body))
@@ -62,11 +63,11 @@ def mutated(frame: bytes, chance: random.Random) -> bytes:
 
 
 def cut_everywhere(frame: bytes) -> Iterator[bytes]:
-    """The frame cut at every byte after its head, each time with its length corrected."""
+    """The frame, cut off at every byte after its head, each time with a corrected length field."""
     for end in range(_HEAD, len(frame)):
         yield framed(frame[4:end])
 
 
 def framed(content: bytes) -> bytes:
-    """The content as a frame with its true length."""
+    """The content as a frame with its real length."""
     return _LENGTH.pack(len(content)) + content

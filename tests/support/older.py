@@ -1,7 +1,7 @@
 """An older Skidway: its Ansible collection and its wheels, made by its own tree.
 
-COMMIT is a version that operators could have installed, with other messages than this one: seals
-had no `final` yet. The first released version will take its place.
+COMMIT is a version that operators could have installed. Its messages differ from this version's:
+its seals have no `final`. The first released version will take its place.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ VERSION = "0.0.9"
 
 
 def make(folder: Path) -> Path:
-    """Puts the older wheels among those of the control node; returns the older collection."""
+    """Puts the older wheels beside the wheels on the control node. Returns the folder of the older
+    collection."""
     tree = folder / "older"
     _unpack(tree)
     command = [sys.executable, "-m", "deploy.packaging.wheels", "--version", VERSION]

@@ -1,4 +1,5 @@
-"""One bucket, counted alike by all tiers and sealed: tests of the judgement start with it."""
+"""A bucket that all tiers counted alike and that is sealed. Tests of the judgement start with
+it."""
 
 from __future__ import annotations
 
@@ -63,7 +64,7 @@ def roster(*hosts: str) -> Roster:
 
 
 def good() -> list[Message]:
-    """A bucket that every tier counted alike and whose agent has sealed it."""
+    """The messages of a bucket that every tier counted alike and whose agent has sealed it."""
     return [
         delta(AGENT, 1, count()),
         *(delta(sender, 1, count()) for sender in COUNTERS),
@@ -79,8 +80,8 @@ def verdict(messages: list[Message], policy: Policy = POLICY, now: int = NOW) ->
 def verdict_taken(
     messages: list[Message], ahead: Seal, taken_ms: int, policy: Policy = POLICY
 ) -> BucketVerdict:
-    """The verdict when the collector took the seal `ahead` at `taken_ms` of its own clock, whatever
-    time the seal itself names."""
+    """The verdict if the collector took the seal `ahead` when its own clock said `taken_ms`,
+    whatever time the seal itself names."""
     fold = Fold(messages)
     fold.apply(ahead, Heard("audit", "id", 0, 9, ahead.time_ms, taken_ms, is_live=False))
     [found] = [x for x in verdicts(fold.evidence(), policy, NOW) if x.bucket == START]
@@ -97,8 +98,8 @@ def verdict_of(source: Source, messages: list[Message], policy: Policy = POLICY)
 
 
 def made_again(*more: Message) -> list[Message]:
-    """Two hosts reported on the old topic. Only the first has reported on the new one, and all
-    tiers have counted its five records."""
+    """Messages of a topic that was made again. Two hosts reported on the old topic. Only the first
+    host has reported on the new topic, and all tiers have counted its five records."""
     ranges = (Range(AGAIN, 0, 0, 10),)
     return [
         seal(SECOND, 1, END - 1, 0),

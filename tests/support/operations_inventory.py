@@ -1,6 +1,6 @@
-"""The fleet of the second day: it begins with one server of each kind, and grows.
+"""The fleet of the tasks after the installation: it begins with one server of each kind, and grows.
 
-Times are short, as in support.fleet_inventory.
+Intervals are short, as in support.fleet_inventory.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def inventory(
     zookeeper: Sequence[str] = (FIRST,),
     agents: Sequence[str] = (AUDIT,),
 ) -> dict[str, Any]:
-    """The inventory of the operator; brokers and servers have the numbers of their hosts."""
+    """The operator's inventory. Brokers and servers have the numbers of their hosts."""
     return {
         "all": {
             "vars": {

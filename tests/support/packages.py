@@ -1,4 +1,4 @@
-"""Wheels and packages of this tree, built once a session and kept in dist/."""
+"""Wheels and packages of this tree, which are built once in a test run and kept in dist/."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VERSION = "9.8.7"
 
 @cache
 def wheels_of(version: str) -> Path:
-    """The directory that `make wheels VERSION=...` makes of the current tree."""
+    """The directory that `make wheels VERSION=...` makes from the current tree."""
     return wheels.collect(version)
 
 
@@ -32,7 +32,8 @@ def install(programs: list[str], folder: Path, into: Path) -> None:
 
 
 def run(command: list[str], **options: object) -> str:
-    """Runs a command; returns its standard output. An exit status other than 0 fails the test."""
+    """Runs a command, and returns its standard output. An exit status other than 0 fails the
+    test."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload]
     assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
     return str(done.stdout)

@@ -1,8 +1,9 @@
-"""The peers: jars of Apache Kafka and HDFS, kafka-python's own tests; fetched into .cache/peers.
+"""Peers: the jars of Apache Kafka and HDFS, and kafka-python's own tests, fetched into
+.cache/peers.
 
 `python tests/support/peers.py` (which `make peers` runs) fetches what is missing; the fixtures only
-look. It installs Maven with apt-get where it may do that; elsewhere one sentence asks for it. Maven
-runs on the Java that Skidway runs on, so no Java need be on PATH.
+look for it. The program installs Maven with apt-get if it runs as root; otherwise it prints a
+sentence that asks for Maven. Maven runs on the same Java as Skidway, so no Java need be on PATH.
 """
 
 from __future__ import annotations
@@ -24,29 +25,29 @@ PINNED = ROOT / "tests" / "peers"
 CACHE = Path(os.environ.get("SKIDWAY_PEERS", ROOT / ".cache" / "peers"))
 PEERS = ("kafka", "hdfs", "registry")
 BENCH_PEERS = ("mirror-maker", "rabbitmq-perf-test")
-"""Peers that only one benchmark needs; the benchmark fetches its own."""
+"""Peers that only one benchmark needs; that benchmark fetches its own peer."""
 SOURCES = ("kafka-python",)
 """Python distributions whose sources the tests need; tests/peers pins them with their hashes."""
 DEBIAN = Path("/usr/bin")
-"""Where Debian packages put commands, which need not be on PATH."""
+"""The directory of commands from Debian packages; it need not be on PATH."""
 TRIES = 2
 
 
 class PeerMissing(AssertionError):
-    """A peer's jars are not there."""
+    """The files of a peer are missing."""
 
 
 def jars(peer: str) -> Path:
-    """The folder with the peer's jars. Raises PeerMissing, which says how to get them."""
+    """The folder with the peer's jars. Raises PeerMissing, which says how to get the jars."""
     if not is_complete(peer):
         raise PeerMissing(f"the jars of {peer} are not there: run `make peers`")
     return CACHE / peer
 
 
 def fetch(peer: str, maven: str) -> None:
-    """Have Maven copy the peer's jars. The marker, which is written last, tells from which pom.
+    """Lets Maven copy the peer's jars. A marker file, which is written last, says from which pom.
 
-    Raises SkidwayError if Maven does not get them.
+    Raises SkidwayError if Maven does not get the jars.
     """
     folder = CACHE / peer
     command = [
@@ -71,14 +72,15 @@ def fetch(peer: str, maven: str) -> None:
 
 
 def source(name: str) -> Path:
-    """The folder with the sources of a Python distribution. PeerMissing says how to get them."""
+    """The folder with the sources of a Python distribution. Raises PeerMissing, which says how to
+    get them."""
     if not is_complete(name):
         raise PeerMissing(f"the sources of {name} are not there: run `make peers`")
     return next(path for path in (CACHE / name).iterdir() if path.is_dir())
 
 
 def fetch_source(name: str) -> None:
-    """Have pip fetch a source distribution, and unpack it. Raises SkidwayError if pip fails."""
+    """Lets pip fetch a source distribution, and unpacks it. Raises SkidwayError if pip fails."""
     folder = CACHE / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -100,12 +102,14 @@ def fetch_source(name: str) -> None:
 
 
 def provide_maven() -> str:
-    """Maven's command; as root, installs it with apt-get. Raises SkidwayError without Maven."""
+    """The path of Maven's command; root installs Maven with apt-get if it is missing. Raises
+    SkidwayError if there is no Maven."""
     return provide("mvn", ["maven"], "Maven is needed for the jars of Apache Kafka and HDFS")
 
 
 def provide(command: str, packages: Sequence[str], why: str) -> str:
-    """The path of a command; if it is missing, root installs its Debian packages with apt-get.
+    """The path of a command. If the command is missing, root installs its Debian packages with
+    apt-get.
 
     Raises SkidwayError, which says why the command is needed and what to install.
     """
@@ -131,7 +135,7 @@ def is_complete(peer: str) -> bool:
 
 
 def main() -> int:
-    """Fetch every peer that is missing."""
+    """Fetches every peer that is missing."""
     try:
         for peer in PEERS:
             if not is_complete(peer):

@@ -1,9 +1,9 @@
-"""The whole pipeline as real programs, with an oracle that knows every line.
+"""The whole pipeline as real programs, and an oracle that knows every line.
 
 A `Pipeline` is a demo site (skidway.demo.site) in a folder of the test, which can start, stop, kill
-and restart each program. Clients reach the datacenter's broker through `proxy`, which can do to
-their traffic what a network does. `Oracle` writes lines and compares them with what arrived: the
-rows of the committed Parquet files.
+and restart each program. Clients reach the datacenter's broker through `proxy`, which can delay and
+lose their traffic as a network does. `Oracle` writes lines and compares them with the rows of the
+committed Parquet files.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ TOGETHER = (
     ("registry", "count-dc1", "count-offline", "audit"),
     ("agent",),
 )
-"""Groups of programs that start together, since none of a group waits for another's health."""
+"""Groups of programs that start together, because no program of a group waits for the health of
+another."""
 ORDER = tuple(name for names in TOGETHER for name in names)
 COMMANDS: Mapping[str, Sequence[str]] = {
     "zookeeper": ("zookeeper", "run"),
@@ -73,14 +74,15 @@ PATIENT: Mapping[str, Settings] = {
     "broker-dc1": {"zookeeper.session.timeout.ms": 5_000},
     "loader": {"metrics.listener": None},
 }
-"""Settings of every pipeline unless a test says otherwise; production waits longer."""
+"""Settings of every pipeline, unless a test says otherwise. In production the intervals are
+longer."""
 
 
 class Pipeline:
-    """Every program of a site, by name, and the questions that tests ask of it.
+    """Every program of a site, by name, with methods for tests.
 
-    settings: by program, what differs from the site's own file. elsewhere: programs that this
-    pipeline does not run, because the test has something else in their place.
+    settings: the differences from the site's own settings, by program. elsewhere: programs that
+    this pipeline does not run, because the test runs something else in their place.
     """
 
     def __init__(
@@ -116,7 +118,7 @@ class Pipeline:
     # --- programs ---------------------------------------------------------------------------------
 
     def start(self, *names: str) -> None:
-        """Start these programs (all of them by default) and wait until each is healthy."""
+        """Starts these programs (by default all of them), and waits until each is healthy."""
         if not names:
             self.proxy.start()
         for group in TOGETHER:
@@ -130,7 +132,7 @@ class Pipeline:
         self.programs[name].wait_until(lambda: answers(self.site.health(name)))
 
     def revive(self) -> None:
-        """Start each program that does not run, and end every fault of the network."""
+        """Starts each program that does not run, and ends every fault of the network."""
         self.proxy.clear()
         if down := [name for name in self.programs if not self.is_up(name)]:
             self.start(*down)
@@ -139,23 +141,23 @@ class Pipeline:
         return self.programs[name].running
 
     def kill(self, name: str) -> None:
-        """kill -9."""
+        """Kills a program with kill -9."""
         self.programs[name].kill()
 
     def restart(self, name: str) -> None:
-        """Kill -9 and start again."""
+        """Kills a program with kill -9, and starts it again."""
         self.kill(name)
         self.start(name)
 
     def stop(self) -> None:
-        """Kill the programs that still run, in reverse order of their start."""
+        """Kills the programs that still run, in the reverse order of their start."""
         for name in reversed(ORDER):
             if name in self.programs and self.is_up(name):
                 self.kill(name)
         self.proxy.stop()
 
     def rewrite(self, sources: Sequence[Settings]) -> None:
-        """Write the agent's settings with these sources, for its next start."""
+        """Writes the agent's settings with these sources, for the agent's next start."""
         self.site.write(sources)
         for name, changed in self.settings.items():
             path = self.site.config(name)
@@ -164,14 +166,15 @@ class Pipeline:
     # --- agent and brokers ------------------------------------------------------------------------
 
     def ledger(self) -> list[dict[str, Any]]:
-        """What became of the bytes of each file, as `skidway agent state show` says."""
+        """The fate of the bytes of each file, as `skidway agent state show` prints it."""
         try:
             return list(ledger.show(self.site.data("agent"))["files"])
         except StateRefused:
             return []  # the agent has not run yet
 
     def settled_bytes(self, folder: Path) -> int:
-        """Bytes of the files in a folder that are acknowledged or set apart."""
+        """The number of bytes in a folder's files that are acknowledged, rejected, lost or
+        uncertain."""
         below = f"{folder}/"
         return sum(
             file["bytes"] - file["pending"]
@@ -180,7 +183,8 @@ class Pipeline:
         )
 
     def promised_bytes(self, folder: Path) -> int:
-        """Bytes of the files in a folder that are settled, or promised by a durable intent."""
+        """The number of bytes in a folder's files that are settled, or promised by a durable
+        intent."""
         path = self.site.data("agent") / DATABASE
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as state:
             found = state.execute(
@@ -191,11 +195,12 @@ class Pipeline:
             return sum(end for (end,) in found)
 
     def watermarks(self, cluster: str, topics: Sequence[str]) -> dict[TopicPartition, int]:
-        """High watermark of every partition of the topics; missing topics are left out."""
+        """The high watermark of every partition of the topics. Topics that do not exist are left
+        out."""
         return watermarks(self.site.address(f"broker-{cluster}"), topics)
 
     def mirrored(self, topics: Sequence[str]) -> bool:
-        """Whether the offline cluster has all that dc1 has of these topics."""
+        """Whether the offline cluster has everything that dc1 has of these topics."""
         source = self.watermarks(DATACENTER, topics)
         mirror = self.watermarks(OFFLINE, [f"{DATACENTER}.{topic}" for topic in topics])
         return all(
@@ -209,7 +214,7 @@ class Pipeline:
     # --- loader and audit -------------------------------------------------------------------------
 
     def loader(self, topics: Sequence[str], *options: str) -> Program:
-        """A load of topics of dc1, not yet started; its output is its report as JSON."""
+        """A load of topics of dc1 that is not started yet. Its output is its report as JSON."""
         self._loads += 1
         names = ", ".join(f'"{DATACENTER}.{topic}"' for topic in topics)
         return Program(
@@ -222,14 +227,14 @@ class Pipeline:
         )  # fmt: skip
 
     def load(self, topics: Sequence[str], *options: str) -> dict[str, dict[str, Any]]:
-        """Runs one load, which must succeed; its report, by topic of dc1."""
+        """Runs one load, which must succeed. Returns its report, by topic of dc1."""
         program = self.loader(topics, *options).start()
         status = program.wait(LOAD_WITHIN_S)
         assert status == 0, program.output()[-4000:]
         return report_of(program)
 
     def audit(self, verb: str, *options: str) -> dict[str, Any]:
-        """The output of `skidway audit report` or `recount`."""
+        """The JSON document of `skidway audit report` or `recount`."""
         done = run_skidway(
             "audit", verb, "--json", "--config", str(self.site.config("audit")), *options
         )
@@ -237,13 +242,14 @@ class Pipeline:
         return dict(json.loads(done.stdout))
 
     def run(self, *arguments: str) -> str:
-        """Runs a `skidway` command, which must succeed; its standard output."""
+        """Runs a `skidway` command, which must succeed. Returns its standard output."""
         done = run_skidway(*arguments)
         assert done.returncode == 0, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
     def rows(self, topic: str, output: str | None = None) -> pa.Table:
-        """All committed rows of a topic of dc1, as a reader that lists directories finds them."""
+        """All committed rows of a topic of dc1, as somebody finds them who reads the files in the
+        directories."""
         name = f"{DATACENTER}.{topic}"
         tables = [
             pq.ParquetFile(file).read() for file in parquet_files(output or self.site.output, name)
@@ -252,8 +258,8 @@ class Pipeline:
 
 
 def watermarks(address: str, topics: Sequence[str]) -> dict[TopicPartition, int]:
-    """The high watermark of every partition of the topics in a broker's cluster; missing topics are
-    left out."""
+    """The high watermark of every partition of the topics in a broker's cluster. Topics that do not
+    exist are left out."""
     with Client(address) as client:
         found = client.metadata(list(topics)).topics
         partitions = {
@@ -267,7 +273,7 @@ def watermarks(address: str, topics: Sequence[str]) -> dict[TopicPartition, int]
 
 
 def parquet_files(output: str, folder: str) -> list[Any]:
-    """The Parquet files below a folder of an output, in a form that pyarrow can open."""
+    """The Parquet files below a folder of an output, each as pyarrow can open it."""
     if not output.startswith("hdfs://"):
         return sorted(Path(output, folder).rglob("*.parquet"))
     store = open_store(output)
@@ -286,7 +292,7 @@ def report_of(program: Program) -> dict[str, dict[str, Any]]:
 
 
 class Oracle:
-    """Writes numbered lines and knows every one of them."""
+    """Writes numbered lines, and remembers every one of them."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -296,13 +302,13 @@ class Oracle:
         self._lock = threading.Lock()
 
     def write(self, name: str, count: int, *, text: str = "line") -> Path:
-        """Append count lines to a file; every line is unique."""
+        """Appends `count` lines to a file. Every line is unique."""
         where = f"{self.folder.name}/{name}"
         lines = [f"{text} {len(self.lines) + at:08d} of {where}" for at in range(count)]
         return self.append(name, lines)
 
     def append(self, name: str, lines: Sequence[str]) -> Path:
-        """Append whole lines, in one write, so that no reader sees half of one."""
+        """Appends whole lines in one write, so that no reader sees half a line."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         self.put(path, "".join(f"{line}\n" for line in lines))
@@ -310,14 +316,14 @@ class Oracle:
         return path
 
     def put(self, path: Path, text: str) -> None:
-        """Append only this text; the test itself says which lines it makes."""
+        """Appends only this text. The test itself says which lines it makes."""
         data = text.encode()
         with self._lock, path.open("ab", buffering=0) as out:
             assert out.write(data) == len(data)
             self.bytes += len(data)
 
     def expect_exactly(self, rows: Sequence[str]) -> None:
-        """Every line once: none lost, none doubled."""
+        """Asserts that the rows have every line exactly once."""
         wanted, found = collections.Counter(self.lines), collections.Counter(rows)
         lost, extra = wanted - found, found - wanted
         what = f"of {len(self.lines)} lines"
@@ -326,7 +332,7 @@ class Oracle:
 
 
 class Writer:
-    """An application that writes lines all the time while the block runs."""
+    """An application that writes lines all the time during the block."""
 
     def __init__(
         self, oracle: Oracle, name: str, *, lines: int = 40, every_s: float = 0.004

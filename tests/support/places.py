@@ -1,7 +1,7 @@
-"""Where a program of a test runs, and how a test asks it there: on loopback, or in a network of the
-test's own, which a command enters (`Run.inside` of support.hosts).
+"""Where a program of a test runs, and how a test reaches it: on loopback, or in a network of the
+test's own, which the command of `Run.inside` (support.hosts) enters.
 
-Inside such a network, `python places.py URL` and `python places.py HOST PORT` do the asking.
+Inside such a network, `python places.py URL` and `python places.py HOST PORT` make the requests.
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ ASKED_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An address, and the beginning of a command line that runs in the address's network."""
+    """An address, and the beginning of a command line that runs a command in the address's
+    network."""
 
     host: str = "127.0.0.1"
     enter: tuple[str, ...] = ()
 
     def command(self, command: Sequence[str]) -> list[str]:
-        """The command line that runs a command there."""
+        """The command line that runs a command at this place."""
         return [*self.enter, *command]
 
     def accepts(self, port: int) -> bool:
-        """Whether something listens on the port of the address."""
+        """Whether a program listens on this port of the address."""
         return self._ask(self.host, str(port)) is not None
 
     def read(self, url: str) -> str | None:
-        """The answer of the URL; None if it does not answer, or answers with an error."""
+        """The answer of the URL; None if nothing answers, or if the answer is an error."""
         return self._ask(url)
 
     def _ask(self, *words: str) -> str | None:
@@ -50,7 +51,8 @@ LOOPBACK = Place()
 
 
 def ask(*words: str) -> str | None:
-    """The answer of a URL with status 200; for host and port "" if something listens; else None."""
+    """For a URL, its answer with status 200. For host and port, an empty text if a program listens.
+    Otherwise None."""
     with contextlib.suppress(OSError):
         if len(words) == 2:
             socket.create_connection((words[0], int(words[1])), ASKED_S).close()

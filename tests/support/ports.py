@@ -1,7 +1,7 @@
 """TCP ports of loopback for programs under test.
 
-Each port is kept until the test run's process ends, so that neither another run nor another program
-of the machine gets a port that a test has given to a program.
+The process of the test run keeps each port until it ends, so that neither another run nor another
+program of the machine gets a port that a test has given to a program.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import resource
 from skidway.ports import Reservation
 
 OPEN_FILES = 16_384
-"""Each kept port is an open file, and a run takes hundreds."""
+"""The limit of open files. Each kept port is an open file, and a run keeps hundreds."""
 
 _reservation = Reservation()
 
 
 def free_port() -> int:
-    """A TCP port of the loopback interface for one program of this test run."""
+    """A free TCP port of the loopback interface for one program of this test run."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < min(hard, OPEN_FILES):
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, OPEN_FILES), hard))

@@ -1,8 +1,9 @@
-"""Real programs as subprocesses: started, awaited by a condition, stopped or killed.
+"""Real programs as subprocesses: tests start them, wait for a condition, and stop or kill them.
 
-A test waits for a program by asking (a port that accepts, a URL that answers 200), never by time
-alone. The program's output goes to a file, whose tail is shown when it fails to come up. Every
-process dies with the test run: its fixture stops it, or the kernel when the runner is killed.
+A test waits until a port accepts connections or a URL answers 200, never for a fixed time alone.
+The program's output goes to a file; if the program does not become ready, the error shows the end
+of that file. Every process dies with the test run: its fixture stops it, or the kernel kills it if
+the runner is killed.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from support.ports import free_port as free_port
 PR_SET_PDEATHSIG = 1
 SKIDWAY = (sys.executable, "-m", "skidway.cli")
 WITHIN_S = 300.0
-"""How long a test waits for something that takes a moment on an idle machine: the machine may be
-busy with other tests."""
+"""How many seconds a test waits for something that takes a moment on an idle machine, because the
+machine may be busy with other tests."""
 
 
 class NotReady(AssertionError):
-    """A program did not come up, or a condition did not come true, in time."""
+    """A program did not become ready, or a condition did not become true, in time."""
 
 
 def eventually(
@@ -41,7 +42,8 @@ def eventually(
     every_s: float = 0.05,
     what: str = "",
 ) -> object:
-    """Ask until the condition is true, and return its value; NotReady if it never was."""
+    """Calls the condition until it is true, and returns its value. Raises NotReady if it was never
+    true."""
     deadline = time.monotonic() + within_s
     while True:
         value = condition()
@@ -53,7 +55,7 @@ def eventually(
 
 
 def accepts(port: int) -> bool:
-    """Whether something listens on the loopback port."""
+    """Whether a program listens on the loopback port."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
         return True
     return False
@@ -70,8 +72,8 @@ def answers(url: str) -> bool:
 
 
 def die_with_parent() -> None:
-    """Tell the kernel to kill this process when the test run ends; a child runs it before its
-    program."""
+    """Tells the kernel to kill this process when the test run ends. A child process calls this
+    before it runs its program."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -87,7 +89,8 @@ class Program:
         cwd: Path | None = None,
         session: bool = False,
     ) -> None:
-        """session: the process gets its own, so that `kill_session` finds its descendants."""
+        """session: gives the process a session of its own, so that `kill_session` finds its
+        descendants."""
         self.command, self.log = list(command), log
         self._env, self._cwd, self._session = env, cwd, session
         self._process: subprocess.Popen[bytes] | None = None
@@ -119,7 +122,7 @@ class Program:
     def wait_until(
         self, ready: Callable[[], object], within_s: float = WITHIN_S, every_s: float = 0.05
     ) -> Program:
-        """Wait for the condition; if the program ends before, the error shows its output."""
+        """Waits for the condition. If the program ends first, the error shows its output."""
         deadline = time.monotonic() + within_s
         while not ready():
             if not self.running or time.monotonic() > deadline:
@@ -138,7 +141,7 @@ class Program:
         return self._process.poll() if self._process else None
 
     def wait(self, within_s: float = WITHIN_S) -> int:
-        """Wait until the program ends by itself; its exit status."""
+        """Waits until the program ends by itself, and returns its exit status."""
         assert self._process is not None
         try:
             return self._process.wait(within_s)
@@ -150,7 +153,8 @@ class Program:
             os.kill(self.pid, number)
 
     def stop(self, within_s: float = WITHIN_S) -> int:
-        """Send SIGTERM and wait; a program that does not stop is killed and reported."""
+        """Sends SIGTERM, waits, and returns the exit status. A program that does not stop is
+        killed, and that is an error."""
         if self._process is None:
             return 0
         self.signal(signal.SIGTERM)
@@ -161,13 +165,14 @@ class Program:
             raise NotReady(f"{self.command} did not stop:\n{self.output()[-4000:]}") from None
 
     def kill(self) -> None:
-        """SIGKILL, as a crash of the process."""
+        """Sends SIGKILL, which acts like a crash of the process."""
         self.signal(signal.SIGKILL)
         if self._process is not None:
             self._process.wait()
 
     def kill_session(self) -> None:
-        """SIGKILL the process and all processes that it has started, whatever their groups."""
+        """Sends SIGKILL to the process and to all processes that it has started, whatever their
+        process groups are."""
         assert self._session
         while alive := session_members(self.pid):
             for pid in alive:
@@ -180,7 +185,7 @@ class Program:
 def running(
     program: Program, ready: Callable[[], object], within_s: float = WITHIN_S
 ) -> Iterator[Program]:
-    """The program while the block runs; it is stopped afterwards whatever happened."""
+    """Runs the program during the block, and stops it afterwards, whatever happened."""
     program.start()
     try:
         yield program.wait_until(ready, within_s)
@@ -201,7 +206,7 @@ def run_skidway(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run `skidway ...` to its end."""
+    """Runs `skidway ...` to its end."""
     return subprocess.run(
         skidway(*arguments),
         input=input_text,

@@ -1,10 +1,11 @@
-"""What the tests promise: each rule of docs/delivery.md by its name, and the mark that names it.
+"""What the tests promise: each rule of docs/delivery.md has a name here, and a mark on a test names
+the rule.
 
     @promise("4 watermark")
     def test_the_watermark_moves_by_flushing_alone() -> None:
 
-A name begins with the section that has the rule. A mark with a name that is not in the list ends
-the test run at once. support.promises_page makes docs/promises.md of this list and of the marks.
+A name begins with the section that has the rule. If a mark has a name that is not in the list, the
+test run ends at once. support.promises_page makes docs/promises.md from this list and the marks.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ mutant, which is the rule broken by hand ([testing.md](testing.md#mutants)).
 
 
 def kept() -> dict[str, list[str]]:
-    """The tests that are marked with each promise, as pytest names them, sorted; also for names
-    that no promise has."""
+    """The tests that are marked with each name, as pytest calls them, sorted; also for names that
+    no promise has."""
     found: dict[str, list[str]] = {}
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         text = path.read_text()
@@ -60,7 +60,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _marks(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """(function, name of a promise) of each mark of a module."""
+    """Yields (function, name of a promise) for each mark of a module."""
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef):
             for mark in function.decorator_list:

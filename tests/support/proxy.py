@@ -1,8 +1,8 @@
-"""A proxy between clients and a broker that can do to their traffic what a network does.
+"""A proxy between clients and a broker that can delay and lose their traffic, as a network does.
 
-The broker's `advertised.listeners` lead clients here. The proxy handles whole frames: it passes a
-request or an answer on, holds it back, or loses it together with its connection, so that a fault
-hits exactly where a test wants it:
+The broker's `advertised.listeners` name the proxy's address. The proxy handles whole frames: it
+passes a request or an answer on, holds it back, or loses it together with its connection. So a test
+can choose the frame that a fault hits:
 
     HOLD_REQUEST   client --x      broker      the request is on its way, the broker knows nothing
     HOLD_ANSWER    client     x--  broker      the broker has done it, the client does not know yet
@@ -45,12 +45,12 @@ class Fault(Enum):
 
 
 class _Lost(Exception):
-    """A frame whose connection ends instead of passing it."""
+    """The connection of this frame ends, and the frame is lost."""
 
 
 @dataclass(eq=False)
 class Intervention:
-    """A fault at work: the frames that it has hit so far, and the means to end it."""
+    """An active fault: the number of frames that it has hit so far, and the methods that end it."""
 
     fault: Fault
     matches: Matches
@@ -65,11 +65,11 @@ class Intervention:
         eventually(lambda: self.hits >= hits, within_s=within_s, what=f"{self.fault.value} at work")
 
     def release(self) -> None:
-        """Ends the fault; held frames pass, late, even if their sender is dead by now."""
+        """Ends the fault. Held frames are passed on, late, even if their sender is dead by now."""
         self._end(passes=True)
 
     def drop(self) -> None:
-        """Ends the fault; held frames are lost, with their connections."""
+        """Ends the fault. Held frames are lost, together with their connections."""
         self._end(passes=False)
 
     def _end(self, *, passes: bool) -> None:
@@ -79,7 +79,7 @@ class Intervention:
 
 
 def produces(topic: str, client_id: str = AGENT) -> Matches:
-    """Matches Produce requests of a client that have records for a topic."""
+    """Matches Produce requests of a client with records for a topic."""
 
     def matches(header: RequestHeader, body: memoryview) -> bool:
         if header.api_key is not ApiKey.PRODUCE or header.client_id != client_id:
@@ -112,7 +112,7 @@ class Proxy:
         self._connections: set[_Connection] = set()
         self._server: socket.socket | None = None
         self.refused = 0
-        """How many connections found no broker."""
+        """The number of connections for which no broker answered."""
         self.delay_s = 0.0
         """The delay of each answer."""
         self._is_cut = False
@@ -131,7 +131,8 @@ class Proxy:
             connection.close()
 
     def inject(self, fault: Fault, matches: Matches, times: int | None = None) -> Intervention:
-        """Begins a fault, which hits `times` frames; None: until it is released or dropped."""
+        """Begins a fault that hits `times` frames. None: the fault lasts until it is released or
+        dropped."""
         made = Intervention(fault, matches, times, self._changed)
         with self._changed:
             self._interventions.append(made)
@@ -158,14 +159,14 @@ class Proxy:
         return mend
 
     def clear(self) -> None:
-        """Ends all faults; held frames are lost."""
+        """Ends all faults. Held frames are lost."""
         with self._changed:
             held, self._interventions = self._interventions, []
         for each in held:
             each.drop()
 
     def hit(self, header: RequestHeader, body: memoryview) -> Intervention | None:
-        """The fault that hits this request or its answer, if any."""
+        """The fault that hits this request or its answer; None if no fault does."""
         with self._changed:
             for each in self._interventions:
                 spent = each.times is not None and each.hits >= each.times
@@ -176,12 +177,12 @@ class Proxy:
         return None
 
     def answered(self, intervention: Intervention) -> None:
-        """Counts a hit: the answer to the request has come."""
+        """Counts a hit: the answer to the request has arrived."""
         with self._changed:
             intervention.hits += 1
 
     def hold(self, intervention: Intervention) -> None:
-        """Waits until the fault is released; raises _Lost if it is dropped."""
+        """Waits until the fault is released. Raises _Lost if the fault is dropped."""
         with self._changed:
             self._changed.wait_for(lambda: intervention.is_over)
             if not intervention.passes:
@@ -210,7 +211,7 @@ class Proxy:
 
 
 class _Connection:
-    """One client's connection: a thread for each direction."""
+    """The connection of one client, with a thread for each direction."""
 
     def __init__(
         self,
@@ -269,7 +270,8 @@ class _Connection:
 
 
 def _read_frame(source: socket.socket) -> bytearray:
-    """Reads a frame; returns it with its length. Raises EOFError at the end of the stream."""
+    """Reads a frame, and returns it with its length field. Raises EOFError at the end of the
+    stream."""
     frame = bytearray(LENGTH_BYTES)
     _read_into(source, memoryview(frame))
     size = int.from_bytes(frame, "big")

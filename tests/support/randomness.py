@@ -1,10 +1,10 @@
-"""Random schedules and examples: which ones a run tries, and how to repeat one of them.
+"""Random schedules and examples: which ones a test run tries, and how to repeat one of them.
 
 By default every run tries the same ones: seeds are written in the tests, and Hypothesis derives its
-examples from the test's own code. `--short` tries a share of them (`make test` runs this).
-`--hypothesis-seed N` tries others: Hypothesis starts from N, and the tests' own seeds are shifted
-by N times STRIDE. A test takes all its seeds from the fixture `seeds`, or one from the parameter
-`seed`::
+examples from the code of a test. With `--short`, which `make test` uses, a run tries only a share
+of them. With `--hypothesis-seed N` it tries others: Hypothesis starts from N, and the tests' own
+seeds are shifted by N times STRIDE. A test takes all its seeds from the fixture `seeds`, or one
+from the parameter `seed`::
 
     def test_order(seeds):
         for seed in seeds(range(500)): ...
@@ -12,7 +12,8 @@ by N times STRIDE. A test takes all its seeds from the fixture `seeds`, or one f
     @pytest.mark.parametrize("seed", range(40), indirect=True)
     def test_order(seed): ...
 
-Every test that draws anything carries the mark `random`; `make explore` runs these with new seeds.
+Every test that uses such seeds or examples has the mark `random`; `make explore` runs these tests
+with new seeds.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from hypothesis import is_hypothesis_test, settings
 Seeds = Callable[[range], range]
 
 SHARE = 8
-"""With --short, one of this many is tried."""
+"""With --short, a run tries one seed or example of this many."""
 STRIDE = 1_000_000
 """The distance between the seeds of two explorations."""
 
@@ -39,9 +40,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(tryfirst=True)  # before a test module makes its own settings
+@pytest.hookimpl(tryfirst=True)  # before a test module sets up its own settings
 def pytest_configure(config: pytest.Config) -> None:
-    """Sets up Hypothesis, without deadlines, since a busy machine is not the code's fault."""
+    """Sets up Hypothesis. It has no deadlines, because a busy machine is no fault of the code."""
     settings.register_profile(
         "skidway",
         deadline=None,
@@ -55,7 +56,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks random tests; with --short, keeps one in SHARE of those that differ only by seed."""
+    """Marks random tests. With --short, keeps one in SHARE of the tests that differ only by their
+    seed."""
     for item in items:
         if _is_random(item):
             item.add_marker(pytest.mark.random)
@@ -65,13 +67,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def share_of(count: int) -> int:
-    """How many examples a test gets that wants `count` of them: fewer with --short."""
+    """The number of examples for a test that wants `count` of them: fewer with --short."""
     return max(1, count * settings.default.max_examples // 100)
 
 
 @pytest.fixture
 def seeds(request: pytest.FixtureRequest) -> Seeds:
-    """Chooses the seeds that this run tries from those that a test names."""
+    """Chooses the seeds that this run tries from the seeds that a test names."""
     short, moved = request.config.getoption("--short"), STRIDE * (_explored(request.config) or 0)
 
     def chosen(named: range) -> range:
@@ -84,12 +86,12 @@ def seeds(request: pytest.FixtureRequest) -> Seeds:
 
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> int:
-    """The test's parameter of that name, shifted in an exploration."""
+    """The test's parameter `seed`, which is shifted in an exploration."""
     return int(request.param) + STRIDE * (_explored(request.config) or 0)
 
 
 def _explored(config: pytest.Config) -> int | None:
-    """The number of this exploration; None if this run is not one."""
+    """The number of this exploration; None if this run is no exploration."""
     given = config.getoption("--hypothesis-seed", default=None)
     return None if given is None else int(given)
 

@@ -1,4 +1,4 @@
-"""One blocking connection that sends exactly what a test wants, and receives every answer."""
+"""One blocking connection that sends exactly what a test gives it, and receives every answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ LENGTH = struct.Struct(">i")
 
 
 class RawClient:
-    """Sends requests unchanged; `receive` gives the next frame, b"" at the connection's end."""
+    """Sends requests unchanged. `receive` returns the next frame, or b"" at the end of the
+    connection."""
 
     def __init__(self, port: int, timeout_s: float = 60.0) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout_s)
@@ -39,12 +40,12 @@ class RawClient:
         self.socket.sendall(data)
 
     def receive(self) -> bytes:
-        """The next answer without its length; b"" if the broker closed the connection."""
+        """The next answer, without its length field; b"" if the broker closed the connection."""
         head = self._exactly(4)
         return self._exactly(LENGTH.unpack(head)[0]) if head else b""
 
     def ask(self, request: Request, version: int, answer: type[AnyResponse]) -> Response:
-        """Sends a request; returns its answer."""
+        """Sends a request, and returns its answer."""
         number = next(self._ids)
         key = request.API
         self.send(request_frame(key, version, number, "raw", encode(request, version)))
@@ -56,7 +57,7 @@ class RawClient:
         self, topic: str, batch: bytes | bytearray, *, acks: int = -1, partition: int = 0,
         version: int = 9, timeout_ms: int = 10_000,
     ) -> int:  # fmt: skip
-        """Sends a Produce request; returns its correlation id."""
+        """Sends a Produce request, and returns its correlation id."""
         number = next(self._ids)
         data = [produce.TopicBuffers(topic, partition, (batch,))]
         pieces = produce.write_request(number, "raw", version, acks, timeout_ms, data)
@@ -71,7 +72,7 @@ class RawClient:
     def produce(
         self, topic: str, batch: bytes | bytearray, **options: int
     ) -> produce.ProduceResult:
-        """Sends a Produce request; returns its answer."""
+        """Sends a Produce request, and returns its answer."""
         self.send_produce(topic, batch, **options)
         return self.produced(options.get("version", 9))
 
@@ -79,7 +80,7 @@ class RawClient:
         self, topic: str, offset: int, *, partition: int = 0, max_wait_ms: int = 0,
         min_bytes: int = 1, max_bytes: int = 1 << 20, version: int = 11,
     ) -> int:  # fmt: skip
-        """Sends a Fetch request; returns its correlation id."""
+        """Sends a Fetch request, and returns its correlation id."""
         number = next(self._ids)
         wanted = [fetch_request.FetchTarget(topic, partition, offset, max_bytes)]
         request = fetch_request.Fetch(wanted, max_wait_ms, min_bytes, max_bytes)
@@ -92,7 +93,7 @@ class RawClient:
         return fetch_response.parse_response(body, version).partitions[0]
 
     def fetch(self, topic: str, offset: int, **options: int) -> fetch_response.FetchedPartition:
-        """Sends a Fetch request; returns its answer."""
+        """Sends a Fetch request, and returns its answer."""
         self.send_fetch(topic, offset, **options)
         return self.fetched(options.get("version", 11))
 

@@ -1,7 +1,8 @@
-"""The commands of docs/operations.md, word for word, and a root shell to give them in.
+"""The commands of docs/operations.md, word for word, and a root shell that runs them.
 
-Tests run the text of the guide itself: a command that changes there also changes in the test, and
-one that vanishes is a KeyError here. Only names are replaced by those of the test's hosts.
+Tests run the text of the guide itself. If a command changes in the guide, it also changes in the
+test, and if it is removed, the test gets a KeyError here. Only names are replaced by those of the
+test's hosts.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ GUIDE = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
 
 
 def blocks(heading: str) -> list[str]:
-    """The blocks of commands below a heading, in order. Raises KeyError if there is none."""
+    """The blocks of commands below a heading, in order. Raises KeyError if the guide has no such
+    heading."""
     text = GUIDE.read_text()
     found = re.search(
         rf"^#+ {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", text, re.MULTILINE | re.DOTALL
@@ -43,8 +45,8 @@ def recipe(heading: str, block: int = 0, names: Mapping[str, str] | None = None)
 
 
 def give(host: Host, program: str, commands: str, within_s: float = 90.0) -> str:
-    """Runs commands in a root shell of the host, after the guide's first lines; returns what they
-    print. AssertionError if one fails."""
+    """Runs commands in a root shell of the host, after the guide's first lines. Returns what they
+    print. Raises AssertionError if one fails."""
     begin = recipe("Before all", 0).replace("program=broker", f"program={program}")
     return host.run(
         "exec bash -e -s", given=f"cd /\n{begin}{commands}", within_s=within_s

@@ -1,6 +1,8 @@
-"""The fleet of the guide's failures: a datacenter, its mirror, two agents, and ways to watch them.
+"""The fleet for the failures that the guide describes: a datacenter, its mirror and two agents,
+with methods for tests.
 
-The registry speaks https and asks for a password, so every client of it has TLS from the inventory.
+The registry uses https and asks for a password, so all its clients have TLS settings from the
+inventory.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from support.recovery_inventory import APPLICATIONS, LINES, OFFLINE, SOURCE, inv
 
 OLD, NEXT, BROKEN = "0.1.0", "0.1.1", "0.1.2"
 NAMES = {"dc1-broker": SOURCE, "offline-broker": OFFLINE}
-"""The guide's names for the brokers of the two clusters, and the hosts that have them."""
+"""The guide's names of the brokers of the two clusters, and the hosts of these brokers."""
 MIRROR_TOPIC = "dc1.nginx"
 _WRITER = "writer.service"
 _ROWS = """
@@ -31,7 +33,7 @@ print(json.dumps(found))
 
 
 class Recoveries:
-    """Four hosts, and the TLS files and secrets that their inventory has now."""
+    """Four hosts, with the TLS files and secrets of their present inventory."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -53,16 +55,16 @@ class Recoveries:
             line = f"{self.run.hosts[ours].address} {name}"
             host.run(f"grep -qx '{line}' /etc/hosts || echo {line} >>/etc/hosts")
 
-    # What the inventory holds
+    # Changes of the inventory
 
     def certify(self, authority: Authority) -> None:
-        """Gives the registry a certificate that this authority signs."""
+        """Gives the registry a certificate that this authority has signed."""
         pair = authority.sign("registry", OFFLINE)
         for name, path in {"registry.pem": pair.certificate, "registry.key": pair.key}.items():
             self.files[name] = path.read_text()
 
     def write(self, **changes: Any) -> dict[str, Any]:
-        """Writes the inventory with the current files and secrets, and with these changes."""
+        """Writes the inventory with the current files and secrets, and with the given changes."""
         made = inventory(
             self.version or OLD,
             WHEELS,
@@ -75,32 +77,33 @@ class Recoveries:
         self._secrets.write_text(json.dumps([self.files, self.authorities, self.user]))
         return made
 
-    # What an operator sees
+    # What an operator can see
 
     def mirror(self) -> dict[str, Any]:
-        """The state of the offline broker's one source, from its /health."""
+        """The state of the only source of the offline broker, from the broker's /health."""
         found: list[dict[str, Any]] = health(self.offline, "broker").get("mirrors", [])  # type: ignore[assignment]
         return found[0] if found else {}
 
     def mirror_status(self) -> tuple[int, str]:
-        """Exit status and output of `skidway mirror status` on the offline broker's host."""
+        """The exit status and output of `skidway mirror status` on the offline broker's host."""
         return self.say(self.offline, "broker", "skidway mirror status")
 
     def say(
         self, host: Host, program: str, command: str, within_s: float = 300.0
     ) -> tuple[int, str]:
-        """Exit status and output of one command, good or bad, run as the program's user."""
+        """The exit status and output of one command, successful or not, run as the program's
+        user."""
         words = f"/opt/skidway/current/{program}/bin/{command.strip()}"
         shell = f"cd /; sudo -u skidway-{program} {words} 2>&1"
         done = host.run(shell, check=False, within_s=within_s)
         return done.returncode, done.stdout
 
     def end(self, broker: str, topic: str) -> int:
-        """Sum of the high watermarks of a topic's partitions."""
+        """The sum of the high watermarks of a topic's partitions."""
         return sum(int(each["high_watermark"]) for each in self._partitions(broker, topic))
 
     def begin(self, broker: str, topic: str) -> int:
-        """Sum of the log start offsets of a topic's partitions."""
+        """The sum of the log start offsets of a topic's partitions."""
         return sum(int(each["log_start_offset"]) for each in self._partitions(broker, topic))
 
     def _partitions(self, broker: str, topic: str) -> list[dict[str, Any]]:
@@ -111,7 +114,8 @@ class Recoveries:
         return found
 
     def proven(self, *hosts: Host, tiers: str = "agent,broker,mirror", within_s: int = 240) -> None:
-        """Waits until the audit says that all lines of these hosts up to now have arrived."""
+        """Waits until the audit says that all lines that these hosts have written so far have
+        arrived."""
         since = self.offline.read("date -u +%Y-%m-%dT%H:%M:%SZ")
         named = " ".join(f"--host {host.name}" for host in hosts or self.applications)
         words = f"skidway audit wait {named} --since {since} --tiers {tiers} --timeout-s {within_s}"
@@ -132,7 +136,7 @@ class Recoveries:
         return found
 
     def healthy(self, *names: str) -> None:
-        """Waits until these programs are healthy; a name is like `broker@dc1`."""
+        """Waits until these programs are healthy. A name looks like `broker@dc1`."""
         for name in names:
             program, _, host = name.partition("@")
             await_health(self.run.hosts[host], program)
@@ -140,8 +144,8 @@ class Recoveries:
     # Lines
 
     def start_writing(self, *hosts: Host) -> None:
-        """Starts ten lines a second on each host, with its name and a number that goes on from the
-        lines that are there."""
+        """Starts to write ten lines a second on each host. A line has the host's name and a number,
+        which continues from the lines in the log."""
         for host in hosts or self.applications:
             loop = (
                 f"n=$(wc -l <{LINES}); while sleep 0.1; do n=$((n+1)); "
@@ -151,7 +155,7 @@ class Recoveries:
             host.run(f"systemd-run --quiet --collect --unit={_WRITER} sh -c {shlex.quote(loop)}")
 
     def stop_writing(self, *hosts: Host) -> dict[str, int]:
-        """Stops the writing; returns how many lines each host has."""
+        """Stops the writing. Returns the number of lines of each host."""
         chosen = hosts or self.applications
         for host in chosen:
             host.run(f"systemctl stop {_WRITER}", check=False)
@@ -159,7 +163,7 @@ class Recoveries:
 
 
 def hashed(user_info: str) -> str:
-    """The line of a user in the registry's users file."""
+    """The line for a user in the registry's file of users."""
     user, _, password = user_info.partition(":")
     done = run_skidway("registry", "hash-password", user, input_text=f"{password}\n")
     assert done.returncode == 0, done.stderr

@@ -1,6 +1,7 @@
-"""The inventory of the guide's failures: a mirrored cluster, two agents, and a registry with TLS.
+"""The inventory for the failures that the guide describes: a mirrored cluster, two agents, and a
+registry with TLS.
 
-Times are short, as in support.fleet_inventory.
+Intervals are short, as in support.fleet_inventory.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ def inventory(
     user: str,
     agents: Sequence[str] = APPLICATIONS,
 ) -> dict[str, Any]:
-    """The inventory that the operator has written.
+    """The inventory as the operator would have written it.
 
-    registry_files: registry.pem, registry.key and users. authorities: PEM of the authorities that
-    the registry's clients trust. user: the clients' name:password.
+    registry_files: registry.pem, registry.key and users. authorities: the authorities that the
+    registry's clients trust, as PEM. user: the name:password of the clients.
     """
     trust = {"ca.pem": authorities}
     return {

@@ -1,4 +1,4 @@
-"""Our registry client, directly on the registry's REST application, without a network."""
+"""Our registry client, which calls the registry's REST application directly, without a network."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from support.registry_http import Registry
 
 
 class InProcess:
-    """A `Transport` to an application in this process. `meanwhile` runs before each request, with
-    its target."""
+    """A `Transport` to an application in this process. meanwhile: is called before each request,
+    with the request's target."""
 
     def __init__(self, registry: Registry) -> None:
         self._http = registry.http
@@ -25,7 +25,7 @@ class InProcess:
 
 
 def administration(transport: InProcess) -> RegistryAdministration:
-    """A client over this transport that never waits."""
+    """A client that uses this transport and never waits."""
     return RegistryAdministration(
         "http://registry:8081", transport=transport, pause=lambda seconds: None
     )

@@ -1,4 +1,5 @@
-"""Contents of registries for tests: any that a registry can have, and single versions."""
+"""Contents of registries for tests: random contents that a registry can have, and single
+versions."""
 
 from __future__ import annotations
 
@@ -15,14 +16,14 @@ MODES = ("READONLY", "READWRITE", "IMPORT")
 
 
 def stored(subject: str, version: int, schema_id: int, **more: Any) -> StoredVersion:
-    """A version whose schema is made from its id."""
+    """A version whose schema is made from the version's schema id."""
     schema = f'{{"type":"fixed","name":"F{schema_id}","size":1}}'
     return StoredVersion(subject, version, schema_id, schema, **more)
 
 
 @st.composite
 def contents(draw: st.DrawFn) -> Contents:
-    """Draws contents of a registry. References point to versions with lower ids, a schema has
+    """Draws the contents of a registry. References name versions with lower ids, a schema has only
     one id, and version numbers may have gaps."""
     made = Contents()
     takes: dict[int, tuple[Reference, ...]] = {}

@@ -1,4 +1,4 @@
-"""The registry's REST application over a log in memory, and the requests that tests send it."""
+"""The registry's REST application over a log in memory, and requests for it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from support.registry_log import MemoryLog, SharedLog
 
 
 def record(name: str = "R", **fields: Any) -> str:
-    """A record schema with fields of type int; a field's value is None, a default, or (a text) its
-    type."""
+    """A record schema with fields of type int. The value of a field is None, or its default, or (as
+    a text) its type."""
     made = [{"name": each, "type": "int"} | _more(given) for each, given in fields.items()]
     return json.dumps({"type": "record", "name": name, "fields": made})
 
@@ -29,12 +29,12 @@ def _more(given: Any) -> dict[str, Any]:
 
 
 def reference(name: str, subject: str, version: int = 1) -> dict[str, Any]:
-    """A reference as clients send it."""
+    """A reference in the form in which clients send it."""
     return {"name": name, "subject": subject, "version": version}
 
 
 class Registry:
-    """A client of the application, and its log."""
+    """A client of the application, and the application's log."""
 
     def __init__(self, shared: SharedLog | None = None, level: Level = Level.BACKWARD) -> None:
         self.log = MemoryLog(shared or SharedLog())
@@ -45,7 +45,8 @@ class Registry:
     def ask(
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> tuple[int, Any]:
-        """(status, document) of an answer, which must have the registry's content type."""
+        """The (status, document) of an answer. Asserts that the answer has the registry's content
+        type."""
         content = None if body is None else json.dumps(body)
         answer = self.http.request(method, path, content=content, headers=headers)
         assert answer.headers["content-type"] == CONTENT_TYPE, answer.text
@@ -54,19 +55,20 @@ class Registry:
     def good(
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> Any:
-        """The document of an answer that must be good."""
+        """The document of an answer. Asserts that the answer is no error."""
         status, document = self.ask(method, path, body, headers)
         assert status == 200, document
         return document
 
     def refused(self, method: str, path: str, body: Any = None) -> tuple[int, int]:
-        """Status and error code of an answer that must be an error in the clients' form."""
+        """The status and error code of an answer. Asserts that it is an error in the form that
+        clients expect."""
         status, document = self.ask(method, path, body)
         assert set(document) == {"error_code", "message"}
         assert isinstance(document["message"], str)
         return status, document["error_code"]
 
     def register(self, subject: str, schema: str, *references: dict[str, Any], **more: Any) -> int:
-        """Registers a schema; returns its id."""
+        """Registers a schema, and returns its id."""
         body = {"schema": schema, "references": [*references], **more}
         return int(self.good("POST", f"/subjects/{subject}/versions", body)["id"])

@@ -1,4 +1,4 @@
-"""A registry's log in memory, shared by several stores, whose answers can get lost."""
+"""A registry's log in memory, which several stores share and whose answers can be lost."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from skidway.errors import Unreachable
 
 @dataclass
 class SharedLog:
-    """The log's nodes; each test has one log."""
+    """The nodes of a log. Each test has one log."""
 
     contents: list[bytes] = field(default_factory=list)
 
 
 class MemoryLog:
-    """One registry's connection to the log. `lose`: how each of the next creations fails.
+    """The connection of one registry to the log. lose: how each of the next creations fails.
 
-    "before": the request never arrives. "after": it arrives, and its answer is lost. `meanwhile`:
-    runs before the next creation, as another registry would.
+    "before": the request never arrives. "after": it arrives, and its answer is lost. meanwhile: is
+    called before the next creation, in place of another registry.
     """
 
     def __init__(self, shared: SharedLog) -> None:
@@ -29,11 +29,12 @@ class MemoryLog:
         self.lose: list[str] = []
         self.meanwhile: list[Callable[[], object]] = []
         self.visible: int | None = None
-        """How many entries this connection's server knows before a sync; None: all."""
+        """How many entries the server of this connection knows before a sync; None means all."""
         self.reached = threading.Event()
-        """Set once somebody begins to create an entry."""
+        """Set as soon as somebody begins to create an entry."""
         self.missing = 0
-        """How many more entries `count` reports that cannot be read: they lie behind a gap."""
+        """`count` reports that many more entries, which cannot be read because they lie behind a
+        gap."""
 
     def create(self, number: int, content: bytes) -> bool:
         """See `Log`."""

@@ -1,7 +1,7 @@
-"""A model of the registry: what it should do, written a second time and as simply as possible.
+"""A model of the registry: the right behaviour, written a second time and as simply as possible.
 
-It has no log, no JSON and no Avro: a schema is a key, a refusal is its error code. Tests compare
-the real decisions and stores with it.
+The model has no log, no JSON and no Avro: a schema is a key, and a refusal is its error code. Tests
+compare the real decisions and stores with the model.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WITH_IDS = ("IMPORT", "FORWARD")
 
 
 class Refused(Exception):
-    """A request is refused with this error code."""
+    """The model refuses a request with this error code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -26,7 +26,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Uses:
-    """A schema that references a version of a subject; `id` is that version's id."""
+    """A schema that references a version of a subject. `id` is the schema id of that version."""
 
     subject: str
     version: int
@@ -52,11 +52,11 @@ class Model:
     highest: dict[str, int] = field(default_factory=dict)
     schemas: dict[int, Schema] = field(default_factory=dict)
     ids: dict[Schema, int] = field(default_factory=dict)
-    """The id of each schema; if it has several, the one that was written last."""
+    """The id of each schema. If a schema has several ids, the one that was written last."""
     modes: dict[str, str] = field(default_factory=dict)
 
     def register(self, subject: str, schema: Schema) -> int:
-        """Registers a schema that comes without an id; returns its id."""
+        """Registers a schema that comes without an id, and returns its id."""
         self._check_reference(schema)
         live = self._live(subject)
         same = {n: row.id for n, row in live.items() if self.schemas[row.id] == schema}
@@ -69,7 +69,7 @@ class Model:
         return schema_id
 
     def put(self, subject: str, schema: Schema, schema_id: int, version: int) -> int:
-        """Registers a schema that comes with its id and version; returns the id."""
+        """Registers a schema that comes with its id and version, and returns the id."""
         self._check_reference(schema, deleted=True)
         there = self._live(subject).get(version)
         if there and there.id == schema_id and self.schemas[schema_id] == schema:
@@ -83,7 +83,7 @@ class Model:
         return schema_id
 
     def delete_subject(self, subject: str, permanent: bool) -> list[int]:
-        """Deletes a subject; returns the versions that went."""
+        """Deletes a subject, and returns the deleted versions."""
         if self._mode(subject) in READ_ONLY:
             raise Refused(42205)
         if not self.rows.get(subject):
@@ -101,7 +101,7 @@ class Model:
         return gone
 
     def delete_version(self, subject: str, version: int, permanent: bool) -> int:
-        """Deletes a version; returns it."""
+        """Deletes a version, and returns its number."""
         if self._mode(subject) in READ_ONLY:
             raise Refused(42205)
         if not self.rows.get(subject):
@@ -116,7 +116,7 @@ class Model:
         return version
 
     def set_mode(self, subject: str, mode: str, force: bool) -> None:
-        """Sets the mode of one subject, or of all."""
+        """Sets the mode of one subject, or that of all subjects."""
         if mode in WITH_IDS and self._mode(subject) not in WITH_IDS and not force:
             affected = [*self.rows] if subject == ALL else [subject]
             if any(self._live(each) for each in affected):
@@ -124,7 +124,7 @@ class Model:
         self.modes[subject] = mode
 
     def reset_mode(self, subject: str) -> None:
-        """Resets a subject's mode to the mode of all subjects, and that one to READWRITE."""
+        """Removes a subject's own mode, or sets the mode of all subjects back to READWRITE."""
         if subject not in self.modes and subject != ALL:
             raise Refused(40401)
         self.modes.pop(subject, None)
@@ -173,8 +173,8 @@ class Model:
             raise Refused(42206)
 
     def _is_used(self, subject: str, version: int) -> bool:
-        """Whether a live version references this one, itself included; by name, whatever schema
-        was meant."""
+        """Whether a live version references this version, even if it is itself. Only subject and
+        version number count, not the schema."""
         live = [row for each in self.rows for row in self._live(each).values()]
         used = [self.schemas[row.id] for row in live]
         named = [(each.subject, each.version) for each in used if isinstance(each, Uses)]

@@ -1,4 +1,5 @@
-"""A TCP relay that can fall silent: connections stay, but nothing passes, as with a dead switch."""
+"""A TCP relay that can become silent: connections stay open, but nothing passes, as with a dead
+switch."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ class Relay:
         self._passing.clear()
 
     def go_on(self) -> None:
-        """Passes the bytes that waited, late, and all that follow."""
+        """Passes on the bytes that waited, and all later ones."""
         self._passing.set()
 
     def _accept(self) -> None:

@@ -1,8 +1,9 @@
-"""A small broker in a thread, made of the protocol's server side, that misbehaves on request.
+"""A small broker in a thread that uses the protocol code of our broker and misbehaves as a test
+says.
 
-It keeps whole batches in memory, remembers five batches per producer, and serves one partition
-leader's APIs over real sockets. A test prepares faults; the next request of an API uses up its next
-fault.
+It keeps whole batches in memory, remembers five batches of each producer, and serves the APIs of a
+partition leader over real sockets. A test prepares a list of faults for each API; each request of
+that API uses up the next fault.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Silence(Exception):
 
 @dataclass
 class PartitionLog:
-    """Batches with their stamped offsets, and what the broker remembers of producers."""
+    """Batches with their stamped offsets, and the producers that the broker remembers."""
 
     batches: list[bytes] = field(default_factory=list)
     end: int = 0
@@ -101,7 +102,7 @@ class ScriptedBroker:
     """A broker that misbehaves as a test says.
 
     `faults[api]`: what happens to the next requests of an API. `after[api]`: the same, but after
-    the request has had its effect. `requests`: all requests so far, in order.
+    the request has taken effect. `requests`: all requests so far, in order.
     """
 
     def __init__(self, topics: dict[str, int]) -> None:
@@ -278,7 +279,7 @@ def _message(header: RequestHeader, response: Response) -> bytes:
 
 @contextmanager
 def scripted(topics: dict[str, int]) -> Iterator[ScriptedBroker]:
-    """A running broker with topics that have these numbers of partitions."""
+    """A running broker. `topics` gives the number of partitions of each topic."""
     broker = ScriptedBroker(topics)
     broker.start()
     try:

@@ -1,4 +1,5 @@
-"""The fleet of the guide's story: its hosts, its control node, and ways to watch them."""
+"""The fleet for the tasks of the guide after the installation: its hosts, its control node, and
+methods for tests."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from support.recipes import give
 
 VERSION = "0.1.0"
 BROKER = "dc1-broker"
-"""The guide's name for a broker of dc1."""
+"""The name of a dc1 broker in the guide."""
 WRITER = "writer.service"
 
 
@@ -29,18 +30,19 @@ class SecondDay:
             host.run(f"echo {self.first.address} {BROKER} >>/etc/hosts")
 
     def write(self, **groups: Sequence[str]) -> None:
-        """Writes the inventory, with these hosts in its groups."""
+        """Writes the inventory with the given hosts in its groups."""
         self.control.write(inventory(VERSION, WHEELS, **groups))
 
     def pipe(self, commands: str) -> None:
-        """Runs commands on the control node, with its ssh; AssertionError if they fail."""
+        """Runs commands on the control node, which has ssh access to the hosts. Raises
+        AssertionError if they fail."""
         ours = commands.replace("ssh ", f"ssh -F {self.run.ssh_config} ")
         shell = self.run.inside(["bash", "-e", "-o", "pipefail", "-c", ours])
         done = subprocess.run(shell, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
 
     def health(self, host: Host, program: str) -> dict[str, object]:
-        """The document of /health, good or bad; empty if nobody answers."""
+        """The document of /health, whatever its status; empty if nobody answers."""
         return look.health(host, program)
 
     def await_health(self, host: Host, program: str) -> None:
@@ -48,12 +50,13 @@ class SecondDay:
         look.await_health(host, program)
 
     def modes(self) -> list[str]:
-        """The modes of all ZooKeeper servers, sorted; empty for each one that does not serve."""
+        """The modes of all ZooKeeper servers, sorted; an empty text for each server that does not
+        serve."""
         asked = [self.health(host, "zookeeper") for host in self.hosts]
         return sorted(str(each.get("mode", "")) if each.get("ok") else "" for each in asked)
 
     def partitions(self) -> list[dict[str, str]]:
-        """The topic's partitions, each with leader, leader epoch and high watermark."""
+        """The partitions of the topic, each with its leader, leader epoch and high watermark."""
         command = f"skidway topics describe {TOPIC} --bootstrap-server {BROKER}:9092"
         table = give(self.first, "broker", command).partition("PARTITION ")[2].splitlines()[1:]
         names = ("partition", "leader", "epoch", "replicas", "isr", "start", "end")
@@ -66,11 +69,11 @@ class SecondDay:
         return [each["leader"] for each in self.partitions()]
 
     def start_writing(self) -> None:
-        """Starts ten lines a second into the agent's log."""
+        """Starts to write ten lines a second into the agent's log."""
         loop = f"n=0; while sleep 0.1; do n=$((n+1)); echo line $n >>{LINES}; done"
         self.audit.run(f"systemd-run --quiet --unit={WRITER} sh -c '{loop}'")
 
     def stop_writing(self) -> int:
-        """Stops the writing; returns how many lines there are."""
+        """Stops the writing, and returns the number of lines."""
         self.audit.run(f"systemctl stop {WRITER}")
         return int(self.audit.read(f"wc -l <{LINES}"))

@@ -26,7 +26,7 @@ _END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\"])|\n\s*\n|\n\s*[-*|] ")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence, and the line on which its text begins."""
+    """One sentence, and the number of the line on which the sentence's passage begins."""
 
     file: str
     line: int
@@ -48,7 +48,8 @@ def main(arguments: list[str]) -> int:
 
 
 def sentences(file: Path) -> Iterator[Sentence]:
-    """The sentences in docstrings and comments, or in a document outside of tables and code."""
+    """The sentences in docstrings and comments, or those in a document that are neither in tables
+    nor in code."""
     name, text = str(file.relative_to(ROOT)), file.read_text()
     for line, passage in _of_document(text) if file.suffix == ".md" else _of_code(text):
         for part in _END.split(passage):

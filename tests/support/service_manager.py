@@ -1,4 +1,4 @@
-"""A service manager's end of NOTIFY_SOCKET, which receives what programs tell it."""
+"""The service manager's end of NOTIFY_SOCKET: receives the messages of programs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 class ServiceManager:
-    """Receives messages in their order, each as a dictionary of its assignments."""
+    """Receives messages in their order. Each message is a dictionary of its assignments."""
 
     def __init__(self, address: str) -> None:
         """address: a path, or @ and a name for a socket without a file."""
@@ -24,13 +24,13 @@ class ServiceManager:
         return {"NOTIFY_SOCKET": self.address}
 
     def next(self, within_s: float = 120.0) -> dict[str, str]:
-        """The next message; TimeoutError if none comes."""
+        """The next message. Raises TimeoutError if none arrives."""
         self._socket.settimeout(within_s)
         text = self._socket.recv(4096).decode()
         return dict(line.split("=", 1) for line in text.split("\n"))
 
     def wait_for(self, name: str, within_s: float = 120.0) -> dict[str, str]:
-        """The first message that has this assignment."""
+        """The first message with this assignment."""
         deadline = time.monotonic() + within_s
         while True:
             message = self.next(max(deadline - time.monotonic(), 0.001))
@@ -38,7 +38,7 @@ class ServiceManager:
                 return message
 
     def waiting(self) -> list[dict[str, str]]:
-        """All messages that have come and were not read yet."""
+        """All messages that have arrived and were not read yet."""
         found = []
         while True:
             try:

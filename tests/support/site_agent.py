@@ -1,7 +1,8 @@
-"""The agent of the simulated site: files, checkpoints with their deltas, seals, topics made again.
+"""The agent of the simulated site: its files, its checkpoints with their deltas, its seals, and
+topics made again.
 
-Here each agent has one file per topic, which only grows. Other models (test_audit, test_agent) have
-what several files, rotations and lost states do to an agent.
+Here each agent has one file for each topic, and that file only grows. Other models (test_audit,
+test_agent) test what several files, rotations and lost states do to an agent.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from support.site_logs import (
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A seal that waits for its deltas. written: the newest line that it vouches for."""
+    """A seal that is noted and waits until deltas have counted its lines. written: the newest line
+    that the seal vouches for."""
 
     sealed_until: int
     sizes: dict[str, int]
@@ -37,7 +39,8 @@ class Noted:
 
 
 class SiteAgent:
-    """One host's agent. current: gives the topic that has a name on the brokers now."""
+    """The agent of one host. current: returns the topic that has a given name on the brokers
+    now."""
 
     def __init__(
         self,
@@ -70,11 +73,11 @@ class SiteAgent:
         return self.number * 100 + self.file_ids
 
     def behind(self) -> list[str]:
-        """The topics with lines that are not read yet."""
+        """The topics with unread lines."""
         return [name for name, lines in self.lines.items() if self.position[name] < len(lines)]
 
     def send(self, name: str, now_ms: int, *, twice: bool = False) -> None:
-        """Reads a line, sends it (now and then twice) and has it acknowledged."""
+        """Reads a line and sends it (now and then twice); the broker acknowledges it at once."""
         index, seen, now = self.position[name], self.seen[name], self.current(name)
         line, file = self.lines[name][index], self.ids[name]
         record = record_of(line, file, index * LENGTH)
@@ -94,8 +97,8 @@ class SiteAgent:
         self.open.append((place, record))
 
     def give_up(self, place: Placed, file: int, index: int, now_ms: int) -> None:
-        """Declares a line uncertain that was on its way when the agent saw that the topic was made
-        again."""
+        """Declares a line uncertain that was under way when the agent noticed that the topic had
+        been made again."""
         self.uncertain.append(place)
         first, end = index * LENGTH, (index + 1) * LENGTH
         words = "it was on its way to a topic that was made again"
@@ -106,7 +109,7 @@ class SiteAgent:
         self.commit(now_ms, [loss])
 
     def notice(self, name: str, now_ms: int) -> None:
-        """If the topic was made again, goes on under its new id, with a new file id."""
+        """Goes on under the topic's new id, with a new file id, if the topic was made again."""
         if self.seen[name] is self.current(name):
             return
         self.noted = None
@@ -123,14 +126,14 @@ class SiteAgent:
         self.seal_if_passed(now_ms)
 
     def note_seal(self, now_ms: int, written: int) -> None:
-        """Begins a seal: notes the moment and the sizes of all files."""
+        """Begins a seal: notes the time and the sizes of all files."""
         if self.noted is None:
             sizes = {name: len(lines) for name, lines in self.lines.items()}
             self.noted = Noted(now_ms, sizes, self.teller.last, written)
             self.seal_if_passed(now_ms)
 
     def seal_if_passed(self, now_ms: int) -> None:
-        """Sends the noted seal once deltas have counted everything up to its sizes."""
+        """Sends the noted seal once deltas have counted all lines up to the noted sizes."""
         noted = self.noted
         if noted is None or any(self.checkpoint[x] < size for x, size in noted.sizes.items()):
             return

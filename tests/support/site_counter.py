@@ -1,7 +1,7 @@
 """Mirror and counters of the simulated site.
 
 The real `skidway.audit.counter.continuity` decides how a counter goes on, and the real
-`skidway.audit.counts.marks` which records are repeats.
+`skidway.audit.counts.marks` decides which records are repeats.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ PartitionId = tuple[Source, int]
 
 
 def copy(topic: Topic, partition: int, count: int, skipped: int, *, names: bool) -> None:
-    """The mirror copies on in a partition, behind the offsets that it lost or that expired at the
-    source before it copied them."""
+    """Copies some more records of a partition to the mirror. They lie behind `skipped` offsets that
+    the mirror lost, and behind those that expired at the source before it copied them."""
     source, mirror = topic.broker[partition], topic.mirror[partition]
     begin = max(source.start, min(mirror.end + skipped, source.end))
     if begin > mirror.end:
@@ -37,20 +37,20 @@ def copy(topic: Topic, partition: int, count: int, skipped: int, *, names: bool)
 
 
 def unrepeated(records: list[Record], known: dict[FileKey, int]) -> list[Record]:
-    """The records that are no repeats; moves the marks on."""
+    """The records that are no repeats. Moves the marks forward."""
     if not records:
         return []
     parts = [[x.line.agent, x.file, x.first, x.length] for x in records]
     agent, file, first, length = np.array(parts, np.int64).T
-    length = np.maximum(length, 1)  # without an origin no record comes twice
+    length = np.maximum(length, 1)  # without an origin no record is a repeat
     walked = marks.walk(agent, file, first, length, known)
     marks.advance(known, walked.highest)
     return [record for record, kept in zip(records, walked.keep, strict=True) if kept]
 
 
 class SiteCounter:
-    """Counts one tier. current: gives the topic that has a name in its cluster now. Positions,
-    marks and numbers are durable together; a kill loses everything else."""
+    """Counts one tier. current: returns the topic that has a given name in the counter's cluster
+    now. Positions, marks and numbers become durable together; a kill loses everything else."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class SiteCounter:
         self.kill()
 
     def kill(self) -> None:
-        """Drops what is not durable; the counter begins again from what is."""
+        """Drops everything that is not durable. The counter goes on from its durable state."""
         self.following: dict[PartitionId, Following] = {}
         self.stopped: set[PartitionId] = set()
         self.walked: dict[PartitionId, dict[FileKey, int]] = {}
@@ -79,7 +79,7 @@ class SiteCounter:
         self.seen = {}
 
     def begin_epoch(self) -> None:
-        """Counts everything again in a new epoch; drops what was not published."""
+        """Counts everything again in a new epoch, and drops what was not published."""
         self.positions.clear()
         self.marks.clear()
         sender = self.teller.sender
@@ -92,13 +92,15 @@ class SiteCounter:
         return topic.broker if self.teller.sender.tier is Tier.BROKER else topic.mirror
 
     def notice(self, name: str, now_ms: int) -> None:
-        """Looks up which topic has the name now; if it is another one, commits first."""
+        """Looks up which topic has the name now. If it is another topic than before, commits
+        first."""
         if self.seen.get(name) is not self.current(name):
             self.commit(now_ms)
             self.seen[name] = self.current(name)
 
     def fetch(self, name: str, partition: int, count: int) -> None:
-        """Counts some records of the topic that has the name by now, noticed or not."""
+        """Counts some records of the topic that has the name now, even if the counter has not
+        noticed that the topic was made again."""
         source = self.seen.setdefault(name, self.current(name)).source
         key, log = (source, partition), self.logs(self.current(name))[partition]
         if key in self.stopped:
@@ -126,7 +128,7 @@ class SiteCounter:
             self.counted.append((place, each.sums))
 
     def take(self, key: PartitionId, step: Step) -> None:
-        """Moves a partition on, and notes the gap and the range that the next delta carries."""
+        """Moves a partition forward, and notes the gap and the range for the next delta."""
         if step.stop:
             self.stopped.add(key)
             return
@@ -139,7 +141,7 @@ class SiteCounter:
             self.ranges[key] = (self.ranges.get(key, (before, before))[0], after)
 
     def commit(self, now_ms: int) -> None:
-        """Commits positions, marks and deltas in one."""
+        """Commits positions, marks and deltas together."""
         self.positions.update({key: x.position for key, x in self.following.items()})
         self.marks.update({key: dict(x) for key, x in self.walked.items()})
         ranges = [Range(*key, *span) for key, span in self.ranges.items()]
@@ -154,7 +156,7 @@ class SiteCounter:
             self.audit.append(teller.cluster, teller.sender.producer, beat)
 
     def lag(self, names: Mapping[str, Topic]) -> int:
-        """How many records it has not committed as counted."""
+        """The number of records that the counter has not yet committed as counted."""
         return sum(
             log.end - self.positions.get((topic.source, partition), Position()).next_offset
             for topic in names.values()

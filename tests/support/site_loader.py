@@ -1,7 +1,7 @@
-"""The loader of the simulated site: rows, and deltas of what it says it committed.
+"""The loader of the simulated site: its rows, and deltas that say what it committed.
 
-The real `skidway.loader.planning.plan` decides which gaps it passes. The loader can misplace rows,
-and rows can be changed behind its back.
+The real `skidway.loader.planning.plan` decides which gaps the loader passes. Faults make the loader
+misplace rows, or change rows without the loader.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Rows = list[tuple[Placed, Sums]]
 
 @dataclass
 class Output:
-    """The output of one source topic. positions, marks: those of its newest manifest. rows: what
-    lies there."""
+    """The output of one source topic. positions, marks: those of its newest manifest. rows: the
+    rows in its files."""
 
     teller: Teller
     positions: dict[int, int] = field(default_factory=lambda: dict.fromkeys(PARTITIONS, 0))
@@ -39,7 +39,7 @@ class Output:
 
 @dataclass
 class Taken:
-    """What one load has read of one topic and not committed yet."""
+    """What one load has read of one topic and has not committed yet."""
 
     positions: dict[int, int]
     marks: dict[int, dict[FileKey, int]]
@@ -49,7 +49,8 @@ class Taken:
 
 
 class SiteLoader:
-    """Loads from the mirrors. place: decides for all topics of a run together where rows go."""
+    """Loads from the mirrors. place: decides for all topics of a run together where their rows
+    go."""
 
     def __init__(
         self,
@@ -64,7 +65,8 @@ class SiteLoader:
         self.accepted: set[tuple[Source, int, int, int]] = set()
 
     def load(self, names: Iterable[str], now_ms: int) -> None:
-        """Loads all that the mirrors have, up to the first missing offsets that nobody named."""
+        """Loads everything that the mirrors have, up to the first missing offsets that no gap
+        names."""
         topics = [self.current(name) for name in names]
         taken = [self.take(topic) for topic in topics]
         for part, rows in zip(taken, self.place([x.rows for x in taken]), strict=True):
@@ -98,13 +100,13 @@ class SiteLoader:
         self.outputs[source] = Output(Teller(begun, "offline", self.audit))
 
     def accept_gaps(self, topic: Topic) -> None:
-        """The operator accepts that all missing offsets of a topic are lost for good."""
+        """Accepts all missing offsets of a topic as lost for good, as an operator does."""
         for partition, log in enumerate(topic.mirror):
             missing = [*range(log.start), *(x for x in range(log.end) if log.records[x] is None)]
             self.accepted |= {(topic.source, partition, x, x + 1) for x in missing}
 
     def take(self, topic: Topic) -> Taken:
-        """What the next load of a topic reads."""
+        """The records of a topic that the next load reads."""
         output = self.output(topic.source)
         marks = {partition: dict(known) for partition, known in output.marks.items()}
         taken = Taken(dict(output.positions), marks)
@@ -113,7 +115,7 @@ class SiteLoader:
         return taken
 
     def walk(self, source: Source, partition: int, log: Log, taken: Taken) -> None:
-        """Reads on in one partition, up to its end or to a gap that nobody named."""
+        """Reads on in one partition, up to its end or to missing offsets that no gap names."""
         begin = at = taken.positions[partition]
         named = self.named(source, partition, log)
         found: list[Record] = []
@@ -148,14 +150,14 @@ class SiteLoader:
     # What a recount finds.
 
     def lying(self, source: Source, epoch: int | None = None) -> Counter[Placed]:
-        """The rows that are there; for an earlier epoch, the rows that were there when it ended."""
+        """The rows in the output now. For an earlier epoch, the rows at the end of that epoch."""
         known = self.outputs.get(source)
         if epoch is not None:
             known = self.removed.get((source, epoch), known)
         return Counter(place for place, _ in known.rows) if known else Counter()
 
     def recounted(self, source: Source) -> dict[tuple[BucketKey, int], Sums]:
-        """The sums of the rows that are there."""
+        """The sums of the rows in the output now."""
         counts = Counts(BUCKET_MS)
         for place, sums in self.output(source).rows:
             counts.put((place.source, place.agent, place.bucket), sums)

@@ -1,7 +1,7 @@
-"""What the simulated site of the audit's model is made of: lines, records, logs, topics, messages.
+"""The parts of the simulated site in the audit's model: lines, records, logs, topics, messages.
 
-Every line has a number, and each count of it is noted with its place (`Placed`). So the truth is
-known line by line, without any sum.
+Every line has a number, and the model notes the place (`Placed`) of each count of the line. So the
+truth is known line by line, without any sum.
 """
 
 from __future__ import annotations
@@ -29,14 +29,16 @@ PARTITIONS = (0, 1)
 AUDIT_PARTITIONS = 2
 
 NumberKey = tuple[Tier, str, int, int]
-"""Tier, producer, epoch and number of a message."""
+"""The tier, producer, epoch and number of a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of an agent's file, or (agent NO_AGENT) of a producer that sends no origin.
+    """One line of an agent's file, or, with agent NO_AGENT, the line of a producer that sends no
+    origin.
 
-    written: its place in the order of all lines of the site. written_ms: its time by the clock.
+    written: its number in the order of all lines of the site. written_ms: the time at which it was
+    written.
     """
 
     number: int
@@ -48,7 +50,8 @@ class Line:
 
 
 class Placed(NamedTuple):
-    """A line with the place where it was counted or lies as a row: topic, agent and bucket."""
+    """A line, with the place where it was counted or where its row lies: topic, agent and
+    bucket."""
 
     line: int
     source: Source
@@ -58,8 +61,8 @@ class Placed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A line with its origin: agent, file and first byte. A record without origin has its partition
-    and offset there."""
+    """A line with its origin: agent, file and first byte. For a record without origin, `file` is
+    its partition and `first` its offset."""
 
     line: Line
     file: int
@@ -68,12 +71,12 @@ class Record:
 
     @property
     def length(self) -> int:
-        """The length in its origin; 0 without origin."""
+        """The length in the record's origin; 0 without origin."""
         return 0 if self.line.agent == NO_AGENT else LENGTH
 
 
 def record_of(line: Line, file: int, first: int) -> Record:
-    """The record, with what each tier sums of it."""
+    """The record, with the sums that each tier adds for it."""
     length = 0 if line.agent == NO_AGENT else LENGTH
     columns = (np.array([x], np.int64) for x in (line.agent, file, first, length))
     return Record(
@@ -83,7 +86,7 @@ def record_of(line: Line, file: int, first: int) -> Record:
 
 @dataclass(slots=True)
 class Log:
-    """The log of a partition. records: None for each missing offset. gaps: those that the mirror
+    """The log of a partition. records: None for each missing offset. gaps: the gaps that the mirror
     named."""
 
     records: list[Record | None] = field(default_factory=list)
@@ -92,11 +95,12 @@ class Log:
 
     @property
     def end(self) -> int:
-        """One past the last offset."""
+        """The offset after the last one."""
         return len(self.records)
 
     def header(self, offset: int) -> BatchHeader | None:
-        """The header of the batch at an offset, which has one record; None where there is none."""
+        """The header of the batch at an offset (each batch has one record); None if the offset is
+        missing."""
         record = self.records[offset]
         if record is None:
             return None
@@ -106,7 +110,7 @@ class Log:
 @dataclass(slots=True, eq=False)
 class Topic:
     """A topic from its creation until it is made again. broker, mirror: its logs, by partition.
-    carried: the lines whose records it has had."""
+    carried: the lines whose records the topic ever had."""
 
     source: Source
     broker: list[Log] = field(default_factory=lambda: [Log() for _ in PARTITIONS])
@@ -115,14 +119,15 @@ class Topic:
 
 
 def topic_made(name: str, times: int) -> Topic:
-    """A new topic of that name; `times` says how often the name was made, this time included."""
+    """A new topic with that name. times: how often the name was used for a topic, including this
+    time."""
     return Topic(Source("dc1", "cluster-id", name, f"id-{times}"))
 
 
 @dataclass(slots=True)
 class AuditLogs:
     """`_skidway_audit` of both clusters, by cluster and partition. told: the lines that each delta
-    counted. ranges, gaps: those that each delta carries."""
+    counted. ranges, gaps: the ranges and gaps in each delta."""
 
     logs: dict[tuple[str, int], list[Message]] = field(default_factory=lambda: defaultdict(list))
     starts: dict[tuple[str, int], int] = field(default_factory=lambda: defaultdict(int))
@@ -131,12 +136,13 @@ class AuditLogs:
     gaps: dict[NumberKey, tuple[Gap, ...]] = field(default_factory=dict)
 
     def append(self, cluster: str, producer: str, message: Message) -> None:
-        """Appends a message; all messages of a producer lie in one partition."""
+        """Appends a message. All messages of a producer go to one partition."""
         self.logs[cluster, partition_of(producer, AUDIT_PARTITIONS)].append(message)
 
 
 class Teller(NumberedSender):
-    """A sender's numbers and outbox; its program owns the rest of its durable state."""
+    """The message numbers and the outbox of a sender. The sender's program has the rest of its
+    durable state."""
 
     def __init__(self, sender: Sender, topic_of: str, audit: AuditLogs) -> None:
         super().__init__(sender)
@@ -153,7 +159,7 @@ class Teller(NumberedSender):
         losses: Iterable[Loss] = (),
         choose: random.Random,
     ) -> None:
-        """Puts deltas with all of this into the outbox."""
+        """Puts deltas with all these counts, ranges, gaps and losses into the outbox."""
         placed = list(placed)
         deltas = self.deltas(
             now_ms,
@@ -172,11 +178,11 @@ class Teller(NumberedSender):
 
     @property
     def name(self) -> tuple[Tier, str, int]:
-        """Tier, producer and epoch, under which its messages are numbered."""
+        """The tier, producer and epoch; together with its number, they identify each message."""
         return self.sender.tier, self.sender.producer, self.sender.epoch
 
     def publish(self) -> None:
-        """Moves the outbox to the audit topic, in order."""
+        """Moves the messages of the outbox to the audit topic, in order."""
         for message in self.outbox:
             self.audit.append(self.cluster, self.sender.producer, message)
         self.outbox.clear()

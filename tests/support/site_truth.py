@@ -1,15 +1,18 @@
-"""What is true of the simulated site, and therefore which verdicts are false.
+"""What is true in the simulated site, and so which verdicts are false.
 
-When a collector calls a bucket of a topic complete, this must hold, by the messages that it heard:
+If a collector calls a bucket of a topic complete, these statements must be true of the messages
+that it has heard:
 
     E  each tier has counted the same lines, each once, in this bucket and under their agents
-    D  a line that its agent's newest seal vouches for is a row, there and nowhere else
-    F  so is a record without origin whose topic is still there, if others of it were counted there
-    X  no other row that was counted lies there, and none lies there twice
-    R  where rows were changed behind the manifests, D, F and X hold, or the recount names the place
+    D  a line that its agent's newest seal vouches for is a row of its bucket, and of no other
+    F  so is a record without origin, if its topic was not made again, and if some tier counted
+       records without origin in this bucket
+    X  no other row that was counted lies in this bucket, and none lies there twice
+    R  if rows were changed without a change in the manifests, D, F and X hold, or the recount names
+       the agent and the bucket
 
-In the end every bucket is complete that all tiers counted alike and all agents sealed. Everything
-is compared line by line, never by sums.
+In the end every bucket is complete that all tiers counted alike and all agents sealed. The test
+compares line by line, and never by sums.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ POLICY = Policy(tiers=TIERS, lateness_ms=LATENESS_MS, silence_ms=10**9, ahead_ms
 
 BucketName = tuple[Source, int]
 Told = dict[BucketName, dict[Tier, Counter[tuple[int, int]]]]
-"""By bucket and tier: (line, agent), and how often."""
+"""How often each (line, agent) was counted, by bucket and tier."""
 
 
 class Wrong(AssertionError):
@@ -46,7 +49,7 @@ class Wrong(AssertionError):
 
 
 def judged(world: World, collector: Collector) -> list[BucketVerdict]:
-    """A collector's verdicts now. Raises Wrong if the truth contradicts one of them."""
+    """The present verdicts of a collector. Raises Wrong if the truth contradicts one of them."""
     evidence = collector.fold.evidence()
     if world.faults.blind is not None:
         world.faults.blind(evidence)
@@ -66,7 +69,8 @@ def completed(found: list[BucketVerdict]) -> set[BucketName]:
 
 
 def told_by(world: World, heard: Collection[NumberKey]) -> Told:
-    """The lines that the newest epochs of all tiers have counted in these messages."""
+    """The lines that these messages count. Of each producer, only the newest epoch counts, except
+    for agents."""
     audit, newest = world.audit, _newest_epochs(world, heard)
     found: Told = defaultdict(lambda: defaultdict(Counter))
     for key in heard:
@@ -89,14 +93,15 @@ def _newest_epochs(
 
 
 class Truth:
-    """Compares the verdicts on what one collector has heard with what is true."""
+    """Compares the verdicts of one collector, which depend on the messages that it has heard, with
+    what is true."""
 
     def __init__(self, world: World, collector: Collector, told: Told, evidence: Evidence) -> None:
         self.world, self.collector = world, collector
         self.told, self.evidence = told, evidence
 
     def check(self, source: Source, bucket: int) -> None:
-        """Raises Wrong if the bucket is not complete."""
+        """Raises Wrong if the bucket is not really complete."""
         self.check_told(source, bucket)
         for agent, words in self.wrong_rows(source, bucket):
             is_changed = self.world.faults.tampers
@@ -105,7 +110,7 @@ class Truth:
             raise Wrong(f"{words} (bucket {bucket} of {source.topic_id})")
 
     def check_told(self, source: Source, bucket: int) -> None:
-        """Checks E."""
+        """Checks E (see the module's docstring)."""
         told = self.told[source, bucket]
         first = told[Tier.AGENT]
         for tier in TIERS[1:]:
@@ -117,7 +122,8 @@ class Truth:
                 raise Wrong(f"E: bucket {bucket}: {tier} told {rest} without origin")
 
     def wrong_rows(self, source: Source, bucket: int) -> Iterator[tuple[int, str]]:
-        """Checks D, F and X: yields the agent under which something is wrong, and what is wrong."""
+        """Checks D, F and X (see the module's docstring). Yields the agent whose rows are wrong,
+        and what is wrong."""
         world = self.world
         lying = world.loader.lying(source, self.epoch_of_rows(source))
         rows = {x: n for x, n in lying.items() if x.bucket == bucket}
@@ -133,7 +139,7 @@ class Truth:
         for place, times in rows.items():
             line = world.lines[place.line]
             if (place.line, place.agent) not in said and not world.faults.tampers:
-                continue  # the load that brought it was not heard yet
+                continue  # the delta of the load with this row was not heard yet
             carried = line.number in self.carried(source)
             counted = self.counted_as(line.agent, line.number) == source
             if (line.agent, line.bucket) != (place.agent, bucket) or not (carried or counted):
@@ -142,8 +148,8 @@ class Truth:
                 yield place.agent, f"X: {line} is {times} rows"
 
     def epoch_of_rows(self, source: Source) -> int | None:
-        """The newest epoch of the output that was heard of. That the output of an epoch was removed
-        is only heard with the first load of the next epoch."""
+        """The newest epoch of the output that the collector has heard of. A removed output is only
+        noticed when the first load of the next epoch is heard."""
         newest = _newest_epochs(self.world, self.collector.heard)
         return max(
             (n for (x, tier, _), n in newest.items() if (x, tier) == (source, Tier.HDFS)),
@@ -151,7 +157,7 @@ class Truth:
         )
 
     def is_vouched_for(self, agent: int, line: int, written: int, source: Source) -> bool:
-        """Whether the newest seal that was heard from the agent says that the line is delivered."""
+        """Whether the agent's newest seal that the collector has heard vouches for the line."""
         if self.counted_as(agent, line) != source:
             return False
         [its] = [x for x in self.world.agents if x.number == agent]
@@ -164,13 +170,13 @@ class Truth:
         return found[0] if found else None
 
     def carried(self, source: Source) -> set[int]:
-        """The lines whose records the topic has had."""
+        """The lines whose records the topic ever had."""
         topics = [x for x in self.world.topics[source.topic] if x.source == source]
         return set().union(*(x.carried for x in topics))
 
     def standing(self, source: Source, bucket: int) -> set[int]:
-        """The lines whose records a topic has had, if it was not made again since. Empty where no
-        record without origin was counted: nobody can know then that there were any."""
+        """The lines whose records a topic ever had. Empty if the topic was made again since, or if
+        no tier counted a record without origin: then nobody can know that there were any."""
         current = self.world.current(source.topic)
         told = self.told[source, bucket].values()
         is_told = any(agent == NO_AGENT for lines in told for _, agent in lines)
@@ -178,7 +184,8 @@ class Truth:
 
 
 def named(world: World, source: Source, evidence: Evidence) -> set[tuple[int, int]]:
-    """Each (agent, bucket) that the recount names, because its rows are not what hdfs counted."""
+    """Each (agent, bucket) that the recount names, because its rows differ from what hdfs
+    counted."""
     output = world.loader.output(source)
     committed = Committed(source.topic, source, output.teller.sender.producer)
     sums = world.loader.recounted(source)
@@ -190,7 +197,7 @@ def named(world: World, source: Source, evidence: Evidence) -> set[tuple[int, in
 
 
 def changed(world: World, source: Source) -> set[tuple[int, int]]:
-    """Each (agent, bucket) whose rows are other ones than hdfs counted."""
+    """Each (agent, bucket) whose rows really differ from those that hdfs counted."""
     told = told_by(world, world.audit.told)
     lying, found = world.loader.lying(source), set()
     by_bucket: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
@@ -215,11 +222,11 @@ def _without_checksums(evidence: Evidence, source: Source) -> Evidence:
 
 
 def expected(world: World) -> set[BucketName]:
-    """The buckets that must be complete once every published message was heard.
+    """The buckets that must be complete once the collector has heard every published message.
 
-    All tiers counted the same, all agents sealed the bucket after that, and no loss is declared. A
-    topic with records without origin has no gap and was not made again. A producer that counts anew
-    has covered all partitions of its earlier epochs.
+    For such a bucket, all tiers counted the same lines, all agents sealed the bucket afterwards,
+    and no loss is declared. If the topic has records without origin, it has no gap and was not made
+    again. A producer that counts anew has covered all partitions of its earlier epochs.
     """
     heard, found = world.collectors[0].heard, set()
     told = told_by(world, heard)
@@ -252,7 +259,7 @@ def _is_sealed(world: World, source: Source, bucket: int) -> bool:
             if any(x.topic == source.topic for x in agent.counted_as.values()):
                 return False
             continue
-        until, at = max(seals, key=lambda x: (x[1], x[0]))  # whichever id the topic had then
+        until, at = max(seals, key=lambda x: (x[1], x[0]))  # whichever topic id the seal had
         touched = agent.teller.touched.get((source, agent.number, bucket), 0)
         if until < bucket + BUCKET_MS + LATENESS_MS or touched > at:
             return False

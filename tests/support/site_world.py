@@ -4,8 +4,7 @@
                  counter                   counter
     all of them --> `_skidway_audit` of two clusters --> collectors, each at its own speed
 
-`Faults` says what may go wrong. site_truth knows what is true, and therefore which verdicts are
-false.
+`Faults` says what may go wrong. site_truth knows what is true, and so which verdicts are false.
 """
 
 from __future__ import annotations
@@ -36,22 +35,25 @@ from support.site_logs import (
 )
 
 AGENTS = (71, 74)
-"""Two agents whose messages lie in different partitions of the audit topic."""
+"""Two agents. Their messages lie in different partitions of the audit topic."""
 
 
 @dataclass(frozen=True)
 class Faults:
-    """What may happen beside the ordinary: programs always lag, and records are sent twice.
+    """The faults that may happen. (Programs that lag and records that are sent twice are no faults:
+    they always happen.)
 
-    gaps, silent_gaps: the mirror loses offsets, and names them or does not. kills: counters are
-    killed and go on from what is durable. recounts: counters count everything again in a new epoch.
-    misplaces: a row gets another "bucket", "agent" or "topic"; swaps: two rows exchange it.
-    remakes: a topic is made again; late: each program notices it in its own time; unnamed: topics
-    have no ids, against the rules. foreign: records come without origin. expires: the oldest
-    records of a log go. renews: an output is removed and begun anew. tampers: rows vanish, appear,
-    or replace one another behind the manifests. lags: counters send heartbeats before they have
-    counted all that is there. collectors: how many there are. blind: takes a rule of the judgement
-    out. unsummed: takes the checksums out of the recount.
+    gaps: the mirror loses offsets and names them; silent_gaps: it does not name them. kills:
+    counters are killed and go on from their durable state. recounts: counters count everything
+    again in a new epoch.
+    misplaces: a row gets another "bucket", "agent" or "topic"; with swaps, two rows exchange
+    theirs.
+    remakes: a topic is made again; late: each program notices that at another time; unnamed: topics
+    have no ids, which breaks the rules. foreign: some records have no origin. expires: the oldest
+    records of a log are deleted. renews: an output is removed and begun anew. tampers: rows vanish,
+    appear or replace one another without a change in the manifests. lags: counters send heartbeats
+    before they have counted all records. collectors: the number of collectors. blind: removes a
+    rule from the judgement. unsummed: removes the checksums from the recount.
     """
 
     gaps: bool = False
@@ -75,8 +77,9 @@ class Faults:
 
 
 class Collector:
-    """Reads each partition of the audit topics in order. heard: the numbers of the messages so far.
-    messages: all messages, in the order in which they came."""
+    """Reads each partition of the audit topics in order. heard: the numbers of the deltas and seals
+    read so far.
+    messages: all messages, in the order in which they were read."""
 
     def __init__(self, starts: dict[tuple[str, int], int] | None = None) -> None:
         self.fold = Fold()
@@ -85,7 +88,7 @@ class Collector:
         self.messages: list[Message] = []
 
     def take(self, audit: AuditLogs, log: tuple[str, int], count: int) -> None:
-        """Reads on in one partition."""
+        """Reads some more messages of one partition."""
         begin = self.positions.get(log, 0)
         read = audit.logs[log][begin : begin + count]
         for message in read:
@@ -93,7 +96,7 @@ class Collector:
         self.positions[log] = begin + len(read)
 
     def unread(self, audit: AuditLogs) -> list[tuple[str, int]]:
-        """The partitions with messages that it has not read."""
+        """The partitions with messages that the collector has not read."""
         known = self.positions
         return sorted(log for log, has in audit.logs.items() if known.get(log, 0) < len(has))
 
@@ -103,7 +106,7 @@ class Collector:
             self.take(audit, log, len(messages))
 
     def hear(self, message: Message) -> None:
-        """Takes a message, and notes the number of a delta or seal."""
+        """Takes a message. If it is a delta or a seal, notes its number."""
         self.fold.apply(message)
         self.messages.append(message)
         if isinstance(message, Delta | Seal):
@@ -112,7 +115,7 @@ class Collector:
 
 
 class World:
-    """The site. Steps are drawn from `seed`."""
+    """The site. `seed` decides its random steps."""
 
     def __init__(self, seed: int, faults: Faults) -> None:
         self.random, self.faults = random.Random(seed), faults
@@ -133,16 +136,16 @@ class World:
         self.collectors = [Collector() for _ in range(faults.collectors)]
 
     def current(self, name: str) -> Topic:
-        """The topic of that name in the datacenter."""
+        """The topic that has this name in the datacenter now."""
         return self.topics[name][-1]
 
     def copied(self, name: str) -> Topic:
-        """The topic whose mirror has that name offline."""
+        """The topic whose mirror has this name in the offline cluster now."""
         return self.mirrored[name]
 
     @property
     def now_ms(self) -> int:
-        """The time on all clocks, which are right in this model."""
+        """The time on all clocks; in this model all clocks are right."""
         return self.now * SECOND
 
     @property
@@ -151,13 +154,13 @@ class World:
         programs = [*self.agents, *self.counters, *self.loader.outputs.values()]
         return [program.teller for program in programs]
 
-    # What happens to files and logs.
+    # Events of files and logs.
 
     def tick(self) -> None:
         self.now += 1
 
     def line(self, agent: int) -> Line:
-        """A new line, now and then with an older time."""
+        """A new line; now and then it has an older time."""
         self.sequence += 1
         back = self.random.choice([0] * 8 + [1, 2]) * BUCKET_MS
         bucket = self.now_ms - self.now_ms % BUCKET_MS - back
@@ -172,7 +175,7 @@ class World:
         agent.lines[line.topic].append(line)
 
     def write_foreign(self) -> None:
-        """A producer that sends no origin writes a record."""
+        """Writes a record as a producer that sends no origin."""
         line = self.line(NO_AGENT)
         if line.bucket + BUCKET_MS <= self.now_ms:
             line = self.lines[-1] = replace(line, bucket=self.now_ms - self.now_ms % BUCKET_MS)
@@ -182,7 +185,7 @@ class World:
         topic.carried.add(line.number)
 
     def expire(self) -> None:
-        """The oldest records of a log expire, whether anybody has read them or not."""
+        """Lets the oldest records of a log expire, whether anybody has read them or not."""
         topic = self.current(self.random.choice(self.names))
         log = self.random.choice([*topic.broker, *topic.mirror])
         log.start = self.random.randint(log.start, log.end)
@@ -195,7 +198,7 @@ class World:
             self.notice_all()
 
     def notice(self) -> None:
-        """One of the programs looks up which topic has a name now."""
+        """Lets one of the programs look up which topic has a name now."""
         name = self.random.choice(self.names)
         chosen = self.random.choice([*self.agents, *self.counters, None])
         if chosen is None:
@@ -226,7 +229,7 @@ class World:
     def mirror(self) -> None:
         name, partition = self.random.choice(self.names), self.random.choice(PARTITIONS)
         if self.mirrored[name] is not self.current(name):
-            return  # the source has another id: the mirror stands still
+            return  # the source has another id, so the mirror stops
         faults, skipped = self.faults, 0
         if (faults.gaps or faults.silent_gaps) and self.random.random() < 0.15:
             skipped = self.random.randint(1, 2)
@@ -241,7 +244,7 @@ class World:
         """Counts everything up to the high watermarks."""
         for name in self.names:
             for partition in PARTITIONS:
-                for _ in range(3):  # the gap, then the batch that is compared, then the rest
+                for _ in range(3):  # three rounds: the gap, the batch that is compared, the rest
                     counter.fetch(name, partition, 10_000)
 
     def commit_counter(self) -> None:
@@ -277,10 +280,10 @@ class World:
     def publish(self) -> None:
         self.random.choice(self.tellers).publish()
 
-    # What goes wrong with rows.
+    # Faults of rows.
 
     def place(self, loads: list[Rows]) -> list[Rows]:
-        """The rows as the loader puts them down, some of them misplaced."""
+        """The rows as the loader writes them; faults misplace some of them."""
         if not self.faults.misplaces:
             return loads
         flat = [(at, row) for at, rows in enumerate(loads) for row in rows]
@@ -305,7 +308,7 @@ class World:
                 return other, place._replace(source=self.copied(self.names[other]).source)
 
     def swapped(self, flat: list[tuple[int, tuple[Placed, Sums]]], loads: int) -> list[Rows]:
-        """The rows, with pairs exchanged that differ in the misplaced field only."""
+        """The rows, after pairs were exchanged that differ only in the misplaced field."""
         fields = {"bucket": ("bucket",), "agent": ("agent",), "topic": ("source",)}
         [name] = fields[self.faults.misplaces]
         others = {"bucket", "agent", "source"} - {name}
@@ -322,7 +325,7 @@ class World:
         return found
 
     def tamper(self) -> None:
-        """Behind the manifests a row vanishes, is doubled, or vanishes while another is doubled."""
+        """Lets a row vanish, doubles a row, or does both, without a change in the manifests."""
         outputs = [x for x in self.loader.outputs.values() if len(x.rows) > 1]
         if not outputs:
             return
@@ -338,7 +341,7 @@ class World:
     # The schedule.
 
     def step(self) -> None:
-        """Takes one random step; the caller moves the collectors."""
+        """Takes one random step. The caller moves the collectors."""
         faults = self.faults
         actions = [
             (self.tick, 7.0), (self.write, 4), (self.send, 10), (self.commit, 5),
@@ -359,7 +362,8 @@ class World:
         self.random.choices(chosen, weights)[0]()
 
     def settle(self) -> None:
-        """Lets everything that is outstanding be noticed, read, counted, loaded and published."""
+        """Lets all programs notice, read, count, load and publish everything that is
+        outstanding."""
         for _ in range(3):
             self.now += 40
             self.notice_all()

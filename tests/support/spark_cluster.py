@@ -1,4 +1,5 @@
-"""A real Spark cluster: a standalone master and one worker, from the jars of the pip package."""
+"""A real Spark cluster: a standalone master and one worker, from the jars of the pip package
+pyspark."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ WORKER = "org.apache.spark.deploy.worker.Worker"
 
 
 class SparkCluster:
-    """The two processes, and the master's URL."""
+    """The two processes, and the URL of the master."""
 
     def __init__(self, folder: Path, *, place: Place = LOOPBACK) -> None:
         self._place, self._folder, self._port = place, folder, free_port()
@@ -52,5 +53,5 @@ class SparkCluster:
         return said is not None and '"aliveworkers" : 1' in said
 
     def executors(self) -> int:
-        """How many executors the cluster has started for drivers."""
+        """The number of executors that the cluster has started for drivers."""
         return len(list(self._work.glob("app-*/*/stderr")))

@@ -1,6 +1,6 @@
 """The stock Kafka clients that tests run, and a handle on their driver programs (tests/clients).
 
-Each client has one line of facts: its version, its codecs, and what it cannot do.
+For each client the table here has its version, its codecs, and what it cannot do.
 """
 
 from __future__ import annotations
@@ -25,21 +25,22 @@ TESTS = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True)
 class StockClient:
-    """One client as users have it."""
+    """One unmodified client."""
 
     name: str
     version: str
     command: Callable[[], list[str]]
-    """The command of its driver, without the broker's address; PeerMissing if it is not there."""
+    """The command of the client's driver, without the broker's address. Raises PeerMissing if the
+    driver is missing."""
     foreign: bool = False
     """Whether the client needs more than Python and Java."""
     codecs: tuple[str, ...] = CODECS
     lacks: Mapping[str, str] = field(default_factory=dict)
-    """Commands and abilities that the client lacks, each with the reason."""
+    """The commands and abilities that the client lacks, each with the reason."""
 
 
 class ClientFailed(AssertionError):
-    """A client could not do what it was told; the message is its own."""
+    """A client could not do a step. The message is the client's own."""
 
 
 def _python(module: str) -> Callable[[], list[str]]:
@@ -115,18 +116,18 @@ class Driver:
         self._received = b""
 
     def ask(self, do: str, **arguments: object) -> dict[str, Any]:
-        """Have the client do one step; raises ClientFailed with the client's words."""
+        """Lets the client do one step. Raises ClientFailed with the client's message."""
         self.begin(do, **arguments)
         return self.finish(do)
 
     def begin(self, do: str, **arguments: object) -> None:
-        """Tell the client to do a step, without waiting for it."""
+        """Tells the client to do a step, and does not wait for it."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"do": do, **arguments}).encode() + b"\n")
         self._process.stdin.flush()
 
     def finish(self, do: str = "") -> dict[str, Any]:
-        """The answer to the step that was begun."""
+        """Waits for the step that was begun, and returns its answer."""
         answer = json.loads(self._line())
         if "error" in answer:
             raise ClientFailed(f"{self.client.name} {do}: {answer['error']}\n{self.complaints()}")
@@ -134,7 +135,7 @@ class Driver:
         return ok
 
     def complaints(self) -> str:
-        """The end of what it printed to standard error."""
+        """The end of what the driver printed to standard error."""
         return self._log.read_text(errors="replace")[-3000:]
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A group whose members are stock clients, driven by tests."""
+"""A consumer group whose members are stock clients, which tests drive."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ EACH = 10
 
 
 class Group:
-    """The members of one group, polled together: clients rebalance while they poll."""
+    """The members of one group. They are polled together, because clients rebalance while they
+    poll."""
 
     def __init__(self, reference: Driver, new_member: Callable[[], Driver]) -> None:
         self.name, self.topic = topic_name("group"), topic_name("shared")
@@ -39,7 +40,7 @@ class Group:
         member.ask("leave")
 
     def write(self) -> None:
-        """Write EACH more records to every partition, with librdkafka."""
+        """Writes EACH more records to every partition, with librdkafka."""
         numbers = range(self._written, self._written + EACH)
         sent = [each for p in PARTITIONS for each in records("group", numbers, partition=p)]
         self._reference.ask(
@@ -48,11 +49,11 @@ class Group:
         self._written += EACH
 
     def settle(self) -> None:
-        """Poll until every partition has exactly one member and every member has a partition."""
+        """Polls until every partition has exactly one member and every member has a partition."""
         self._poll_until(self._settled, "settled")
 
     def read_all(self, offsets: range) -> dict[Driver, set[int]]:
-        """Poll until all of these offsets of every partition have come, each once, in order.
+        """Polls until all of these offsets of every partition were read, each once, in order.
 
         Returns the partitions that each member read.
         """
@@ -67,7 +68,8 @@ class Group:
         return {member: {r["partition"] for r in read} for member, read in self.read.items()}
 
     def read_again(self, offsets: range) -> None:
-        """Poll until all of these offsets have come at least once; other records may come again."""
+        """Polls until all of these offsets were read at least once. Other records may be read
+        again."""
         self.read.clear()
         wanted = {(partition, offset) for partition in PARTITIONS for offset in offsets}
         self._poll_until(lambda: wanted <= self._places(), "read")
@@ -78,7 +80,7 @@ class Group:
         return {(r["partition"], r["offset"]) for read in self.read.values() for r in read}
 
     def poll(self) -> None:
-        """Poll every member once."""
+        """Polls every member once."""
         for member in self.members:
             member.begin("poll", wait_ms=200)
         for member in self.members:
@@ -92,7 +94,7 @@ class Group:
                 member.ask("commit")
 
     def committed(self) -> list[int]:
-        """The committed offset of every partition, as librdkafka gets it."""
+        """The committed offset of every partition, as librdkafka reads it."""
         found: list[int] = self._reference.ask(
             "committed", group=self.name, topic=self.topic, partitions=list(PARTITIONS)
         )["offsets"]

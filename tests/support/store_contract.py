@@ -1,4 +1,5 @@
-"""The promises of every store; tests of each kind inherit these, and give it as `store`."""
+"""The promises of every store. The tests of each kind of store inherit these tests, and provide the
+fixture `store`."""
 
 from __future__ import annotations
 
@@ -17,10 +18,10 @@ def put(store: Store, path: str, data: bytes) -> None:
 
 
 class StoreContract:
-    """Tests of the fixture `store`, a store with an empty root."""
+    """Tests of the fixture `store`, which is a store with an empty root."""
 
     def test_a_file_holds_what_was_written(self, store: Store) -> None:
-        """A closed file has all bytes that were written, in whatever pieces."""
+        """A closed file has all bytes that were written, whatever the sizes of the writes were."""
         writer = store.create("a/b/file")
         writer.write(b"one")
         writer.write(memoryview(b"two"))
@@ -29,12 +30,12 @@ class StoreContract:
         assert store.read("a/b/file") == b"onetwo"
 
     def test_an_empty_file_is_there(self, store: Store) -> None:
-        """An empty file has length 0; an absent file has none."""
+        """An empty file has length 0, and a missing file has no length."""
         put(store, "empty", b"")
         assert (store.length("empty"), store.read("empty")) == (0, b"")
 
     def test_what_is_not_there_is_none(self, store: Store) -> None:
-        """Asking for a file or directory that is not there gives None or nothing, not an error."""
+        """Asking for a missing file or directory gives None or nothing, and no error."""
         assert store.length("no/such") is None
         assert store.read("no/such") is None
         assert store.open("no/such") is None
@@ -43,7 +44,7 @@ class StoreContract:
         store.delete("no/such")
 
     def test_large_files(self, store: Store) -> None:
-        """A large file of many writes is read back whole."""
+        """A large file that took many writes is read back whole."""
         pieces = [bytes([index]) * 1_000_003 for index in range(12)]
         writer = store.create("large")
         for piece in pieces:
@@ -52,8 +53,8 @@ class StoreContract:
         assert store.read("large") == b"".join(pieces)
 
     def test_a_file_is_read_in_pieces(self, store: Store) -> None:
-        """An open file can be read from any position, as Parquet needs it; opening a file that is
-        not there gives None."""
+        """An open file can be read from any position, as Parquet needs it; opening a missing file
+        gives None."""
         put(store, "d/file", b"0123456789")
         opened = store.open("d/file")
         assert opened is not None
@@ -64,22 +65,22 @@ class StoreContract:
         assert store.open("d/none") is None
 
     def test_writing_again_replaces(self, store: Store) -> None:
-        """Writing a file replaces a leftover of the same name, and does not append to it."""
+        """Writing a file replaces an older file of the same name, and does not append to it."""
         put(store, "file", b"a long leftover")
         put(store, "file", b"new")
         assert store.read("file") == b"new"
 
     def test_a_name_is_taken_once(self, store: Store) -> None:
-        """The second `create_if_absent` of a name gives False and changes nothing; no scratch file
-        is left."""
+        """The second `create_if_absent` of a name returns False and changes nothing; no temporary
+        file is left."""
         assert store.create_if_absent("dir/name", b"first", "scratch")
         assert not store.create_if_absent("dir/name", b"second", "scratch")
         assert store.read("dir/name") == b"first"
         assert store.names("dir") == ["name"]
 
     def test_of_many_at_once_one_takes_the_name(self, store: Store) -> None:
-        """If several create the same name at the same time, exactly one succeeds, and its content
-        stays."""
+        """If several callers create the same name at the same time, exactly one succeeds, and its
+        content stays."""
         took: list[int] = []
         start = threading.Barrier(4)
 
@@ -97,7 +98,8 @@ class StoreContract:
         assert store.read("once") == str(took[0]).encode()
 
     def test_a_move_makes_directories_and_leaves_nothing(self, store: Store) -> None:
-        """A renamed file is only at its target, whose directories are made if needed."""
+        """A renamed file is only at its target; directories of the target are made if they are
+        missing."""
         put(store, "staging/x", b"rows")
         assert store.rename("staging/x", "t/dt=2026-01-01/hour=00/part")
         assert store.length("staging/x") is None
@@ -111,13 +113,14 @@ class StoreContract:
         assert (store.read("source"), store.read("target")) == (b"new", b"old")
 
     def test_a_move_of_nothing_is_refused(self, store: Store) -> None:
-        """A rename whose source is gone is refused, so that the caller looks again for the file."""
+        """A rename whose source is missing is refused, so that the caller looks for the file
+        again."""
         assert not store.rename("gone", "target")
         assert store.length("target") is None
 
     def test_listings(self, store: Store) -> None:
-        """`files` lists all files below a directory with paths from the root and lengths; `names`
-        lists one level."""
+        """`files` lists all files below a directory, with lengths and with paths from the root;
+        `names` lists one level."""
         put(store, "d/b/2", b"22")
         put(store, "d/a/1", b"1")
         put(store, "d/0", b"")
@@ -127,7 +130,7 @@ class StoreContract:
         assert store.names("d") == ["0", "a", "b"]
 
     def test_deleting_a_directory_takes_all_in_it(self, store: Store) -> None:
-        """Deleting takes a file or everything below a directory, and nothing beside it."""
+        """Deleting removes a file, or everything below a directory, and nothing beside it."""
         put(store, "d/a/1", b"1")
         put(store, "d/2", b"2")
         put(store, "dd", b"3")
@@ -138,13 +141,13 @@ class StoreContract:
         assert store.read("dd") == b"3"
 
     def test_sync_of_a_directory(self, store: Store) -> None:
-        """`sync` makes names in directories durable, and skips a directory that is not there."""
+        """`sync` makes the names in directories durable, and skips a missing directory."""
         put(store, "d/file", b"1")
         store.sync(["d", "no/such"])
         assert store.length("d/file") == 1
 
     def test_an_abandoned_file_harms_nobody(self, store: Store) -> None:
-        """After a write was abandoned, the same name can be written again."""
+        """After the writing of a file was abandoned, a file of the same name can be written."""
         writer = store.create("file")
         writer.write(b"half")
         writer.abandon()

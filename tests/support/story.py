@@ -1,4 +1,5 @@
-"""What the tests of all stock clients share: one test per client, and the records they send."""
+"""What the tests of all stock clients share: parameters for each client, and the records that they
+send."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def each_codec() -> pytest.MarkDecorator:
 def records(
     label: str, numbers: Iterable[int] = range(COUNT), *, partition: int = 0, timed: bool = True
 ) -> list[dict[str, Any]]:
-    """Records with a key, a header and a value that compresses; one second apart."""
+    """Records one second apart, each with a key, a header and a value that can be compressed."""
     return [
         {
             "partition": partition,

@@ -1,8 +1,8 @@
 """Stories of faults: many of them on one pipeline, each with its own topic, files and lines.
 
-Starting Spark costs more than all the rest, so stories share their loads. A story is a generator:
-its code before a `yield` runs before a load, and its code after the `yield` checks that load. It
-yields once for each load that it wants::
+Starting Spark takes longer than everything else, so stories share their loads. A story is a
+generator: its code before a `yield` runs before a load, and its code after the `yield` checks that
+load. It yields once for each load that it needs::
 
     @STORIES.add()
     def agent_killed(trial: Trial) -> Iterator[None]:
@@ -13,8 +13,8 @@ yields once for each load that it wants::
         yield
         trial.expect_exactly()
 
-When a story fails, it is over, and its own test fails with its error. The others go on, after every
-program that is down was started again.
+When a story fails, it ends, and its own test fails with its error. Then every program that is down
+is started again, and the other stories go on.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from support.proxy import Fault, Intervention, produces
 Told = Iterator[None]
 Teller = Callable[["Trial"], Told]
 SITE = "site"
-"""The stage of all stories that need only a site's own programs."""
+"""The stage of all stories that need only the programs of a site."""
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A fault, the settings of its topic's source, and its stage.
+    """One fault and what must hold then, with the settings of its topic's source, and its stage.
 
-    is_quick: `make test` runs it.
+    is_quick: `make test` runs the story.
     """
 
     name: str
@@ -70,7 +70,8 @@ class Story:
 class Stories(list[Story]):
     """The stories of a module, in the order in which they run.
 
-    stage: stories with the same stage share a pipeline and its loads, whatever their module.
+    stage: stories with the same stage share a pipeline and its loads, even if they are in different
+    modules.
     """
 
     def __init__(self, stories: Iterable[Story] = (), *, stage: str = SITE) -> None:
@@ -78,7 +79,7 @@ class Stories(list[Story]):
         self._stage = stage
 
     def add(self, *, is_quick: bool = False, **settings: Any) -> Callable[[Teller], Teller]:
-        """Adds a story. settings: those of the agent's source."""
+        """Adds a story. settings: the settings of the agent's source for the story's topic."""
 
         def added(tell: Teller) -> Teller:
             self.append(Story(tell.__name__, tell, settings, self._stage, is_quick))
@@ -88,7 +89,7 @@ class Stories(list[Story]):
 
 
 class Trial:
-    """What a story works with: its own files and lines, and the shared pipeline."""
+    """What a story works with: its own files and lines, and the pipeline that all stories share."""
 
     def __init__(self, stage: Stage, story: Story) -> None:
         self._stage, self.story = stage, story
@@ -112,7 +113,7 @@ class Trial:
         return self.oracle.write(name, count)
 
     def settle(self, within_s: float = WITHIN_S) -> None:
-        """Waits until every byte that was written is acknowledged or set apart."""
+        """Waits until every byte that was written is acknowledged, rejected, lost or uncertain."""
         try:
             eventually(
                 lambda: self.pipeline.settled_bytes(self.folder) >= self.oracle.bytes,
@@ -123,17 +124,17 @@ class Trial:
             raise NotReady(f"{self.oracle.bytes} bytes were written: {known}") from None
 
     def promised(self) -> int:
-        """Bytes that the agent has promised to send as it read them, whether sent or not."""
+        """The number of bytes that the agent has promised, whether it has sent them or not."""
         return self.pipeline.promised_bytes(self.folder)
 
     def ledger(self) -> list[dict[str, Any]]:
-        """What the agent knows of this story's files."""
+        """The entries of this story's files in the agent's ledger."""
         below = f"{self.folder}/"
         known = self.pipeline.ledger()
         return [file for file in known if file["announced_path"].startswith(below)]
 
     def appended(self) -> int:
-        """Records that consumers of dc1 can see, repeats included."""
+        """The number of records that consumers of dc1 can see, repeats included."""
         return sum(self.watermarks().values())
 
     def watermarks(self, cluster: str = DATACENTER) -> dict[TopicPartition, int]:
@@ -147,14 +148,14 @@ class Trial:
         )
 
     def wait_mirror_moves(self) -> None:
-        """Waits until the mirror has more than it has now."""
+        """Waits until the mirror has more records than now."""
         before = sum(self.watermarks(OFFLINE).values())
         eventually(
             lambda: sum(self.watermarks(OFFLINE).values()) > before, what="the mirror follows"
         )
 
     def hold_answers(self) -> Intervention:
-        """Holds back the answers to the agent's Produce requests for this topic."""
+        """Makes the proxy hold back the answers to the agent's Produce requests for this topic."""
         return self.proxy.inject(Fault.HOLD_ANSWER, produces(self.topic))
 
     def reconfigure(self, **settings: Any) -> None:
@@ -163,7 +164,8 @@ class Trial:
         self._stage.configure()
 
     def loader(self) -> Program:
-        """A load of this story's topics alone, once the mirror has all of them; not yet started."""
+        """A load of this story's topics alone, which is not started yet. Waits until the mirror has
+        all their records."""
         self.pipeline.wait_mirrored([*self.topics, AUDIT_TOPIC])
         return self.pipeline.loader(self.topics, *self._stage.load_options)
 
@@ -173,15 +175,16 @@ class Trial:
         return self.pipeline.rows(topic or self.topic, self._stage.output)
 
     def loaded(self, topic: str | None = None) -> dict[str, Any]:
-        """The report of the last common load on the topic."""
+        """What the last shared load reported about the topic."""
         return self._stage.loaded[topic or self.topic]
 
     def expect_exactly(self) -> None:
-        """Asserts that every line is there once, and nothing else."""
+        """Asserts that the rows are exactly the written lines, each once."""
         self.oracle.expect_exactly(list(lines_of(self.rows())))
 
     def expect_complete(self, topic: str | None = None) -> None:
-        """Asserts that every bucket of the topic is complete, with as many records as rows."""
+        """Asserts that every bucket of the topic is complete, and that the audit counted as many
+        records as there are rows."""
         name = topic or self.topic
         buckets = self._stage.verdicts([name])
         counted = {"agent": 0, "broker": 0, "mirror": 0, "hdfs": 0}
@@ -192,7 +195,7 @@ class Trial:
         assert counted == dict.fromkeys(counted, self.rows(name).num_rows)
 
     def expect_recounted(self) -> None:
-        """Asserts that a recount of all stories' rows agrees with what every tier counted."""
+        """Asserts that a recount of the rows of all stories agrees with what every tier counted."""
         stage = self._stage
         options = [option for topic in stage.topics for option in ("--topic", topic)]
         found = self.pipeline.audit("recount", "--output", stage.output, *options)
@@ -207,7 +210,7 @@ class Trial:
 class Stage:
     """One pipeline, the stories that run on it, and the loads that they share.
 
-    output: where the loads go, if not to the pipeline's own directory.
+    output: the output of the loads, if it is not the pipeline's own directory.
     """
 
     def __init__(
@@ -232,7 +235,7 @@ class Stage:
         self.pipeline.rewrite([trial.source for trial in self.trials.values()])
 
     def tell(self) -> Stage:
-        """Runs all stories to their ends; each trial keeps its story's error."""
+        """Runs all stories to their ends. Each trial keeps the error of its story."""
         self.configure()
         self.pipeline.restart("agent")
         alive = {trial: trial.story.tell(trial) for trial in self.trials.values()}
@@ -246,15 +249,17 @@ class Stage:
             self._judged = []
 
     def result(self, story: Story) -> None:
-        """Raises the error of a story, if it failed."""
+        """Raises the error of a story if it failed."""
         error = self.trials[story.name].error
         if error is not None:
             raise error
 
     def verdicts(self, topics: Sequence[str], until: str = "complete") -> list[dict[str, Any]]:
-        """The buckets of the topics, once all are complete, or one has another verdict `until`.
+        """Waits until all buckets of the topics are complete, or until one has the verdict `until`.
+        Returns the buckets.
 
-        One report covers all stories; a story asks for the next only if that is not enough for it.
+        One report serves all stories. A story asks for a new report only if the last one does not
+        satisfy it.
         """
         found: list[dict[str, Any]] = []
 
@@ -269,11 +274,11 @@ class Stage:
         try:
             eventually(judged, every_s=0.2)
         except NotReady:
-            pass  # the caller reports what is wrong with these buckets
+            pass  # the caller reports the wrong verdicts of these buckets
         return found
 
     def _goes_on(self, trial: Trial, told: Told) -> bool:
-        """Runs a story up to its next `yield`; whether it wants another load."""
+        """Runs a story up to its next `yield`. Returns whether the story needs another load."""
         with _timed(trial.story.name):
             try:
                 next(told)
@@ -287,7 +292,7 @@ class Stage:
 
 
 def chosen(request: pytest.FixtureRequest, stage: str = SITE) -> list[Story]:
-    """The stories of a stage that the selected tests ask for."""
+    """The stories of a stage that belong to the selected tests."""
     found: list[Story] = []
     for item in request.session.items:
         callspec = getattr(item, "callspec", None)
@@ -298,7 +303,7 @@ def chosen(request: pytest.FixtureRequest, stage: str = SITE) -> list[Story]:
 
 
 class _timed:  # noqa: N801 - reads as a phrase
-    """Prints how long a step took; pytest shows it when a test fails."""
+    """Prints how long a step took; pytest shows that if a test fails."""
 
     def __init__(self, what: str) -> None:
         self._what, self._begin = what, time.monotonic()

@@ -1,4 +1,5 @@
-"""A real ZooKeeper for tests: `skidway zookeeper run`, one per run, with a chroot for each test."""
+"""A real ZooKeeper for tests: one `skidway zookeeper run` for each test run, with a chroot for each
+test."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from support.processes import Program, free_port, running, skidway
 
 
 class ZooKeeper:
-    """The program, its address, and the means to stop and restart it."""
+    """The program and its address, with methods that stop and restart it."""
 
     def __init__(self, folder: Path, *, place: Place = LOOPBACK) -> None:
         self._place = place
@@ -38,17 +39,18 @@ class ZooKeeper:
         return self._place.read(f"http://127.0.0.1:{self.metrics_port}/health") is not None
 
     def freeze(self) -> None:
-        """Suspends the server itself (SIGSTOP): connections stay open, and nothing is answered."""
+        """Suspends the server's process (SIGSTOP): connections stay open, and nothing is
+        answered."""
         for pid in self._servers():
             os.kill(pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Lets the server go on where it was."""
+        """Lets the suspended server go on."""
         for pid in self._servers():
             os.kill(pid, signal.SIGCONT)
 
     def _servers(self) -> list[int]:
-        """The process id of the JVM, a child of our program."""
+        """The process ids of the program's children: one, the JVM."""
         pid = self.program.pid
         found = [
             int(each)
@@ -59,14 +61,14 @@ class ZooKeeper:
         return found
 
     def restart(self) -> None:
-        """Stop it cleanly and start it again on the same data."""
+        """Stops the server cleanly and starts it again on the same data."""
         self.program.stop()
         self.program.start().wait_until(self.ready)
 
 
 @pytest.fixture(scope="session")
 def zookeeper_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeper]:
-    """One real ZooKeeper for the whole run; tests that stop it make their own."""
+    """One real ZooKeeper for the whole test run; tests that stop a ZooKeeper make their own."""
     server = ZooKeeper(tmp_path_factory.mktemp("zookeeper"))
     with running(server.program, server.ready):
         yield server
@@ -74,5 +76,5 @@ def zookeeper_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKe
 
 @pytest.fixture
 def zookeeper(zookeeper_server: ZooKeeper) -> str:
-    """Connect string with a chroot of this test's own."""
+    """A connect string with a chroot for one test alone."""
     return f"{zookeeper_server.address}/{uuid.uuid4().hex}"

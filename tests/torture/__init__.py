@@ -1,10 +1,10 @@
-"""The torture: all programs under all faults, and an oracle that knows every line.
+"""The torture runs all programs under all faults, and checks with an oracle that knows every line.
 
 `make torture MINUTES=30 SEED=7` runs a site of real programs on real files: two datacenters, one
 with a broker of ours and one with Apache Kafka, an offline broker that mirrors both, a counter in
 each, the collector, registry, ZooKeeper, a loader every few seconds, and agents on three hosts.
 Writers number their lines and rotate their logs, while faults hit at random, several at once. Then
-everything is healed, and the lines that arrived are compared with the lines that were written.
+all faults end, and the torture compares the lines that arrived with the lines that were written.
 docs/testing.md says what the numbers mean.
 
     faults      what can happen to whom: kinds, and a schedule of them drawn from the seed. Pure
@@ -21,6 +21,6 @@ docs/testing.md says what the numbers mean.
     truth       compares lines, rows and verdicts, and gives the numbers. Pure
     __main__    the command: runs a schedule, prints it, and replays or shortens one that failed
 
-Data flows from the hosts to the truth; the programs read nothing of the oracle's. The seed decides
-the schedule, but not what the machine makes of it.
+Data flows only from the hosts to the truth: the programs read nothing that the oracle knows. The
+seed decides the schedule, but not how fast the machine runs it.
 """

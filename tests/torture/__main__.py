@@ -28,7 +28,8 @@ SHOWN = 10
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs one schedule; returns 0 if nothing was lost, doubled or falsely complete."""
+    """Runs one schedule. Returns 0 if no line was lost or doubled and no bucket falsely
+    complete."""
     args = _arguments(arguments)
     if problem := _lacks():
         print(problem, file=sys.stderr)
@@ -74,7 +75,8 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _run(seed: int, faults: Sequence[Fault], args: argparse.Namespace) -> bool:
-    """Runs a site under these faults; whether nothing was lost, doubled or falsely complete."""
+    """Runs a site under these faults. Returns whether no line was lost or doubled and no bucket
+    falsely complete."""
     folder = Path(tempfile.mkdtemp(prefix="skidway-torture-"))
     site = TortureSite(folder, seed, args.rotate_s)
     problems: list[str] = []
@@ -104,7 +106,7 @@ def _run(seed: int, faults: Sequence[Fault], args: argparse.Namespace) -> bool:
 
 
 def _lacks() -> str:
-    """A sentence that names what this machine lacks; empty if it lacks nothing."""
+    """A sentence that names the things that this machine lacks; empty if it lacks nothing."""
     if os.geteuid() != 0:
         return "The torture needs root: it mounts small disks."
     if not FAKETIME.exists():
@@ -160,7 +162,7 @@ def _print(truth: Truth, faults: Sequence[Fault], site: TortureSite) -> None:
 
 
 def _general(reason: str) -> str:
-    """A reason without its numbers."""
+    """The reason with its numbers removed."""
     return " ".join("N" if any(x.isdigit() for x in word) else word for word in reason.split())
 
 

@@ -1,4 +1,4 @@
-"""Small file systems of the torture, which can fill up or become read-only."""
+"""Small file systems that can fill up or become read-only, for the torture."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Disk:
-    """A folder; with a size, a file system of its own in memory."""
+    """A folder. With a size, it is a file system of its own in memory."""
 
     def __init__(self, folder: Path, size: int | None) -> None:
         self._folder, self._size = folder, size
 
     def mount(self) -> None:
-        """Makes the folder, and mounts its file system, if it has one."""
+        """Makes the folder, and mounts its file system if it has one."""
         self._folder.mkdir(parents=True, exist_ok=True)
         if self._size is not None:
             _mount("-t", "tmpfs", "-o", f"size={self._size}", "torture", str(self._folder))

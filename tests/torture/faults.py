@@ -8,23 +8,24 @@ from enum import StrEnum
 from typing import NamedTuple
 
 HOSTS = {"host1": "dc1", "host2": "dc1", "host3": "dc2"}
-"""Each host's datacenter: dc1 has a broker of ours, dc2 Apache Kafka."""
+"""Each host's datacenter: dc1 has a broker of ours, and dc2 has Apache Kafka."""
 AGENTS = tuple(f"agent-{host}" for host in HOSTS)
 COUNTERS = ("count-dc1", "count-dc2", "count-offline")
 OURS = ("broker-dc1", "broker-offline", "registry", *COUNTERS, "audit", *AGENTS)
-"""Our programs that run all the time; ZooKeeper, Apache Kafka and the loader run beside them."""
+"""Our programs that run all the time. ZooKeeper, Apache Kafka and the loader also run."""
 ALL = (*OURS, "zookeeper", "kafka-dc2", "loader")
 CLUSTERS = ("broker-dc1", "broker-offline", "kafka-dc2")
 LAKE = "lake"
 """The file system of the outputs."""
 CLOCK_STEPS_S = (-1_500, -40, 40, 1_500)
-"""Below an hour: agents do not believe times of lines that are further ahead."""
+"""All below an hour, because agents do not believe line times that are an hour or more ahead."""
 EVERY_S = 6.0
 """The average time between the beginnings of two faults."""
 
 
 class Kind(StrEnum):
-    """What a fault does. When its time is over, the torture ends it, unless it is never undone."""
+    """What a fault does. When its time is over, the torture ends it, except for kinds that are
+    never undone."""
 
     KILL = "kill"
     FREEZE = "freeze"
@@ -48,8 +49,8 @@ class Kind(StrEnum):
 
 
 class Fault(NamedTuple):
-    """One fault: when (seconds from the start), what, to which target, how long (seconds), and by
-    how much."""
+    """One fault: its beginning (seconds after the start), kind, target, duration (seconds) and
+    amount."""
 
     at_s: float
     kind: Kind
@@ -98,7 +99,8 @@ FOREVER = 1
 
 
 def schedule(seed: int, seconds: float, kinds: Sequence[Kind] = tuple(Kind)) -> list[Fault]:
-    """Faults that begin within `seconds`, in order; no two hit the same target at once."""
+    """Faults that begin within `seconds`, in order. No two of them hit the same target at the same
+    time."""
     chance = random.Random(seed)
     found: list[Fault] = []
     busy: dict[str, float] = {}
@@ -115,7 +117,8 @@ def schedule(seed: int, seconds: float, kinds: Sequence[Kind] = tuple(Kind)) -> 
 
 
 def _how_long(kind: Kind, chance: random.Random) -> float:
-    """Seconds that a fault lasts: most are short, some longer than a session or a timeout."""
+    """The duration of a fault in seconds: most are short, some longer than a session or a
+    time-out."""
     longest = LONGEST_S.get(kind, USUAL_LONGEST_S)
     drawn = chance.expovariate(1 / (longest / 3 if kind in LONGEST_S else USUAL_S))
     return 0.0 if kind in AT_ONCE else min(longest, drawn)

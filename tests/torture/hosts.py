@@ -1,4 +1,4 @@
-"""A host's writers: numbered lines in logs, and the ways to rotate them."""
+"""The writers of a host: they write numbered lines to logs, and rotate the logs in several ways."""
 
 from __future__ import annotations
 
@@ -21,29 +21,30 @@ from torture.faults import HOSTS
 
 LINE = r"(?P<time>\S+) (?P<host>\S+) (?P<log>\S+) (?P<number>\d+) (?P<text>.*)"
 MARKED = LINE.replace("(?P<text>.*)", "(?P<mark>x?)(?P<text>.*)")
-"""The same lines, with one more column."""
+"""The same lines, parsed into one more column."""
 FIELDS = ("time", "host", "log", "number", "text")
 TIMESTAMP = {"type": "long", "logicalType": "timestamp-millis"}
 KEPT = 4
-"""Number of rotated generations; the next rotation deletes the oldest."""
+"""The number of rotated generations that are kept; the next rotation deletes the oldest."""
 GOES_ON = ("renamed", "dated")
-"""Ways to rotate after which the writer goes on in the old file for a while. It must not do so with
-a file that is compressed or truncated at once."""
+"""The ways to rotate after which the writer goes on in the old file for a while. With a file that
+is compressed or truncated at once, it must not do so."""
 CUT_SELDOM = 8
-"""Logs of the way "copied" are rotated less often by this factor: each truncation loses lines, and
-everything between two truncations must be whole."""
+"""Logs that are rotated in the way "copied" are rotated less often by this factor: each truncation
+loses lines, and everything between two truncations must be whole."""
 END = " ."
 COPY = "/copy-"
-"""Part of the path of each copy. The sources' patterns match copies, so their lines come twice."""
+"""A part of the path of each copy. The sources' patterns match copies, so the lines of copies come
+twice."""
 UNFIT, HALVED = 1 / 200, 1 / 20
 TICK_S = 0.05
 LINES_A_TICK = 3
 ROTATED_WITHIN_S = 10.0
-"""Within this time a rotated log is there again."""
+"""The time within which a rotated log exists again."""
 
 
 class Line:
-    """What the oracle knows of a line: its topic under the mirror's name, its host, its number
+    """What the oracle knows of a line: its topic (under the mirror's name), its host, its number
     (unique among all hosts), and its time."""
 
     __slots__ = ("fits", "host", "number", "time_ms", "topic")
@@ -53,11 +54,13 @@ class Line:
     ) -> None:
         self.topic, self.host, self.number, self.time_ms = topic, host, number, time_ms
         self.fits = fits
-        """Whether the line must become a row; otherwise it must be rejected."""
+        """Whether the line matches its source's pattern. Then it must become a row; otherwise it
+        must be rejected."""
 
 
 def renamed(path: Path) -> None:
-    """app.log -> app.log.1 -> app.log.2 ...; the writer opens a new app.log."""
+    """Renames app.log to app.log.1, app.log.1 to app.log.2 and so on; the writer opens a new
+    app.log."""
     _shift(path, "")
     path.rename(f"{path}.1")
 
@@ -79,7 +82,8 @@ def dated(path: Path) -> None:
 
 
 def copied(path: Path) -> None:
-    """copytruncate: what may be written between copy and truncation is declared lost."""
+    """Rotates by copytruncate. What is written between copy and truncation may be lost, and is
+    declared lost."""
     _shift(path, "")
     shutil.copyfile(path, f"{path}.1")
     os.truncate(path, 0)
@@ -98,7 +102,8 @@ def _shift(path: Path, suffix: str) -> None:
 
 
 def _compress(path: Path) -> None:
-    """Compresses as gzip(1) does: keeps the time of change, and removes the plain file last."""
+    """Compresses as gzip(1) does: the new file keeps the time of change, and the plain file is
+    removed last."""
     status = path.stat()
     whole = Path(f"{path}.gz")
     with path.open("rb") as plain, gzip.open(whole, "wb") as out:
@@ -110,8 +115,9 @@ def _compress(path: Path) -> None:
 class Host:
     """One thread that writes to each log of a host and rotates it now and then.
 
-    lines: all lines that were written. Some are written in two halves, some do not fit the pattern.
-    Like real programs, it keeps writing to a rotated file for a while, until it opens the log anew.
+    lines: all lines that were written. Some are written in two halves, and some do not match the
+    pattern. Like real programs, the writer keeps writing to a rotated file for a while, until it
+    opens the log again.
     """
 
     def __init__(self, name: str, folder: Path, index: int, seed: int, rotate_s: float) -> None:
@@ -133,7 +139,8 @@ class Host:
         ]
 
     def begin(self) -> list[Path]:
-        """Writes the first line of each log, so that an agent can find it; returns the paths."""
+        """Writes the first line of each log, so that an agent can find the log. Returns the
+        paths."""
         for topic, _, path in self._logs:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._write(topic, path, 1)
@@ -150,7 +157,8 @@ class Host:
             self._thread.join()
 
     def link(self) -> Callable[[], None]:
-        """Links a log to another name, symbolically or hard; the returned function removes it."""
+        """Gives a log another name, by a symbolic or a hard link. The returned function removes
+        that link."""
         log, name = self._strays / "renamed.log", self._strays / f"link-{time.time_ns()}.log"
         link = os.link if self._chance.random() < 0.5 else os.symlink
         eventually(log.exists, within_s=ROTATED_WITHIN_S, what="the log is there")
@@ -159,7 +167,7 @@ class Host:
         return lambda: name.unlink(missing_ok=True)
 
     def copy(self) -> Callable[[], None]:
-        """Makes a copy beside a log; the returned function removes it."""
+        """Copies a log to a file beside it. The returned function removes the copy."""
         log, name = self._strays / "renamed.log", self._strays / f"{COPY[1:]}{time.time_ns()}.log"
         eventually(log.exists, within_s=ROTATED_WITHIN_S, what="the log is there")
         with suppress(FileNotFoundError):  # the log is being rotated
@@ -194,7 +202,7 @@ class Host:
         WAYS[way](path)
 
     def _out(self, path: Path) -> BinaryIO:
-        """The file that the log's program has open."""
+        """The file that the log's writer has open."""
         if path in self._open and time.monotonic() >= self._opens_at.get(path, math.inf):
             del self._opens_at[path]
             if rest := self._rest.pop(path, b""):
@@ -237,9 +245,9 @@ WAYS_OF = {
     "app": ("renamed", "dated"), "web": ("compressed",), "cut": ("copied",), STRAY: ("renamed",),
     REMADE: ("renamed",),
 }  # fmt: skip
-"""By topic, how its logs are rotated. Truncated logs have a topic of their own, since each
-truncation is declared lost, however well it went; so have logs with links and copies beside them,
-and logs whose topic is made again."""
+"""How the logs of each topic are rotated. Logs that are truncated have a topic of their own,
+because each truncation is declared lost, even if nothing was lost. Logs with links and copies
+beside them, and logs whose topic is made again, also have topics of their own."""
 ONLY_IN = {REMADE: "dc1"}
 
 
@@ -254,7 +262,7 @@ def all_topics() -> list[str]:
 
 
 def sources(host: str, logs: Path, schemas: Path, *, evolved: bool) -> list[dict[str, object]]:
-    """The sources of a host's agent; `evolved`: with one more column."""
+    """The sources of a host's agent. evolved: with one more column."""
     return [
         {
             "topic": topic,

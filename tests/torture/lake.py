@@ -1,4 +1,4 @@
-"""The loader's outputs: the current one, the rows set aside, and the lines in all of them."""
+"""The loader's outputs: the current one, rows that were set aside, and the lines in all of them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from skidway.loader.state import layout
 from torture.hosts import COPY, END
 
 _NUMBER = re.compile(rb"(?<!\d)(\d{10})(?=\D|\d?x* \.)")
-"""Finds a line's number, also within an Avro record, where a length byte follows it that may look
-like a digit (see torture.hosts)."""
+"""Finds a line's number, also in an Avro record, in which a length byte follows the number and may
+look like a digit (see torture.hosts)."""
 
 
 class Row(NamedTuple):
-    """A line as a row: its number, whether it is whole, and whether it comes from a copied file."""
+    """The row of a line: the line's number, whether the line is whole, and whether it comes from a
+    copied file."""
 
     number: int
     is_whole: bool
@@ -31,7 +32,8 @@ class Row(NamedTuple):
 
 
 class Lake:
-    """Outputs in one folder. It owns which output is the current one, and which rows are aside."""
+    """All outputs, in one folder. Knows which output is the current one, and which rows were set
+    aside."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self._folder, self._chance = folder, random.Random(f"{seed} lake")
@@ -42,18 +44,20 @@ class Lake:
 
     @property
     def output(self) -> Path:
-        """The current output, into which the loader loads."""
+        """The output into which the loader loads now."""
         return self._folder / f"rows-{self._begun}"
 
     def move(self) -> Path:
-        """Begins another output, into which the loader loads from now on; returns the last one."""
+        """Begins a new output, into which the loader loads from now on. Returns the output before
+        it."""
         before = self.output
         self._begun += 1
         self._gone.clear()
         return before
 
     def set_aside(self, topic: str, *, keep: bool) -> None:
-        """Sets aside a topic's rows and the loader's state of it; `keep`: the rows still count."""
+        """Sets aside a topic's rows and the loader's state of the topic. keep: these rows still
+        count."""
         aside = self._folder / f"aside-{self._changes}"
         for name in (topic, layout.state(topic)):
             if (self.output / name).exists():
@@ -66,12 +70,12 @@ class Lake:
             self._kept.append(aside)
 
     def delete(self, topic: str) -> Callable[[], bool]:
-        """Hides one file of rows. The returned function brings it back if its output is still the
-        current one, and gives False while it cannot."""
+        """Hides one file of rows. The returned function brings the file back if its output is still
+        the current one; it returns False while the file system prevents that."""
         hidden = self._folder / f"deleted-{time.time_ns()}"
         files = sorted((self.output / topic).rglob("*.parquet"))
         changes, begun, file = self._changes, self._begun, self._chance.choice([*files, hidden])
-        with suppress(OSError):  # the loader is moving it, or the file system is read-only
+        with suppress(OSError):  # the loader moves the file, or the file system is read-only
             numbers = {int(str(x)) for x in _cells(file, "number")}
             file.rename(hidden)
             self._gone[file] = numbers
@@ -92,7 +96,7 @@ class Lake:
         return {number for numbers in self._gone.values() for number in numbers}
 
     def rows(self, topic: str) -> list[Row]:
-        """The lines in the topic's rows, and those that the loader rejected."""
+        """The lines in the topic's rows, and the lines that the loader rejected."""
         found = [Row(number, True, False) for number in self._set_apart(topic)]
         for folder in self._folders(topic):
             columns = (_cells(folder, column) for column in ("number", "text", "_file"))
@@ -101,7 +105,8 @@ class Lake:
         return found
 
     def rejects(self, topic: str) -> list[int]:
-        """The numbers of the lines that agents rejected, as the loader has them, without copies."""
+        """The numbers of the lines that agents rejected, as the loader loaded them, without those
+        of copies."""
         name, found = f"{topic}.rejected", self._set_apart(f"{topic}.rejected")
         for folder in self._folders(name):
             for line, path in zip(*(_cells(folder, x) for x in ("line", "path")), strict=True):
@@ -118,20 +123,20 @@ class Lake:
 
 
 def _cells(folder: Path, column: str) -> Iterator[Any]:
-    """The values of a column in a Parquet file, or in all those below a folder."""
+    """The values of a column in a Parquet file, or in all Parquet files below a folder."""
     for path in [folder] if folder.is_file() else sorted(folder.rglob("*.parquet")):
         table: pa.Table = pq.ParquetFile(path).read(columns=[column])
         yield from table.column(0).to_pylist()
 
 
 def _number(value: str | bytes) -> int:
-    """The number of the line in a value; -1 if there is none."""
+    """The line number in a value; -1 if it has none."""
     found = _NUMBER.search(value if isinstance(value, bytes) else value.encode())
     return int(found[1]) if found else -1
 
 
 def copied(source: Path, target: Path) -> None:
-    """Replaces everything below the target folder by a copy of what is below the source."""
+    """Replaces the content of the target folder by a copy of the source folder's content."""
     target.mkdir(parents=True, exist_ok=True)
     for old in target.iterdir():
         shutil.rmtree(old) if old.is_dir() else old.unlink()

@@ -1,13 +1,14 @@
-"""The loader as a program that keeps running: a load every few seconds, slices in this process.
+"""The loader as a program that keeps running: it loads every few seconds, with the slices in its
+own process.
 
-`python -m torture.loads CONFIG SECONDS`. A kill -9 hits a load at work, not the start of Spark;
-apart from the way to Spark's workers, all code is what production runs. A load that fails says why,
-and the next one tries again, as a timer would.
+`python -m torture.loads CONFIG SECONDS`. So a kill -9 hits a load at work and not the start of
+Spark. Apart from the way to Spark's workers, the code is the same as in production. A load that
+fails prints the reason, and the next load tries again, as with a timer.
 """
 
 from __future__ import annotations
 
-from torture import sleeping  # noqa: F401  # isort: skip - before anybody takes time.sleep
+from torture import sleeping  # noqa: F401  # isort: skip - before others import time.sleep
 
 import signal
 import sys
@@ -48,7 +49,7 @@ class Here:
         return None
 
     def run(self, job: Job, work: Sequence[Work], _progress: Progress) -> list[SliceResult]:
-        """See skidway.loader.spark.runner.SparkRunner.run."""
+        """Does the same as skidway.loader.spark.runner.SparkRunner.run."""
         found = []
         for piece, marks in work:
             self._attempt += 1
@@ -57,7 +58,7 @@ class Here:
 
 
 def main(config: str, seconds: str) -> None:
-    """Loads until it is killed; after SIGTERM it ends with the current load."""
+    """Runs loads until it is killed; after SIGTERM it ends with the current load."""
     run.SparkRunner = Here  # type: ignore[assignment, misc]
     over = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: over.set())

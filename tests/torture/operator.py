@@ -1,7 +1,7 @@
-"""What an operator does at the site, as docs/operations.md says, whatever else happens there.
+"""What an operator does at the site, as docs/operations.md says, while faults go on.
 
-Work of several steps is a task. Brokers may be away, so a task stops at a step that it cannot do
-yet, and the operator takes it up again there every second.
+Work of several steps is a task. If a task cannot do a step, for example because a broker is down,
+it stops there, and the operator tries that step again every second.
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ _GIVE_UP = re.compile(r"skidway agent state give-up ([^\s)]+)\)")
 _OLDER = "is an older copy of itself"
 _GONE = re.compile(r"load \d+ committed ([^/\s]+)/\S+, and it is neither there nor in .* restore")
 LAST_LINES = 3
-"""How many of a program's last lines hold the sentence with which it ended."""
+"""The number of a program's last lines in which the operator looks for the sentence with which the
+program ended."""
 
 
 class Operator:
-    """One person with a list of tasks, in a thread of their own."""
+    """One person with a list of tasks, as a thread."""
 
     def __init__(self, site: Site, lake: Lake) -> None:
         self._site, self._lake = site, lake
@@ -54,7 +55,7 @@ class Operator:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stops working; no task goes on."""
+        """Stops working; unfinished tasks stay undone."""
         self._over.set()
 
     @property
@@ -64,7 +65,7 @@ class Operator:
             return not self._tasks
 
     def answer(self, name: str, last_words: str) -> None:
-        """Does what a program that ended asks for in its last words, before it is started again."""
+        """Does what the last words of a program ask for, before the program is started again."""
         words = "\n".join(last_words.splitlines()[-LAST_LINES:])
         config = ["--config", str(self._site.config(name))]
         if name.startswith("agent-"):
@@ -82,19 +83,22 @@ class Operator:
         self._do(self._grown(topic))
 
     def remake(self, topic: str) -> None:
-        """Deletes the topic and makes it again, and sets aside what was loaded of the old one."""
+        """Deletes the topic, makes it again, and sets aside the rows of the old topic."""
         self._do(self._remade(topic))
 
     def reload(self, topic: str) -> None:
-        """Throws away what was loaded of the topic, so that it is loaded again."""
+        """Throws away the topic's rows and the loader's state of it, so that the topic is loaded
+        again."""
         self._do(self._reloaded(topic))
 
     def move(self) -> None:
-        """Lets everything be loaded again into another output, and retires the last one."""
+        """Lets the loader load everything again into another output, and retires the output before
+        it."""
         self._do(self._moved())
 
     def is_loaded(self, topics: Sequence[str]) -> bool:
-        """Whether these mirrored topics are loaded to the end, with every file in its place."""
+        """Whether all offsets of these mirrored topics are loaded, and every file is in its
+        place."""
         with suppress(SkidwayError, OSError):
             given = settings.load(LoaderSettings, self._site.config("loader"))
             found = [each for each in status.status(given) if each["topic"] in topics]
@@ -106,7 +110,7 @@ class Operator:
         return False
 
     def again(self, is_done: Callable[[], bool]) -> None:
-        """Tries this every second until it is true."""
+        """Calls this function every second until it returns true."""
         self._do(_until(is_done))
 
     def _grown(self, topic: str) -> Task:
@@ -163,7 +167,8 @@ class Operator:
         yield from _until(lambda: self._is_retired(before))
 
     def _is_retired(self, output: Path) -> bool:
-        """Retires an output; true also if no load was ever completed there, so none is counted."""
+        """Retires an output. Returns whether it is retired, or no load was ever completed there, so
+        that there is nothing to retire."""
         config = ["--config", str(self._site.config("audit")), "--reason", "moved"]
         done = run_skidway("audit", "retire", "hdfs", str(output), *config)
         return done.returncode == 0 or "never counted anything" in done.stderr
@@ -179,7 +184,8 @@ class Operator:
             self._tasks.append(task)
 
     def _look_after_loads(self) -> None:
-        """Reloads each topic of which the loader says that a committed file is gone for good."""
+        """Lets each topic be loaded again of which the loader says that a committed file is gone
+        for good."""
         for said in _GONE.finditer(self._programs.tail("loader")):
             if said[0] not in self._answered:
                 self._answered.add(said[0])
@@ -201,7 +207,7 @@ class Operator:
 
 
 def change(site: Site, name: str, changed: dict[str, object]) -> None:
-    """Changes settings of a program, from its next start on."""
+    """Changes the settings of a program, from its next start on."""
     path = site.config(name)
     path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | changed, width=1000))
 
@@ -212,7 +218,7 @@ def _until(is_done: Callable[[], bool]) -> Task:
 
 
 def _known(address: str, names: Sequence[str]) -> Generator[None, None, dict[str, str]]:
-    """The ids of those topics that are there."""
+    """The ids of the topics with these names, as far as they exist."""
     while True:
         with suppress(SkidwayError), Client(address) as client:
             there = client.metadata(None).topics
@@ -221,7 +227,8 @@ def _known(address: str, names: Sequence[str]) -> Generator[None, None, dict[str
 
 
 def _deleted(address: str, former: Mapping[str, str]) -> bool:
-    """Deletes the topics with these ids; whether none is left. A mirror may remake the names."""
+    """Deletes the topics with these ids. Returns whether none of them is left; a mirror may have
+    made topics with the same names again."""
     with suppress(SkidwayError), Client(address) as client:
         there = client.metadata(None).topics
         left = [x for x, id_ in former.items() if x in there and str(there[x].topic_id) == id_]

@@ -1,7 +1,7 @@
 """The running programs of the torture: down, frozen, in another version, with another clock.
 
-A watch starts a program again that ends by itself, as systemd would. It counts the exit statuses,
-and asks the operator first, who may have something to do before the start.
+A thread starts each program again that ends by itself, as systemd would. It counts the exit
+statuses, and before each start it calls the operator, who may have to do something first.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ TAIL_BYTES = 8_000
 GENTLY_S = 90.0
 
 Answer = Callable[[str, str], None]
-"""Called with the name of a program that ended, and the end of its output."""
+"""A function that is called with the name of a program that ended, and with the end of its
+output."""
 
 
 class Programs:
-    """The programs, by name. It owns which of them must be down, and how each is started."""
+    """All programs by name. Knows which of them must be down, and how each one is started."""
 
     def __init__(self, commands: Mapping[str, Sequence[str]], logs: Path, answer: Answer) -> None:
         self._commands = {name: list(command) for name, command in commands.items()}
@@ -42,14 +43,14 @@ class Programs:
         self._down: Counter[str] = Counter()
         self._lock = threading.RLock()
         self.answering = threading.Lock()
-        """Held while the operator works on the state of a program that ended."""
+        """Held while the operator changes the state of a program that ended."""
         self._over = threading.Event()
         self._watch = threading.Thread(target=self._watching, daemon=True)
         self.ended: Counter[tuple[str, int]] = Counter()
         self.failed: BaseException | None = None
 
     def start(self, name: str, ready: Callable[[], object] | None = None) -> None:
-        """Starts a program; with `ready`, waits until that is true."""
+        """Starts a program. With `ready`, waits until `ready` returns true."""
         with self._lock:
             self._start(name)
         if ready is not None:
@@ -73,7 +74,7 @@ class Programs:
             program = self._started[name]
         if gently:
             _signal(program, signal.SIGCONT)
-            with suppress(NotReady):  # it does not stop, so it is killed
+            with suppress(NotReady):  # it does not end, so it is killed
                 program.stop(GENTLY_S)
         program.kill_session()
         return partial(self._up, name)
@@ -87,29 +88,29 @@ class Programs:
         return partial(_signal, program, signal.SIGCONT)
 
     def restart(self, name: str) -> None:
-        """Kills a program and starts it again."""
+        """Kills a program, and starts it again."""
         self.down(name)()
 
     def shift(self, name: str, ahead_s: int) -> None:
-        """Sets a program's clock ahead by `ahead_s`, from its next start on."""
+        """Sets a program's clock ahead by `ahead_s` seconds, from its next start on."""
         self._ahead_s[name] = ahead_s
 
     def move(self, name: str, tree: Path | None) -> None:
-        """Runs a program from that tree (None: this one), from its next start on."""
+        """Starts a program from that tree (None: from this one), from its next start on."""
         self._trees.pop(name, None)
         if tree is not None:
             self._trees[name] = tree
 
     def tree(self, name: str) -> Path | None:
-        """The other version's tree from which a program is started; None for this one."""
+        """The tree of the other version from which a program is started; None for this tree."""
         return self._trees.get(name)
 
     def once(self, name: str, *options: str) -> None:
-        """Adds these options to a program's next start only."""
+        """Adds these options to a program's next start, and to no later one."""
         self._once[name] = list(options)
 
     def tail(self, name: str) -> str:
-        """The end of what a program has written since its last start."""
+        """The end of the output that a program has written since its last start."""
         path = self._logs / f"{name}.json"
         with path.open("rb") as log:
             log.seek(max(self._began_at[name], path.stat().st_size - TAIL_BYTES))

@@ -17,16 +17,17 @@ from torture.operator import change
 
 SESSION_MS = 5_000
 LATENESS_MS = 10_000
-"""How far back in time a declared loss reaches."""
+"""How far a declared loss reaches back in time."""
 IDLE_FLUSH_MS = 20_000
-"""Longer than a writer without CPU time takes between the two halves of a line."""
+"""Longer than a writer may take between the two halves of a line, even if it gets no CPU time."""
 READ_BACK_WAIT_MS = 60_000
-"""Longer than any fault of the torture holds back a batch that is under way."""
+"""Longer than any fault of the torture delays a batch that is under way."""
 OF_DC2 = "|".join(x.removeprefix("dc2.") for x in all_topics() if x.startswith("dc2."))
 
 
 def write(site: Site, proxies: Mapping[str, int]) -> None:
-    """Writes all settings. proxies: the ports to which the clusters' brokers lead their clients."""
+    """Writes all settings. proxies: the ports of the proxies through which clients reach each
+    cluster's brokers."""
     site.write([])
     via = {
         cluster: f"127.0.0.1:{proxies[name]}"

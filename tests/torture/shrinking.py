@@ -1,8 +1,9 @@
-"""Makes a failing schedule shorter by leaving faults out. Pure but for the runs that it asks for.
+"""Makes a failing schedule shorter by leaving faults out. Pure, except for the runs that it asks
+for.
 
 The algorithm is ddmin (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input",
-2002): halves first, then smaller parts. A schedule does not fail in every run. So a shorter one is
-taken only when it did fail, and a run without failure proves nothing.
+2002): it first leaves out halves, and then smaller parts. A schedule does not fail in every run. So
+a shorter schedule is taken only if it did fail, and a run without failure proves nothing.
 """
 
 from __future__ import annotations

@@ -37,15 +37,15 @@ SLOW_S = 0.3
 ASKED_TIMES = 5
 QUIET_WITHIN_S = 1_800.0
 HEALED_S, UNCHANGED_S = 20.0, 240.0
-"""How long the truth must stay the same to be final: once everything is healed, and otherwise (long
-enough for what heals only after a time of silence)."""
+"""How long the truth must stay unchanged to be final: the first value if everything is healed,
+otherwise the second, because some things heal only after a time of silence."""
 LOOK_EVERY_S = 10.0
 
 End = Callable[[], object]
 
 
 class TortureSite:
-    """The site, which owns programs, proxies, disks and writers."""
+    """The site: its programs, proxies, disks and writers."""
 
     def __init__(self, folder: Path, seed: int, rotate_s: float) -> None:
         self._kafka = ApacheKafka(_made(folder / "kafka"))
@@ -71,13 +71,13 @@ class TortureSite:
         self._ways = self._how()
 
     def keep(self) -> None:
-        """Copies the contents of file systems in memory to the folder `kept`."""
+        """Copies the content of the file systems in memory to the folder `kept`."""
         for name in SIZES:
             copied(self._folder(name), self._site.folder / "kept" / name)
 
     @property
     def ended(self) -> Counter[tuple[str, int]]:
-        """How often each program ended by itself, by name and exit status."""
+        """How often each program ended by itself, by its name and exit status."""
         return self._programs.ended
 
     # --- begin and end ----------------------------------------------------------------------------
@@ -105,14 +105,15 @@ class TortureSite:
             host.start()
 
     def _knows(self, agent: str, paths: Iterable[Path]) -> bool:
-        """Whether the agent knows these files; it need not deliver what is rotated before that."""
+        """Whether the agent knows these files. It need not deliver files that were rotated before
+        it knew their log."""
         with suppress(SkidwayError):
             known = {each["path"] for each in ledger.show(self._site.data(agent))["files"]}
             return {str(path) for path in paths} <= known
         return False
 
     def stop(self) -> None:
-        """Ends everything."""
+        """Stops everything."""
         self._operator.stop()
         self._programs.stop()
         for proxy in self._proxies.values():
@@ -127,7 +128,8 @@ class TortureSite:
         return self._ways[fault.kind](fault) or _nothing
 
     def _how(self) -> Mapping[Kind, Callable[[Fault], End | None]]:
-        """How each kind of fault begins; a kind that returns no end is never undone."""
+        """The function that begins each kind of fault. A kind whose function returns no end is
+        never undone."""
         programs, proxies, operator = self._programs, self._proxies, self._operator
         return {
             Kind.KILL: lambda x: programs.down(x.target),
@@ -154,7 +156,8 @@ class TortureSite:
     def _mended(self, name: str, end: End) -> End:
         """Restarts the program when the disk fails and again when it is mended.
 
-        Files that were open stay writable, and a broker gives up a log directory that failed once.
+        Without the first restart, open files would stay writable; without the second one, a broker
+        would not use the log directory again.
         """
         if name == LAKE:
             return end
@@ -193,7 +196,8 @@ class TortureSite:
         return back
 
     def _restore(self, name: str) -> End:
-        """Copies a program's state; the returned function puts that older copy back."""
+        """Copies a program's state. The returned function replaces the state by this copy, which is
+        older by then."""
         state, copy = self._site.data(name), self._site.folder / "copies" / name
         up = self._programs.down(name)
         copied(state, copy)
@@ -210,9 +214,10 @@ class TortureSite:
     # --- when it is quiet -------------------------------------------------------------------------
 
     def judged(self) -> Truth:
-        """Stops the writers; returns the truth as soon as it does not improve any more.
+        """Stops the writers. Returns the truth as soon as it does not improve any more.
 
-        Raises NotReady when a program does not do its work although nothing disturbs it."""
+        Raises NotReady if a program does not do its work although no fault disturbs it.
+        """
         for host in self._hosts.values():
             host.stop()
         for what in (
@@ -234,13 +239,14 @@ class TortureSite:
 
     @property
     def failed(self) -> list[BaseException]:
-        """The errors that ended threads of the torture itself; with any, nothing is proven."""
+        """The errors that ended threads of the torture itself. With any such error, the run proves
+        nothing."""
         writers = (host.failed for host in self._hosts.values())
         found = (self._operator.failed, self._programs.failed, *writers)
         return [each for each in found if each is not None]
 
     def truth(self) -> Truth:
-        """What has become of every line up to now."""
+        """The fate of every line up to now."""
         lines: Iterable[Line] = (line for host in self._hosts.values() for line in host.lines)
         arrived = Arrived(
             {topic: self._lake.rows(topic) for topic in all_topics()},
@@ -259,7 +265,7 @@ class TortureSite:
         return list(self._asked("report").get("buckets", ()))
 
     def _recount(self) -> set[Bucket]:
-        """The buckets whose rows, the recount says, are not what was counted."""
+        """The buckets whose rows differ from the counts, according to the recount."""
         output = ["--output", str(self._lake.output)]
         return named_by_recount(self._asked("recount", *output), TIMING.bucket_ms)
 

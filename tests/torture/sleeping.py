@@ -1,7 +1,7 @@
-"""Once this is imported, time.sleep works under libfaketime too.
+"""After an import of this module, time.sleep works under libfaketime too.
 
-Python sleeps until a moment of the monotonic clock; libfaketime fails that with EINVAL where it has
-set the clock back.
+Python's time.sleep waits until a moment of the monotonic clock. Where libfaketime has set that
+clock back, this call fails with EINVAL.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compares lines, rows and verdicts, and gives the numbers of the torture. Pure."""
+"""Compares lines, rows and verdicts, and counts the torture's numbers. Pure."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from torture.hosts import REMADE, Line
 from torture.lake import Row
 
 Bucket = tuple[str, int]
-"""The topic under the mirror's name, without `.rejected`, and the bucket's start in ms."""
+"""(the topic under the mirror's name and without `.rejected`, the start of the bucket in ms)."""
 
 
 REJECTED = ".rejected"
 MADE_AGAIN = f"dc1.{REMADE}"
 PROVEN_LEAST = 0.2
-"""The share of all lines that must be proven for a run to count."""
+"""The share of all lines that must be proven, so that a run counts."""
 ORDER = ("complete", "open", "incomplete", "unknown", "lost")
-"""All verdicts, the gravest last."""
+"""All verdicts; the gravest is the last."""
 Said = tuple[str, Sequence[str]]
-"""A verdict on a bucket, and its reasons."""
+"""The verdict on a bucket, and its reasons."""
 
 
 INHERITED_MS = 600_000
-"""How much later a listed bucket may be whose verdict also covers a bucket that is not listed."""
+"""If a bucket is not listed, the next listed one judges it, but only if that one is at most so much
+later."""
 
 
 @dataclass(slots=True)
@@ -34,13 +35,14 @@ class Truth:
     """What became of every line, by line numbers and by buckets.
 
     lost, doubled: lines that are missing or came twice in complete buckets. torn, invented: rows or
-    rejects that match no line. missing: lines that are not there, in buckets that stay open or
-    incomplete, as if the audit still waited for somebody. declared: how many other lines are
-    missing or came twice. proven: how many lines are there once, in complete buckets.
+    rejects that match no line. missing: lines that did not arrive, in buckets that stay open or
+    incomplete, so that the audit still waits for them. declared: the number of the other lines that
+    are missing or came twice. proven: the number of lines that arrived once, in complete buckets.
 
-    false_alarms, unhealed: buckets that are not complete though no line is missing or doubled:
-    "lost" or "unknown", and all others. beside: false alarms whose reason also applies to another
-    bucket, in which lines are missing or doubled. Each alarm has its first reason.
+    false_alarms, unhealed: buckets that are not complete although none of their lines is missing or
+    doubled; false_alarms have the verdict "lost" or "unknown", unhealed any other. beside: false
+    alarms whose reason also applies to a bucket in which lines are missing or doubled. Each alarm
+    has its first reason.
     """
 
     lines: int = 0
@@ -62,14 +64,15 @@ class Truth:
 
     @property
     def numbers(self) -> tuple[object, ...]:
-        """The numbers that may still improve, without reasons, since those may contain times."""
+        """The numbers that may still improve. Reasons are left out, because they may contain
+        times."""
         wrong = (self.lost, self.doubled, self.missing, self.torn, self.invented)
         alarms = (set(x) for x in (self.beside, self.false_alarms, self.unhealed))
         return (*map(len, wrong), self.rows, self.complete, self.declared, *alarms)
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing was lost or doubled silently, and enough lines were proven to say so."""
+        """Whether no line was lost or doubled silently, and enough lines were proven to say so."""
         wrong = self.lost or self.doubled or self.missing or self.torn or self.invented
         return not (wrong or self.false_complete) and self.proven >= PROVEN_LEAST * self.lines
 
@@ -77,7 +80,8 @@ class Truth:
 @dataclass(frozen=True, slots=True)
 class Arrived:
     """What arrived. rows, rejects: by topic, under the mirror's name without `.rejected`. verdicts:
-    the report's buckets. recounted: buckets whose rows, a recount says, are not what was counted.
+    the report's buckets. recounted: buckets whose rows differ from the counts, according to a
+    recount.
     gone: the lines in files of the output that were deleted."""
 
     rows: Mapping[str, Sequence[Row]]
@@ -144,14 +148,14 @@ def _add_alarms(found: Truth, words: _Words, wrong: Set[Bucket]) -> None:
 
 
 class _Words:
-    """The audit's verdict on every bucket. gravest: the gravest one with its reasons, of all topics
-    of a name.
+    """The audit's verdict on every bucket. gravest: the gravest verdict on a bucket, of all topics
+    with the same name, and its reasons.
 
     The audit does not list a bucket in which nothing was counted. It lists the bucket in which a
     loss was declared, which is later than all lines that may be lost. So the next listed bucket of
     a topic also judges buckets that are not listed. If a topic was made again, both topics have a
-    verdict. A line that does not fit has its time of reading, so any later bucket of the rejects
-    may have it.
+    verdict. A line that does not match the pattern gets the time of its reading as its time, so it
+    may be in any later bucket of the rejects.
     """
 
     def __init__(self, verdicts: Iterable[Mapping[str, Any]]) -> None:
@@ -169,7 +173,7 @@ class _Words:
                 self.gravest[bucket] = word, each["reasons"]
 
     def of(self, bucket: Bucket, *, fits: bool) -> str:
-        """The gravest verdict that concerns a line of the bucket; "complete" if there is none."""
+        """The gravest verdict that concerns a line of the bucket; "complete" if no verdict does."""
         topic, start = bucket
         found = [self._one(words, topic, start) for words in self._words[topic].values()]
         if not fits:
@@ -179,7 +183,7 @@ class _Words:
         return max((x for x in found if x), key=ORDER.index, default="complete")
 
     def _one(self, words: Mapping[int, str], topic: str, start: int) -> str:
-        """The verdict on the bucket for one topic id; "" if there is none."""
+        """The verdict on the bucket for one topic id; empty if it has none."""
         own = words.get(start)
         if own is not None:
             return own

@@ -12,11 +12,13 @@ import org.apache.avro.Schema;
 import org.apache.avro.SchemaCompatibility;
 
 /**
- * Asks Apache Avro: a JSON array a line on standard input, a JSON object a line on standard output.
+ * Asks Apache Avro. Reads one JSON array from each line of standard input, and answers with one
+ * JSON object in a line on standard output.
  *
- * ["parse", schema, referenced schema...] gives {"text"} (its toString) or {"refused"};
+ * ["parse", schema, referenced schema...] gives {"text"} (the schema's toString) or {"refused"};
  * ["compare", reader, writer] gives {"found": [{"kind", "path", "detail", "reader"}...]} or
- * {"refused"}. Plain enough for Janino, the compiler among Spark's jars.
+ * {"refused"}. The code is plain Java, so that Janino, the compiler among Spark's jars, can compile
+ * it.
  */
 public class AvroOracle {
     private static final ObjectMapper JSON = new ObjectMapper();

@@ -1,8 +1,8 @@
 """Apache Avro's Java implementation, which Confluent's registry uses, is the reference.
 
-Our verdicts, messages and texts must equal its own, for schemas drawn from fixed seeds and for each
-rule by itself. Where we differ on purpose, the difference is listed with its reason: a difference
-that is not listed fails, and so does a listed one that never occurs.
+Our verdicts, messages and texts must equal those of Java, for schemas drawn from fixed seeds and
+for each single rule. Intended differences are listed here, each with its reason. A test fails if it
+finds a difference that is not listed, or if a listed difference never occurs.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ DIFFERENT = {
     "enum default",
     "place repeated",
 }
-"""The differences that `_listed_refusal` and `_listed_details` explain."""
+"""The names of the differences that `_listed_refusal` and `_listed_details` explain."""
 
 
 def pairs() -> list[Pair]:
-    """Mostly near misses: one change or a few, and now and then two unrelated schemas."""
+    """Pairs of schemas that mostly differ in one or a few changes; some pairs have two unrelated
+    schemas."""
     random = Random(20_110_612)
     drawn: list[Pair] = []
     for at in range(PAIRS):
@@ -50,7 +51,8 @@ def pairs() -> list[Pair]:
 
 
 def test_verdicts_places_and_details_of_generated_pairs() -> None:
-    """Every pair gets Java's verdict, and a refused pair Java's reasons in the same order."""
+    """Every generated pair gets Java's verdict, and a refused pair gets Java's reasons in the same
+    order."""
     drawn = pairs()
     answers = ask([["compare", text(reader), text(writer)] for reader, writer in drawn])
     counts: Counter[str] = Counter()
@@ -71,12 +73,13 @@ def test_verdicts_places_and_details_of_generated_pairs() -> None:
 
 
 def _listed_refusal(refusal: str, reader: Any, ours: list[Incompatibility]) -> str:
-    """The reason why Java throws: a reader's field matches several of the writer's. We report that
-    field beside the others.
+    """The name of the listed difference behind Java's exception that a reader's field matches
+    several fields of the writer. Usually we report that field as well, together with the other
+    differences.
 
-    Two differences: for Java a field with its own name as an alias matches two, while for us such
-    an alias adds nothing; and where Java throws in one branch of a union, for us that branch does
-    not fit, and another may.
+    In two cases we do not. For Java a field with its own name as an alias matches two fields, while
+    for us such an alias adds nothing. And where Java throws in one branch of a union, for us that
+    branch does not fit, and another branch may.
     """
     assert "matches multiple fields in writer record schema" in refusal
     if any(each.kind == "READER_FIELD_AMBIGUOUS" for each in ours):
@@ -92,7 +95,7 @@ def _listed_refusal(refusal: str, reader: Any, ours: list[Incompatibility]) -> s
 
 
 def _aliases(schema: Any, name: str) -> Iterator[list[str]]:
-    """The aliases of every field of that name."""
+    """The aliases of every field with that name."""
     for each in _types(schema):
         fields = each.get("fields", []) if isinstance(each, dict) else []
         yield from (field.get("aliases", []) for field in fields if field["name"] == name)
@@ -117,10 +120,10 @@ def _listed_details(
     """Checks that kind, detail and place agree, and that our place leads to the type that Java
     names.
 
-    Two differences: a missing field without a default, whose enum has one, is to us a missing field
-    (Java compares the enum with the writer's record); and a type that stands in several places is
-    reported at each (Java repeats the first place, even one in a union's branch that it only
-    tried). The type at our place shows that the place is right.
+    Two differences are allowed. If a missing field has no default but its enum type has one, we
+    report a missing field (Java compares the enum with the writer's record). If a type occurs in
+    several places, we report each place (Java repeats the first place, even one in a branch of a
+    union that it only tried); the type at our place shows that the place is right.
     """
     listed = []
     assert len(ours) == len(theirs), (text(reader), ours, theirs)
@@ -152,7 +155,8 @@ def rules() -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("at", range(len(RULES)))
 def test_each_rule_is_javas(rules: list[dict[str, Any]], at: int) -> None:
-    """Java confirms every rule that tests/unit/schemas/test_compatibility.py demands of us."""
+    """Java confirms every rule that tests/unit/schemas/test_compatibility.py demands of our
+    code."""
     reader, _, found = RULES[at]
     if "refused" in rules[at]:
         _listed_refusal(rules[at]["refused"], reader, incompatibilities(*map(parse, RULES[at][:2])))
@@ -170,11 +174,11 @@ STRICTER = {
     r"the default of field \w+ is invalid: .* (is no (enum|fixed)|fits no branch)": "Java looks at "
     "whether an enum's or fixed's default is a text, not at what it says",
 }
-"""Refusals of ours that Java does not share, each with its reason."""
+"""The refusals of ours that Java does not share, each with its reason."""
 
 
 def test_what_is_no_schema_is_none_to_java() -> None:
-    """Java and we take a damaged schema with the same text, or both refuse it."""
+    """For a damaged schema, Java and we give the same text, or both refuse it."""
     random = Random(1_877)
     drawn = [text(broken(made(random), random)) for _ in range(BROKEN)]
     counts: Counter[str] = Counter()
@@ -193,7 +197,7 @@ def test_what_is_no_schema_is_none_to_java() -> None:
 
 
 def _ours(schema: str) -> tuple[str | None, str]:
-    """(the canonical text or None, why the schema is refused)."""
+    """Returns (the canonical text or None, the reason why the schema is refused)."""
     try:
         return canonical(parse(schema)), ""
     except SchemaInvalid as refusal:
@@ -240,21 +244,21 @@ HARD_TEXTS = [
 
 
 def test_texts_that_are_hard() -> None:
-    """Numbers, escapes, names of primitives, null namespaces, unknown properties get Java's
-    text."""
+    """Numbers, escapes, names of primitives, null namespaces and unknown properties get the same
+    text as in Java."""
     for each, answer in zip(HARD_TEXTS, ask([["parse", each] for each in HARD_TEXTS]), strict=True):
         assert _ours(each)[0] == answer.get("text"), (each, answer)
 
 
 def test_a_bare_name_is_a_name_to_us() -> None:
-    """We take a name without JSON's quotation marks, as people type it; Java refuses it."""
+    """We take a type's name without JSON's quotation marks, as people type it; Java refuses it."""
     (answer,) = ask([["parse", "int"]])
     assert "refused" in answer
     assert canonical(parse("int")) == '"int"'
 
 
 def test_a_schema_with_references_is_javas() -> None:
-    """A schema is parsed after those it references; whole, its text is Java's."""
+    """A schema is parsed after the schemas that it references; the text of the whole is Java's."""
     parent = '{"type":"record","name":"P","namespace":"n","fields":[{"name":"a","type":"int"}]}'
     child = (
         '{"type":"record","name":"C","fields":[{"name":"p","type":"n.P"},'

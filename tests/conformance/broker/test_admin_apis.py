@@ -1,4 +1,4 @@
-"""The administrative APIs with hand-written requests, in every version that is offered."""
+"""The administrative APIs with hand-written requests, in every version that the broker offers."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def create(broker: SkidwayBroker, partitions: int = 1, **configs: str) -> str:
 def deleted(
     client: RawClient, topic: str, offset: int, *, partition: int = 0, version: int = 2
 ) -> tuple[int, int]:
-    """Error code and low watermark."""
+    """Deletes the records below the offset. Returns the error code and the low watermark."""
     row = DeleteRecordsPartition(partition_index=partition, offset=offset)
     request = DeleteRecordsRequest(topics=(DeleteRecordsTopic(name=topic, partitions=(row,)),))
     answer = client.ask(request, version, DeleteRecordsResponse)
@@ -105,8 +105,8 @@ def deleted(
 
 @pytest.mark.parametrize("version", range(3))
 def test_records_are_deleted(skidway_broker: SkidwayBroker, version: int) -> None:
-    """DeleteRecords moves the log start to the offset it names, mid-batch too, never back and never
-    behind the end."""
+    """DeleteRecords moves the log start to the given offset, even within a batch, but never back
+    and never behind the end."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         for _ in range(3):
@@ -114,7 +114,7 @@ def test_records_are_deleted(skidway_broker: SkidwayBroker, version: int) -> Non
         assert deleted(client, topic, 15, version=version) == (0, 15)
         below = client.fetch(topic, 14)
         assert (below.error_code, below.log_start_offset) == (ErrorCode.OFFSET_OUT_OF_RANGE, 15)
-        # A batch goes out whole: clients skip the records before the offset they asked for.
+        # A fetch returns whole batches: clients skip the records before the offset they asked for.
         assert [h.base_offset for _, h in headers(client.fetch(topic, 15).records)] == [10, 20]
         assert deleted(client, topic, 3, version=version) == (0, 15)
         for offset in (31, -2):
@@ -145,8 +145,8 @@ def epoch_end(
 
 @pytest.mark.parametrize("version", range(2, 5))
 def test_an_epochs_end_is_known(skidway_broker: SkidwayBroker, version: int) -> None:
-    """The current epoch ends at the log end, a later one nowhere; a client with a newer one is
-    refused."""
+    """The current epoch ends at the log end, and an unknown later epoch has no end; a client with a
+    newer epoch is refused."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         client.produce(topic, sized(100, 5))
@@ -161,8 +161,8 @@ def test_an_epochs_end_is_known(skidway_broker: SkidwayBroker, version: int) -> 
 
 
 def test_a_new_epoch_after_a_crash_is_in_the_log(own_broker: SkidwayBroker) -> None:
-    """After kill -9 each epoch's end is known, and a client that knows only the old epoch is
-    fenced."""
+    """After kill -9 the broker knows the end of each epoch, and fences a client that knows only the
+    old one."""
     broker = own_broker.start()
     topic = create(broker)
     with RawClient(broker.port) as client:
@@ -183,7 +183,7 @@ def alter(
     client: RawClient, name: str, configs: Mapping[str, str | None], *, kind: int = TOPIC,
     version: int = 2, only: bool = False,
 ) -> int:  # fmt: skip
-    """Sets all settings of a resource; the error code."""
+    """Replaces all settings of a resource. Returns the error code."""
     rows = tuple(AlterableConfig(name=key, value=value) for key, value in configs.items())
     resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=rows)
     request = AlterConfigsRequest(resources=(resource,), validate_only=only)
@@ -196,7 +196,7 @@ def change(
     client: RawClient, name: str, *changes: tuple[str, int, str | None], kind: int = TOPIC,
     version: int = 1, only: bool = False,
 ) -> tuple[int, str | None]:  # fmt: skip
-    """Changes some settings of a resource; error code and message."""
+    """Changes some settings of a resource. Returns the error code and the message."""
     rows = tuple(
         Change(name=key, config_operation=operation, value=value)
         for key, operation, value in changes
@@ -224,15 +224,15 @@ def described(
 
 
 def own(client: RawClient, topic: str) -> dict[str, str | None]:
-    """The settings that a topic has itself."""
+    """The settings that are set for the topic itself."""
     rows = described(client, topic).configs
     return {each.name: each.value for each in rows if each.config_source == 1}
 
 
 @pytest.mark.parametrize("version", range(3))
 def test_settings_are_replaced(skidway_broker: SkidwayBroker, version: int) -> None:
-    """AlterConfigs replaces all settings of a topic; a refused or only validated one changes
-    nothing."""
+    """AlterConfigs replaces all settings of a topic; a request that is refused, or only validates,
+    changes nothing."""
     topic = create(skidway_broker, retention_ms="1000", segment_ms="5000")
     with RawClient(skidway_broker.port) as client:
         new = {"flush.ms": "9", "retention.ms": "7"}
@@ -254,8 +254,8 @@ def test_settings_are_replaced(skidway_broker: SkidwayBroker, version: int) -> N
 
 @pytest.mark.parametrize("version", range(2))
 def test_settings_change_one_by_one(skidway_broker: SkidwayBroker, version: int) -> None:
-    """Settings are set, deleted, appended to and subtracted from one by one; nothing else changes,
-    and each takes effect with the answer."""
+    """IncrementalAlterConfigs sets, deletes, appends to and subtracts from single settings; no
+    other setting changes, and each change takes effect with the answer."""
     topic = create(skidway_broker, retention_ms="1000")
     with RawClient(skidway_broker.port) as client:
         big = bytes(sized(5000))
@@ -290,7 +290,8 @@ def test_settings_survive_a_restart(own_broker: SkidwayBroker) -> None:
 
 @pytest.mark.parametrize("version", range(1, 5))
 def test_settings_are_described(skidway_broker: SkidwayBroker, version: int) -> None:
-    """The settings asked for are described, with synonyms and documentation only on request."""
+    """DescribeConfigs gives the requested settings, with synonyms and documentation only on
+    request."""
     topic = create(skidway_broker, retention_ms="1000")
     keys = ("retention.ms", "no.such")
     with RawClient(skidway_broker.port) as client:
@@ -313,11 +314,11 @@ def test_the_time_of_appending_is_the_records_time(
     skidway_broker: SkidwayBroker, acks: int
 ) -> None:
     """With LogAppendTime the append time is in the answer and in the batch, and look-ups use it;
-    with CreateTime the answer has none."""
+    with CreateTime the answer has no append time."""
     topic = create(skidway_broker, message_timestamp_type="LogAppendTime")
     with RawClient(skidway_broker.port) as client:
         before = int(time.time() * 1000)
-        for expected in (0, 1, 2):  # the second has the shape of the first: the shorter path
+        for expected in (0, 1, 2):  # the second batch is like the first and takes the shorter path
             found = client.produce(topic, batch(b"x", timestamps=[5]), acks=acks)
             assert (found.error_code, found.base_offset) == (0, expected)
             assert before <= found.log_append_time_ms <= before + 60_000
@@ -338,7 +339,7 @@ def listed(client: RawClient, topic: str, timestamp: int, version: int) -> tuple
 
 
 def test_times_that_a_version_does_not_have_are_refused(skidway_broker: SkidwayBroker) -> None:
-    """The time -3 before version 7, and times that only tiered logs have, are refused."""
+    """ListOffsets refuses the time -3 before version 7, and times that only tiered logs have."""
     topic = create(skidway_broker)
     unsupported = (ErrorCode.UNSUPPORTED_VERSION, -1)
     with RawClient(skidway_broker.port) as client:
@@ -350,7 +351,7 @@ def test_times_that_a_version_does_not_have_are_refused(skidway_broker: SkidwayB
 
 
 def test_the_largest_time_is_among_what_was_not_deleted(skidway_broker: SkidwayBroker) -> None:
-    """The largest time is found even if its batch begins before the log start."""
+    """The largest time is found even if the batch that has it begins before the log start."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         client.produce(topic, batch(b"a", b"b", b"c", timestamps=[90, 20, 30]))
@@ -376,8 +377,8 @@ def test_the_cluster_is_described(skidway_broker: SkidwayBroker, version: int) -
 
 @pytest.mark.parametrize("version", range(1, 5))
 def test_log_directories_are_described(skidway_broker: SkidwayBroker, version: int) -> None:
-    """DescribeLogDirs gives each partition's place and size, only for those asked for, and the
-    volume's space."""
+    """DescribeLogDirs gives the place and size of each requested partition, and the volume's
+    space."""
     topic = create(skidway_broker, 2)
     with RawClient(skidway_broker.port) as client:
         client.produce(topic, sized(500), partition=1)
@@ -400,7 +401,7 @@ def test_log_directories_are_described(skidway_broker: SkidwayBroker, version: i
 
 
 def test_nothing_is_created_where_that_is_not_wanted(own_broker: SkidwayBroker) -> None:
-    """auto.create.topics.enable=false wins over a client that wants to create topics."""
+    """With auto.create.topics.enable=false no topic is created, even if a client allows it."""
     own_broker.settings["auto.create.topics.enable"] = "false"
     broker = own_broker.start()
     with RawClient(broker.port) as client:
@@ -419,7 +420,7 @@ def test_nothing_is_created_where_that_is_not_wanted(own_broker: SkidwayBroker) 
 
 
 def test_time_bounds_of_a_topic_hold(skidway_broker: SkidwayBroker) -> None:
-    """Batches too old and too far ahead are refused, each by its own setting."""
+    """Batches that are too old or too far ahead are refused, each by its own setting."""
     now = int(time.time() * 1000)
     topic = create(
         skidway_broker,
@@ -434,7 +435,7 @@ def test_time_bounds_of_a_topic_hold(skidway_broker: SkidwayBroker) -> None:
 
 
 def test_acks_all_needs_its_replicas(skidway_broker: SkidwayBroker) -> None:
-    """A min.insync.replicas that can never be met refuses acks=all and nothing else."""
+    """If min.insync.replicas can never be met, acks=all is refused and nothing else."""
     topic = create(skidway_broker, min_insync_replicas="2")
     with RawClient(skidway_broker.port) as client:
         for expected in range(2):
@@ -444,7 +445,7 @@ def test_acks_all_needs_its_replicas(skidway_broker: SkidwayBroker) -> None:
 
 
 def test_segments_that_were_deleted_leave_the_disk(own_broker: SkidwayBroker) -> None:
-    """DeleteRecords frees space at the next retention check; a kill changes nothing."""
+    """After DeleteRecords, the next retention check frees the space; a kill changes nothing."""
     own_broker.settings |= {
         "log.retention.check.interval.ms": 100,
         "log.segment.delete.delay.ms": 0,

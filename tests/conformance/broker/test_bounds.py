@@ -1,4 +1,4 @@
-"""Small requests that ask for much: none delays other clients, or takes unbounded memory."""
+"""Small requests that ask for much neither delay other clients nor take unbounded memory."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def ask(core: BrokerCore, request: Request, version: int) -> Any:
 
 
 def test_one_request_creates_so_many_partitions_and_no_more(core: BrokerCore) -> None:
-    """Topics beyond a request's limit are refused by name, even when they are only validated."""
+    """Topics above a request's limit are refused by name, even if the request only validates
+    them."""
     topics = tuple(CreatableTopic(name=f"t{number}", num_partitions=6000) for number in range(3000))
     request = CreateTopicsRequest(topics=topics, validate_only=True)
     codes = Counter(each.error_code for each in ask(core, request, 7).topics)
@@ -69,7 +70,8 @@ def test_one_request_creates_so_many_partitions_and_no_more(core: BrokerCore) ->
 
 
 def test_settings_are_described_once(core: BrokerCore) -> None:
-    """The same name ten thousand times, in 70 kB, does not get an answer of a gigabyte."""
+    """A request that names the same setting ten thousand times, in 70 kB, does not get an answer of
+    a gigabyte."""
     own = str(core.broker.settings.broker_id)
     one = DescribeConfigsResource(
         resource_type=ResourceType.BROKER, resource_name=own, configuration_keys=None
@@ -79,7 +81,8 @@ def test_settings_are_described_once(core: BrokerCore) -> None:
 
 
 def test_a_partition_is_looked_up_once(core: BrokerCore) -> None:
-    """A partition asked for twice is INVALID_REQUEST, as in Kafka; the others are answered."""
+    """If a request asks twice for a partition, that partition gets INVALID_REQUEST, as in Kafka;
+    the others are answered."""
     twice, once = (ListOffsetsPartition(partition_index=at, timestamp=LATEST) for at in (0, 1))
     topics = (
         ListOffsetsTopic(name="logs", partitions=(twice, once)),
@@ -104,7 +107,8 @@ def produced(core: BrokerCore, data: bytearray) -> produce.ProduceResult:
 
 
 def test_a_partition_is_fetched_once(core: BrokerCore) -> None:
-    """A partition that is named twenty thousand times is read once, as its last entry asks."""
+    """If a request names a partition twenty thousand times, the broker reads it once, as the last
+    entry asks."""
     for value in (b"first", b"second"):
         assert produced(core, batch(value)).error_code == 0
     wanted = [fetch_request.FetchTarget("logs", 0, 0, 1 << 20)] * 20_000
@@ -122,7 +126,7 @@ def test_a_partition_is_fetched_once(core: BrokerCore) -> None:
 
 
 def test_a_producer_with_the_largest_id_leaves_ids_for_others(core: BrokerCore) -> None:
-    """A client that claims the last producer id cannot keep the broker from giving out others."""
+    """If a client claims the last producer id, the broker still gives out other ids."""
     stored = produced(core, batch(b"x", producer_id=(1 << 63) - 1, epoch=0, sequence=0))
     assert stored.error_code == 0
     for _ in range(2):
@@ -135,7 +139,7 @@ def test_a_producer_with_the_largest_id_leaves_ids_for_others(core: BrokerCore) 
     "number", [errno.ECONNABORTED, errno.ENETDOWN, errno.EHOSTUNREACH, errno.ETIMEDOUT]
 )
 def test_a_connection_that_failed_before_it_was_accepted_is_passed_over(number: int) -> None:
-    """accept(2) may report a new connection's error: the listener goes on to the next
+    """accept(2) may report an error of a new connection; the listener then goes on to the next
     connection."""
     listener = Listener("127.0.0.1", 0, send_buffer=-1, receive_buffer=-1)
     ours, theirs = socket.socketpair()
@@ -149,7 +153,8 @@ def test_a_connection_that_failed_before_it_was_accepted_is_passed_over(number: 
 
     real, fake = listener.socket, SimpleNamespace(accept=accept)
     listener.socket = fake  # type: ignore[assignment]
-    # A pair of local sockets knows no TCP_NODELAY: refused by the kernel, closed, passed over.
+    # A pair of local sockets has no TCP_NODELAY: the kernel refuses the option, and the listener
+    # closes the connection and goes on.
     assert list(listener.accept()) == []
     assert theirs.fileno() == -1
     listener.socket = real

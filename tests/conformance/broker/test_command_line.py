@@ -16,7 +16,7 @@ pytestmark = pytest.mark.conformance
 
 
 def test_a_broker_without_mirrors_says_so(skidway_broker: SkidwayBroker) -> None:
-    """`skidway mirror status` asks the broker with these settings, and prints words or JSON."""
+    """`skidway mirror status` asks the broker that has these settings, and prints words or JSON."""
     listener = f"metrics.listener=127.0.0.1:{skidway_broker.metrics_port}"
     done = run_skidway("mirror", "status", "--set", listener)
     assert (done.returncode, done.stdout) == (
@@ -28,14 +28,14 @@ def test_a_broker_without_mirrors_says_so(skidway_broker: SkidwayBroker) -> None
 
 
 def test_a_broker_that_is_away_is_named() -> None:
-    """A broker that is away ends the command with status 3 and one sentence."""
+    """If the broker does not answer, the command ends with status 3 and one sentence."""
     done = run_skidway("mirror", "status", "--set", f"metrics.listener=127.0.0.1:{free_port()}")
     assert done.returncode == 3
     assert "no broker answers at http://127.0.0.1:" in done.stderr
 
 
 def test_settings_are_validated_without_starting() -> None:
-    """`skidway broker validate` accepts good settings and refuses others, and starts nothing."""
+    """`skidway broker validate` accepts good settings, refuses bad ones, and starts nothing."""
     done = run_skidway("broker", "validate", "--set", "broker.id=7")
     assert done.returncode == 0
     assert "broker 7 of cluster main" in done.stdout
@@ -45,8 +45,8 @@ def test_settings_are_validated_without_starting() -> None:
 
 
 def test_topics_are_altered_and_described(skidway_broker: SkidwayBroker) -> None:
-    """Settings are shown with source, partitions with size and offsets; a refused setting is
-    named."""
+    """`topics` shows settings with their sources, and partitions with size and offsets; it names a
+    refused setting."""
     at = ("--bootstrap-server", skidway_broker.address)
     topic = "altered"
     assert run_skidway("topics", "create", topic, "--partitions", "2", *at).returncode == 0
@@ -76,8 +76,8 @@ def test_topics_are_altered_and_described(skidway_broker: SkidwayBroker) -> None
 
 
 def test_topics_are_deleted_when_somebody_says_so(skidway_broker: SkidwayBroker) -> None:
-    """The topics to be deleted are shown; without a person or --yes nothing is deleted, and
-    --dry-run only shows them."""
+    """The command shows the topics that it would delete. It deletes nothing before a person or
+    --yes confirms, and with --dry-run it only shows them."""
     at = ("--bootstrap-server", skidway_broker.address)
     created = run_skidway("topics", "create", "doomed", "--partitions", "2", "--json", *at)
     assert json.loads(created.stdout) == {"topic": "doomed", "created": True}
@@ -94,7 +94,8 @@ def test_topics_are_deleted_when_somebody_says_so(skidway_broker: SkidwayBroker)
 
 
 def test_a_profile_says_where_the_cluster_is(skidway_broker: SkidwayBroker, tmp_path: Path) -> None:
-    """With the bootstrap address in a profile no option is needed; the brokers tell the rest."""
+    """With the bootstrap address in a profile no option is needed; the brokers know everything
+    else."""
     profile = tmp_path / "profile.yml"
     profile.write_text(f"bootstrap.servers: {skidway_broker.address}\n")
     env = {"SKIDWAY_PROFILE": str(profile)}
@@ -124,7 +125,8 @@ def test_what_cannot_be_altered_is_said(
 
 
 def test_a_running_brokers_log_is_dumped(skidway_broker: SkidwayBroker) -> None:
-    """The dump of a running broker's log shows what was produced, with right CRCs, and in words."""
+    """The dump of a running broker's log shows the produced batches with correct CRCs, and in
+    words."""
     at = ("--bootstrap-server", skidway_broker.address)
     assert run_skidway("topics", "create", "dumped", *at).returncode == 0
     with RawClient(skidway_broker.port) as client:
@@ -143,7 +145,7 @@ def test_a_running_brokers_log_is_dumped(skidway_broker: SkidwayBroker) -> None:
 
 @pytest.fixture
 def pair(tmp_path: Path, zookeeper: str) -> Iterator[tuple[SkidwayBroker, SkidwayBroker]]:
-    """Two brokers of one cluster; the second is not started yet."""
+    """Two brokers of one cluster; only the first is started."""
     brokers = []
     for number in (1, 2):
         folder = tmp_path / str(number)
@@ -188,8 +190,8 @@ def test_a_broker_that_joins_gets_new_partitions(pair: tuple[SkidwayBroker, Skid
 
 
 def test_a_topic_without_a_leader_is_described(pair: tuple[SkidwayBroker, SkidwayBroker]) -> None:
-    """A partition without a leader is shown with what is known of it, the others whole; status 1
-    and a sentence say what is missing."""
+    """If a partition has no leader, the command shows what is known of it, and the other partitions
+    whole; status 1 and a sentence say what is missing."""
     stays, goes = pair
     goes.start()
     at = ("--bootstrap-server", stays.address)

@@ -1,4 +1,5 @@
-"""Many clients that ask without end beside one that asks now and then: it is served in its turn."""
+"""While many clients send requests without end, a client that sends one now and then is served in
+its turn."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ FLOODING = 20
 EACH = 2_000
 METADATA = request_frame(ApiKey.METADATA, 5, 1, "flood", encode(MetadataRequest(topics=()), 5))
 TURNS_MAX = 3
-"""One turn each to be read, to be flushed and to be answered."""
+"""One turn each to read, to flush and to answer a request."""
 
 
 @pytest.fixture
@@ -65,8 +66,8 @@ def turns_until_stored(core: BrokerCore, client: CoreClient) -> int:
 
 
 def test_a_good_client_is_served_beside_twenty_that_flood(core: BrokerCore) -> None:
-    """The good client's requests are each read, flushed and answered within three turns, and a turn
-    has a bound, while some 40,000 requests of others wait."""
+    """While some 40,000 requests of others wait, the good client's requests are each read, flushed
+    and answered within three turns, and the work of a turn is bounded."""
     good = core.connect()
     turns_until_stored(core, good)
     clients = flood(core)
@@ -84,7 +85,7 @@ def test_a_good_client_is_served_beside_twenty_that_flood(core: BrokerCore) -> N
 
 
 def test_those_that_flood_share_alike_and_all_are_answered(core: BrokerCore) -> None:
-    """No flooding client is ahead of another by more than two allowances; in the end all are
+    """No flooding client gets ahead of another by more than two allowances; in the end all are
     answered, and the loop has nothing to do."""
     clients, answered = flood(core), [0] * FLOODING
     for _ in range(10_000):
@@ -113,7 +114,8 @@ def test_a_timer_is_not_kept_waiting_by_a_flood(core: BrokerCore) -> None:
 
 
 def test_what_waits_of_those_that_flood_is_bounded(core: BrokerCore) -> None:
-    """When many clients wait, the broker reads little from each; the rest stays in the kernel."""
+    """When many clients send at once, the broker reads little from each; the rest stays in the
+    kernel."""
     flood(core)
     for _ in range(5):
         core.turn()

@@ -24,7 +24,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, NewTopic
 
-with warnings.catch_warnings():  # its way to its own resources is deprecated in Python 3.11
+with warnings.catch_warnings():  # kafka-python finds its files in a way that Python 3.11 deprecates
     warnings.simplefilter("ignore", DeprecationWarning)
     import kafka
 
@@ -72,7 +72,7 @@ def group_broker(folder: Path, zookeeper: str) -> SkidwayBroker:
 
 
 class Member(Protocol):
-    """One consumer of a group; `step` lets it work, `owned` are its partitions."""
+    """One consumer of a group. `step` lets it work; `owned` are its partitions."""
 
     seen: list[tuple[int, int]]
 
@@ -116,12 +116,13 @@ class KafkaPythonMember:
         self.consumer = kafka.KafkaConsumer(
             topic, bootstrap_servers=address, group_id=group, enable_auto_commit=False,
             auto_offset_reset="earliest", session_timeout_ms=6000, heartbeat_interval_ms=300,
-            metadata_max_age_ms=1000,  # it may lead before it knows the topic, and assigns nothing
+            # a member may lead the group before it knows the topic, and then assigns nothing
+            metadata_max_age_ms=1000,
         )  # fmt: skip
         self.seen: list[tuple[int, int]] = []
 
     def step(self) -> None:
-        # 3.0.12 loses an assignment that comes just after a poll has timed out.
+        # Version 3.0.12 loses an assignment that arrives just after a poll has timed out.
         for records in self.consumer.poll(3000).values():
             self.seen += [(each.partition, each.offset) for each in records]
 
@@ -136,7 +137,7 @@ class KafkaPythonMember:
 
 
 class AioMember:
-    """aiokafka, on a loop of its own."""
+    """A member with aiokafka, on an event loop of its own."""
 
     def __init__(self, address: str, group: str, topic: str) -> None:
         self._loop = asyncio.new_event_loop()
@@ -183,7 +184,7 @@ CLIENTS: list[type[ConfluentMember | KafkaPythonMember | AioMember]] = [
 
 @pytest.fixture(autouse=True)
 def closed(monkeypatch: pytest.MonkeyPatch, _forget_what_clients_leave: None) -> Iterator[None]:
-    """Closes members that a failed test leaves behind, with their sockets."""
+    """Closes the members, and their sockets, that a failed test left open."""
     members: list[Member] = []
 
     def remembered(kind: Any) -> None:
@@ -213,7 +214,7 @@ all_clients = pytest.mark.parametrize(
 
 
 def filled(address: str, count: int = COUNT) -> str:
-    """A new topic with COUNT records, spread over its partitions."""
+    """Creates a topic with COUNT records, spread over its partitions."""
     topic = topic_name("grouped")
     admin = AdminClient({"bootstrap.servers": address})
     admin.create_topics([NewTopic(topic, PARTITIONS)])[topic].result(300)
@@ -229,7 +230,7 @@ def fill(address: str, topic: str, count: int) -> None:
 
 
 def step_until(condition: Callable[[], object], *members: Member, within_s: float = 120.0) -> None:
-    """Let the members work until the condition is true."""
+    """Lets the members work until the condition is true."""
 
     def look() -> object:
         for member in members:
@@ -240,14 +241,14 @@ def step_until(condition: Callable[[], object], *members: Member, within_s: floa
 
 
 def shared(*members: Member) -> bool:
-    """Whether every partition has one owner, and every member has some."""
+    """Whether every partition has exactly one owner, and every member owns some."""
     owned = [member.owned() for member in members]
     everything = sorted(number for each in owned for number in each)
     return all(owned) and everything == list(range(PARTITIONS))
 
 
 def committed(address: str, group: str, topic: str) -> dict[int, int]:
-    """What a group has committed, as an administrator sees it."""
+    """The offsets that a group has committed, as an administrator sees them."""
     consumer = Consumer({"bootstrap.servers": address, "group.id": group})
     try:
         wanted = [TopicPartition(topic, number) for number in range(PARTITIONS)]
@@ -260,8 +261,8 @@ def committed(address: str, group: str, topic: str) -> dict[int, int]:
 def test_two_members_share_and_commit(
     broker: SkidwayBroker, client: Callable[[str, str, str], Member]
 ) -> None:
-    """A second member takes its share and gives it back when it leaves; a member that joins after
-    all have left goes on at the committed offsets."""
+    """A second member takes its share of the partitions, and gives it back when it leaves. A member
+    that joins after all others have left goes on at the committed offsets."""
     topic = filled(broker.address)
     group = f"group-{topic}"
     first = client(broker.address, group, topic)
@@ -296,7 +297,8 @@ def test_a_broker_that_starts_again_keeps_its_groups(
     client: Callable[[str, str, str], Member],
     start_again: Callable[[SkidwayBroker], None],
 ) -> None:
-    """After kill -9 or a restart the committed offsets are there, and the member commits again."""
+    """After kill -9 or a restart the broker still has the committed offsets, and the member commits
+    again."""
     broker = group_broker(tmp_path, zookeeper)
     with running(broker.program, broker.ready):
         topic = filled(broker.address)
@@ -320,7 +322,7 @@ def test_a_live_group_survives_a_restart_without_a_rebalance(
     broker = group_broker(tmp_path, zookeeper)
     with running(broker.program, broker.ready):
         topic = filled(broker.address)
-        patient = {"session.timeout.ms": 60_000}  # however long the restart takes
+        patient = {"session.timeout.ms": 60_000}  # longer than any restart takes
         members = [ConfluentMember(broker.address, "g", topic, **patient) for _ in range(2)]
         step_until(lambda: shared(*members), *members)
         before = [member.owned() for member in members]
@@ -337,7 +339,8 @@ def test_a_live_group_survives_a_restart_without_a_rebalance(
 def test_a_member_that_dies_is_replaced(broker: SkidwayBroker) -> None:
     """A member that is silent for its session timeout loses its partitions."""
     topic = filled(broker.address)
-    # Without polls within max.poll.interval.ms librdkafka leaves the group: as good as dead.
+    # If nobody polls within max.poll.interval.ms, librdkafka leaves the group, as if the member had
+    # died.
     lame = {"max.poll.interval.ms": 6000}
     dying = ConfluentMember(broker.address, f"group-{topic}", topic, **lame)
     step_until(lambda: shared(dying), dying)
@@ -350,7 +353,8 @@ def test_a_member_that_dies_is_replaced(broker: SkidwayBroker) -> None:
 
 
 def test_a_static_member_comes_back_without_a_rebalance(broker: SkidwayBroker) -> None:
-    """With group.instance.id a member that was stopped and started again has its old partitions."""
+    """A member with group.instance.id that was stopped and started again gets its old
+    partitions."""
     topic = filled(broker.address)
     group = f"group-{topic}"
     more = {"session.timeout.ms": 20_000}
@@ -369,8 +373,8 @@ def test_a_static_member_comes_back_without_a_rebalance(broker: SkidwayBroker) -
 
 
 def test_the_elder_of_two_with_one_instance_id_is_fenced(broker: SkidwayBroker) -> None:
-    """The elder of two members with one instance id gets FENCED_INSTANCE_ID; the later one goes
-    on."""
+    """If two members have one instance id, the older one gets FENCED_INSTANCE_ID, and the newer one
+    goes on."""
     topic = filled(broker.address)
     group, only = f"group-{topic}", {"group.instance.id": "only"}
     elder = ConfluentMember(broker.address, group, topic, **only)
@@ -385,7 +389,8 @@ def test_the_elder_of_two_with_one_instance_id_is_fenced(broker: SkidwayBroker) 
 
 
 def test_many_members_arrive_at_once(broker: SkidwayBroker) -> None:
-    """Twelve members and four partitions: each partition has one owner, and all is read."""
+    """When twelve members share four partitions, each partition has one owner, and every record is
+    read."""
     topic = filled(broker.address)
     members = [ConfluentMember(broker.address, f"group-{topic}", topic) for _ in range(12)]
 
@@ -400,8 +405,8 @@ def test_many_members_arrive_at_once(broker: SkidwayBroker) -> None:
 
 
 def test_metadata_of_a_commit_comes_back(broker: SkidwayBroker) -> None:
-    """A simple consumer commits metadata without a group's members, and reads it back; too long
-    metadata is refused."""
+    """A consumer without a group membership commits metadata and reads it back; metadata that is
+    too long is refused."""
     topic = filled(broker.address)
     settings = {"bootstrap.servers": broker.address, "group.id": f"Größe: {topic}/x"}
     consumer = Consumer(settings)
@@ -454,7 +459,7 @@ def test_groups_are_listed_described_and_deleted(broker: SkidwayBroker) -> None:
 
 
 def test_a_deleted_topic_takes_its_offsets_with_it(broker: SkidwayBroker) -> None:
-    """A topic made again under the name begins without the old one's offsets."""
+    """If a topic is deleted and made again, the group has no offsets for the new one."""
     topic = filled(broker.address)
     group = f"group-{topic}"
     member = ConfluentMember(broker.address, group, topic)

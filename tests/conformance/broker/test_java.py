@@ -16,7 +16,7 @@ TOOLS = "org.apache.kafka.tools"
 
 
 def test_kafkas_tools_read_our_files(tmp_path: Path) -> None:
-    """DumpLogSegments finds every batch valid, and a batch where every index entry points."""
+    """DumpLogSegments finds every batch valid, and finds a batch at every index entry."""
     directory = tmp_path / "logs-0"
     directory.mkdir()
     log = open_in(directory, LogConfig(index_interval_bytes=300))
@@ -49,7 +49,7 @@ def test_kafkas_tools_read_our_files(tmp_path: Path) -> None:
 
 
 def test_its_config_command_reads_our_settings(skidway_broker: SkidwayBroker) -> None:
-    """Every setting of a topic is described, even those that nobody has set."""
+    """Kafka's command describes every setting of a topic, even those that nobody has set."""
     common, topic = ["--bootstrap-server", skidway_broker.address], topic_name("java")
     tool(f"{TOOLS}.TopicCommand", [*common, "--create", "--topic", topic])
     configs = tool(

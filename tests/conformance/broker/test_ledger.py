@@ -1,4 +1,4 @@
-"""What a real ZooKeeper keeps of groups is written, read, deleted and expired."""
+"""The ledger writes, reads, deletes and expires the nodes of groups in a real ZooKeeper."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ pytestmark = pytest.mark.conformance
 LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 ROUNDS = 200
 REQUESTS_OF_A_DELETION = 9
-"""At most: if a later request is waited for, the consumer comes once the deletion is over."""
+"""At most so many. If the consumer waited for a later request, it would register after the
+deletion."""
 WEEK_S = 7 * 86_400
 
 
@@ -50,8 +51,8 @@ def offsets(coordinator: Coordinator, group: str) -> dict[TopicPartition, int]:
 
 
 def test_offsets_of_many_groups(coordinator: Coordinator) -> None:
-    """Offsets are written to new and known nodes in any mixture, by a ledger that knows the nodes
-    and by a new one."""
+    """The ledger writes offsets to new and existing nodes in any mixture, whether it knows the
+    nodes or has just started."""
     partitions = [TopicPartition(topic, number) for topic in ("a", "b") for number in range(3)]
     first = {(f"g{number}", each): Committed(1) for number in range(120) for each in partitions}
     book = Ledger()
@@ -59,7 +60,7 @@ def test_offsets_of_many_groups(coordinator: Coordinator) -> None:
     second = {(f"g{number}", LOGS): Committed(2, "words", 7) for number in range(110, 130)}
     for each in (book, Ledger()):
         each.carry_out(coordinator, Job(commits=second))
-    # A group that somebody else deletes meanwhile is made again.
+    # If somebody else deletes a group meanwhile, the ledger makes it again.
     stored_groups.delete_group(coordinator, "g0")
     report = book.carry_out(
         coordinator,
@@ -74,7 +75,7 @@ def test_offsets_of_many_groups(coordinator: Coordinator) -> None:
 
 
 def test_offsets_that_our_own_consumers_and_old_ones_wrote(coordinator: Coordinator) -> None:
-    """Offsets that are bare numbers are read, and nonsense is passed over."""
+    """The ledger reads offsets that are bare numbers, and passes over nonsense."""
     coordinator.create_if_absent("/consumers/g/offsets/logs/0", b"17")
     coordinator.create_if_absent("/consumers/g/offsets/logs/1", b"what?")
     coordinator.create_if_absent("/consumers/g/offsets/logs/not-a-partition", b"3")
@@ -82,7 +83,8 @@ def test_offsets_that_our_own_consumers_and_old_ones_wrote(coordinator: Coordina
 
 
 def test_records_are_written_whatever_is_there(coordinator: Coordinator) -> None:
-    """A ledger writes a record whether it wrote the last one, another did, or it was removed."""
+    """A ledger writes a record, whether it or another ledger wrote the last one, or the node was
+    removed."""
     book = Ledger()
     for content in (b"1", b"2"):
         assert book.carry_out(
@@ -97,7 +99,7 @@ def test_records_are_written_whatever_is_there(coordinator: Coordinator) -> None
 
 
 def test_who_registered_in_zookeeper_keeps_the_group(coordinator: Coordinator) -> None:
-    """A group of our own consumers with members is not deleted."""
+    """A group is not deleted while it has members among our own consumers."""
     Ledger().carry_out(coordinator, Job(commits={("g", LOGS): Committed(1)}))
     coordinator.create_if_absent("/consumers/g/ids/somebody", b"", ephemeral=True)
     with pytest.raises(GroupInUse):
@@ -115,7 +117,7 @@ def test_of_two_kinds_of_members_at_once_one_is_refused(
     zookeeper: str, coordinator: Coordinator
 ) -> None:
     """A generation with members and our own consumer race for each group: one of them is always
-    refused, and for that reason."""
+    refused, with the right reason."""
     book = Ledger()
     outcomes: Counter[str] = Counter()
     with Coordinator(zookeeper) as other, ThreadPoolExecutor(1) as thread:
@@ -158,8 +160,8 @@ def test_of_two_kinds_of_members_at_once_one_is_refused(
 def test_a_deletion_takes_no_registration_with_it(
     zookeeper: str, coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Our consumer registers at any moment while its group is deleted: it keeps the offsets or
-    comes to an empty group, and stays registered in any case."""
+    """If our consumer registers at any moment while its group is deleted, it keeps the offsets or
+    finds an empty group, and stays registered in any case."""
     left, start = 0, Event()
 
     def counted(ask: Callable[..., Any]) -> Callable[..., Any]:
@@ -208,7 +210,7 @@ def test_a_deletion_takes_no_registration_with_it(
 def test_a_group_of_many_nodes_is_deleted(
     coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A group of many nodes is deleted in as many transactions as needed."""
+    """A group of many nodes is deleted in as many transactions as it needs."""
     monkeypatch.setattr(stored_groups, "DELETED_BYTES_AT_ONCE", 300)
     commits = {("g", TopicPartition(topic, n)): Committed(1) for topic in "ab" for n in range(20)}
     Ledger().carry_out(coordinator, Job(commits=commits))
@@ -217,7 +219,8 @@ def test_a_group_of_many_nodes_is_deleted(
 
 
 def test_a_topic_is_forgotten_by_every_group(coordinator: Coordinator) -> None:
-    """A deleted topic's offsets go from every group; other topics' offsets stay."""
+    """When a topic is deleted, every group loses its offsets for that topic; offsets of other
+    topics stay."""
     commits = {(group, each): Committed(1) for group in "abc" for each in (LOGS, MORE)}
     Ledger().carry_out(coordinator, Job(commits=commits))
     for _ in range(2):
@@ -226,7 +229,7 @@ def test_a_topic_is_forgotten_by_every_group(coordinator: Coordinator) -> None:
 
 
 class AtOnce:
-    """A session that does each job immediately."""
+    """A ZooKeeper session that does each job immediately."""
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
@@ -240,8 +243,8 @@ class AtOnce:
 
 
 def test_groups_without_members_expire(coordinator: Coordinator) -> None:
-    """Groups without members expire a week after they were first seen empty; groups with members
-    are loaded, so that their members report or time out."""
+    """A group without members expires a week after the broker first saw it empty. A group with
+    members is loaded, so that its members report or time out."""
     session: Any = AtOnce(coordinator)
     found = coordinator.client.exists("/")
     clock = ManualClock(time_ms=max(found.mtime, found.ctime) + 60_000)
@@ -265,7 +268,7 @@ def test_groups_without_members_expire(coordinator: Coordinator) -> None:
     retention.look()
     assert set(groups.hosted) == {"left"}
     clock.advance(11)
-    timers.run_due(clock.monotonic())  # its member did not report
+    timers.run_due(clock.monotonic())  # its member has not reported
     clock.advance(61)
     groups.forget_idle()
     assert not groups.hosted
@@ -280,8 +283,8 @@ def test_groups_without_members_expire(coordinator: Coordinator) -> None:
 
 
 def test_what_is_committed_while_a_group_expires_stays(coordinator: Coordinator) -> None:
-    """An expiry deletes an offset only if it has not changed since the check, and keeps a group and
-    its nodes that are in use."""
+    """An expiry deletes an offset only if the offset has not changed since the check, and keeps a
+    group and its nodes that are in use."""
     more = TopicPartition("logs", 1)
     both = {("late", LOGS): Committed(1), ("late", more): Committed(1)}
     Ledger().carry_out(coordinator, Job(commits=both))
@@ -302,7 +305,7 @@ def test_what_is_committed_while_a_group_expires_stays(coordinator: Coordinator)
 
 
 def test_a_group_of_our_own_consumers_expires(coordinator: Coordinator) -> None:
-    """A group of our own consumers expires with its notes, unless a member comes back meanwhile."""
+    """A group of our own consumers expires with its nodes, unless a member comes back meanwhile."""
     for group in ("ours", "back"):
         registry = GroupRegistry(coordinator, group, SystemClock())
         guard = Guard(registry.new_name(), {"logs": 1}, 0)

@@ -1,7 +1,8 @@
 """Damaged requests of stock clients, and batches with false headers, on a broker without a network.
 
-The broker answers or closes that one connection; it makes no mistake of its own ("failed"), and
-serves the others as before. Whatever it stored can be read, searched and recovered.
+For each damaged request the broker answers or closes that one connection. It reports no fault in
+its own code ("failed") and serves other connections as before. Everything that it stored can be
+read, searched and recovered.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ TRIALS = 150
 @pytest.fixture
 def core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BrokerCore]:
     for module in (create_topics, create_partitions):
-        monkeypatch.setattr(module, "PARTITIONS_MAX", 8)  # a mutation may create topics
+        monkeypatch.setattr(module, "PARTITIONS_MAX", 8)  # because a mutation may create topics
     with broker_core(tmp_path) as made:
         create(made, "recorded")
         yield made
@@ -59,7 +60,7 @@ def create(core: BrokerCore, name: str) -> None:
 
 
 def send(core: BrokerCore, data: bytes | bytearray, topic: str = "recorded") -> Any:
-    """Produces a batch on a connection of its own; the result."""
+    """Produces a batch on a connection of its own, and returns the result."""
     pieces = produce.write_request(
         1, "test", 9, -1, 1000, [produce.TopicBuffers(topic, 0, (bytes(data),))]
     )
@@ -72,7 +73,7 @@ def send(core: BrokerCore, data: bytes | bytearray, topic: str = "recorded") -> 
 
 
 def is_well(core: BrokerCore) -> None:
-    """A correct client gets what it asks for."""
+    """Asserts that a correct client gets what it asks for."""
     assert core.closed_for("failed") == 0
     create(core, "well")
     assert send(core, batch(b"well"), "well").error_code == 0
@@ -80,7 +81,8 @@ def is_well(core: BrokerCore) -> None:
 
 @pytest.mark.parametrize("one", RECORDED, ids=lambda one: f"{one.client}-{one.key}-{one.version}")
 def test_damaged_requests_are_answered_or_closed(core: BrokerCore, one: Recorded) -> None:
-    """Flipped, cut, stretched, given false lengths: a request harms at most its own connection."""
+    """Requests that are flipped, cut, stretched or given false lengths harm at most their own
+    connection."""
     chance = random.Random(f"{one.client} {one.key} {one.version}")
     damaged = [mutated(one.frame, chance) for _ in range(TRIALS)]
     for frame in [one.frame, *cut_everywhere(one.frame), *damaged]:
@@ -93,7 +95,7 @@ def test_damaged_requests_are_answered_or_closed(core: BrokerCore, one: Recorded
 
 
 def lying(chance: random.Random) -> bytes:
-    """A batch whose CRC is right, and whose header or records are false."""
+    """A batch with a right CRC and a false header or false records."""
     made = batch(*[b"v%d" % n for n in range(3)], timestamps=[NOW_MS, NOW_MS + 5, NOW_MS + 1])
     for _ in range(chance.randint(1, 3)):
         at = chance.randint(HEADER_BYTES if chance.random() < 0.4 else CRC_START, len(made) - 1)
@@ -116,7 +118,8 @@ def listed(core: BrokerCore, timestamp: int) -> Any:
 
 
 def contiguous(core: BrokerCore) -> int:
-    """Fetches everything; the offset after the last record."""
+    """Fetches everything and asserts that offsets have no holes. Returns the offset after the last
+    record."""
     offset = 0
     while True:
         wanted = [fetch_request.FetchTarget("recorded", 0, offset, 1 << 20)]
@@ -141,8 +144,8 @@ def contiguous(core: BrokerCore) -> int:
 def test_batches_that_lie_are_refused_or_read_back(
     tmp_path: Path, core: BrokerCore, seed: int
 ) -> None:
-    """Whatever a producer claims, offsets have no holes, look-ups end, a restart finds every
-    record."""
+    """Whatever a producer's batch claims, offsets have no holes, look-ups end, and a restart finds
+    every record."""
     chance = random.Random(seed)
     for _ in range(60):
         sent = lying(chance)

@@ -1,4 +1,5 @@
-"""What a broker owes its clients, in hand-written requests: order, limits, refusals, bad frames."""
+"""What a broker owes its clients, tested with hand-written requests: order, limits, refusals, bad
+frames."""
 
 from __future__ import annotations
 
@@ -66,7 +67,8 @@ def offsets(records: memoryview) -> list[int]:
 
 
 def test_answers_come_in_the_order_of_the_requests(skidway_broker: SkidwayBroker) -> None:
-    """A waiting fetch holds back the answers to its connection's later requests; none is lost."""
+    """While a fetch waits, the answers to later requests of its connection wait too; none is
+    lost."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client, RawClient(skidway_broker.port) as other:
         numbers = [client.send_fetch(topic, 0, max_wait_ms=10_000)]
@@ -79,7 +81,8 @@ def test_answers_come_in_the_order_of_the_requests(skidway_broker: SkidwayBroker
 
 
 def test_many_requests_at_once_are_all_answered(skidway_broker: SkidwayBroker) -> None:
-    """A client that sends thousands of requests before it reads gets every answer, for any acks."""
+    """If a client sends thousands of requests before it reads, it gets every answer, for any
+    acks."""
     topic = create(skidway_broker)
     count = 3000
     with RawClient(skidway_broker.port) as client:
@@ -90,8 +93,8 @@ def test_many_requests_at_once_are_all_answered(skidway_broker: SkidwayBroker) -
 
 
 def test_fetch_gives_whole_batches_with_the_offset(skidway_broker: SkidwayBroker) -> None:
-    """Fetch gives whole batches up to the limit, at least one, from the one that holds the
-    offset."""
+    """Fetch gives whole batches up to the limit, but at least one, beginning with the batch that
+    contains the offset."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         for _ in range(4):
@@ -129,7 +132,8 @@ def test_fetch_waits_for_min_bytes(skidway_broker: SkidwayBroker) -> None:
 
 
 def test_unknown_partitions_are_named(skidway_broker: SkidwayBroker) -> None:
-    """Produce, Fetch and ListOffsets answer UNKNOWN_TOPIC_OR_PARTITION, and go on."""
+    """Produce, Fetch and ListOffsets answer UNKNOWN_TOPIC_OR_PARTITION for an unknown partition,
+    and the connection stays open."""
     topic = create(skidway_broker)
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     with RawClient(skidway_broker.port) as client:
@@ -174,7 +178,8 @@ def test_produce_in_every_version(skidway_broker: SkidwayBroker, version: int) -
 
 
 def test_refused_batches_have_kafkas_codes(skidway_broker: SkidwayBroker) -> None:
-    """Each fault has its code, nothing is stored, and the connection stays."""
+    """A refused batch gets the error code that Kafka gives, nothing is stored, and the connection
+    stays open."""
     topic = create(skidway_broker, max_message_bytes="2000", message_timestamp_after_max_ms="1000")
     corrupt = batch(b"x" * 20)
     corrupt[-1] ^= 1
@@ -197,7 +202,8 @@ def test_refused_batches_have_kafkas_codes(skidway_broker: SkidwayBroker) -> Non
 
 
 def test_a_refusal_without_acks_closes_the_connection(skidway_broker: SkidwayBroker) -> None:
-    """No answer could carry an error for acks=0, so the broker closes the connection."""
+    """With acks=0 no answer could carry an error, so the broker closes the connection of a refused
+    batch."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         client.send_produce(topic, batch(b"good"), acks=0)
@@ -223,7 +229,7 @@ def test_producer_ids_are_never_the_same(skidway_broker: SkidwayBroker) -> None:
 
 
 def test_metadata_says_what_was_asked(skidway_broker: SkidwayBroker) -> None:
-    """Metadata lists all topics, none, or those named; it creates an unknown one only if the
+    """Metadata lists all topics, none, or the named ones; it creates an unknown topic only if the
     request allows it."""
     topic = create(skidway_broker, 3)
     unknown = f"{topic}-unknown"
@@ -252,7 +258,7 @@ def test_metadata_says_what_was_asked(skidway_broker: SkidwayBroker) -> None:
 
 
 def test_the_coordinator_is_this_broker(skidway_broker: SkidwayBroker) -> None:
-    """FindCoordinator names this broker for every group, and nobody for transactions."""
+    """FindCoordinator names this broker for every group, and no broker for transactions."""
     with RawClient(skidway_broker.port) as client:
         for version in range(4):
             answer = client.ask(FindCoordinatorRequest(key="g"), version, FindCoordinatorResponse)
@@ -266,7 +272,7 @@ def test_the_coordinator_is_this_broker(skidway_broker: SkidwayBroker) -> None:
 
 
 def test_versions_are_those_registered(skidway_broker: SkidwayBroker) -> None:
-    """ApiVersions is computed from the registered APIs, and answers any version (KIP-511)."""
+    """ApiVersions lists the registered APIs, and answers a request of any version (KIP-511)."""
     with RawClient(skidway_broker.port) as client:
         for version in range(4):
             request = ApiVersionsRequest(client_software_name="x", client_software_version="1")
@@ -299,7 +305,7 @@ BAD = {
 
 @pytest.mark.parametrize("data", BAD.values(), ids=BAD.keys())
 def test_a_bad_frame_closes_its_connection_only(skidway_broker: SkidwayBroker, data: bytes) -> None:
-    """The connection with the bad frame is closed, and counted; others go on."""
+    """The broker closes and counts the connection with the bad frame; others go on."""
     with RawClient(skidway_broker.port) as good, RawClient(skidway_broker.port) as bad:
         bad.send(data)
         assert bad.receive() == b""
@@ -307,8 +313,8 @@ def test_a_bad_frame_closes_its_connection_only(skidway_broker: SkidwayBroker, d
 
 
 def test_noise_in_every_version_kills_nothing(skidway_broker: SkidwayBroker) -> None:
-    """Random bodies in every advertised version get an answer or a closed connection; the broker
-    neither hangs nor dies."""
+    """Random bodies in every advertised version get an answer or a closed connection, and the
+    broker neither hangs nor dies."""
     noise = random.Random(4711)
     for key, offered in registry.ranges().items():
         for version in range(offered.lowest, offered.highest + 1):
@@ -316,7 +322,8 @@ def test_noise_in_every_version_kills_nothing(skidway_broker: SkidwayBroker) -> 
                 body = noise.randbytes(noise.randrange(0, 120))
                 with RawClient(skidway_broker.port) as client:
                     client.send(request_frame(key, version, 1, "noise", body))
-                    # After the noise comes a request that is answered if the connection lives.
+                    # After the noise comes a good request; it is answered if the connection is
+                    # still open.
                     client.send(request_frame(ApiKey.METADATA, 4, 2, "x", b"\0\0\0\0\0"))
                     while (frame := client.receive()) and frame[:4] != b"\0\0\0\2":
                         pass
@@ -325,7 +332,8 @@ def test_noise_in_every_version_kills_nothing(skidway_broker: SkidwayBroker) -> 
 
 
 def test_a_reader_that_does_not_read_is_bounded(skidway_broker: SkidwayBroker) -> None:
-    """A client that never reads its answers costs the broker little memory, and others nothing."""
+    """A client that never reads its answers costs the broker little memory and does not delay other
+    clients."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as slow, RawClient(skidway_broker.port) as good:
         for _ in range(20):

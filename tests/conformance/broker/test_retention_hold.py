@@ -1,4 +1,5 @@
-"""Retention that waits for readers, with their offsets in a real ZooKeeper."""
+"""Retention waits for the readers that retention.hold names; their offsets are in a real
+ZooKeeper."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ def log_start(broker: SkidwayBroker) -> int:
 
 
 def after_checks(broker: SkidwayBroker, count: int = 3) -> int:
-    """The log start offset after more retention checks."""
+    """The log start offset after `count` more retention checks."""
     seen = broker.metric(CHECKS)
     eventually(lambda: broker.metric(CHECKS) >= seen + count)
     return log_start(broker)
@@ -58,8 +59,9 @@ def after_checks(broker: SkidwayBroker, count: int = 3) -> int:
 def test_segments_wait_for_their_readers(
     broker: SkidwayBroker, zookeeper_client: KazooClient
 ) -> None:
-    """A group without commits holds everything, one with commits all that lies behind them; beyond
-    the limit everything is deleted, and records that the group has lost are counted and named."""
+    """A group without commits holds back everything, and a group with commits everything behind its
+    offsets. Above the limit everything is deleted, and the broker counts and names the records that
+    the group has lost."""
     hold = {"retention.hold": "load", "retention.ms": "1", "segment.bytes": "1024"}
     with Client(broker.address) as client:
         assert client.create_topics([NewTopic("logs", 1, 1, hold)]) == {"logs": None}

@@ -1,4 +1,4 @@
-"""The administration of stock clients, unmodified, against a real broker."""
+"""The administration of stock clients, unmodified, on a real broker."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-with warnings.catch_warnings():  # its way to its own resources is deprecated in Python 3.11
+with warnings.catch_warnings():  # kafka-python finds its files in a way that Python 3.11 deprecates
     warnings.simplefilter("ignore", DeprecationWarning)
     import kafka
     from kafka.admin import ConfigResource as KafkaConfigResource
@@ -51,7 +51,7 @@ def admin(skidway_broker: SkidwayBroker) -> AdminClient:
 
 @pytest.fixture
 def topic(skidway_broker: SkidwayBroker, admin: AdminClient) -> str:
-    """A topic with ten records in its first of two partitions."""
+    """A topic with two partitions, and ten records in the first."""
     name = f"topic-{uuid.uuid4().hex[:12]}"
     admin.create_topics([NewTopic(name, 2, 1, config={"retention.ms": "1000"})])[name].result(300)
     producer = Producer({"bootstrap.servers": skidway_broker.address})
@@ -62,7 +62,7 @@ def topic(skidway_broker: SkidwayBroker, admin: AdminClient) -> str:
 
 
 def settings(admin: AdminClient, topic: str) -> dict[str, str]:
-    """The settings that a topic has itself."""
+    """The settings that are set for the topic itself."""
     resource = ConfigResource(ResourceType.TOPIC, topic)
     found = admin.describe_configs([resource])[resource].result(300)
     return {
@@ -73,7 +73,7 @@ def settings(admin: AdminClient, topic: str) -> dict[str, str]:
 
 
 def test_confluent_changes_settings(admin: AdminClient, topic: str) -> None:
-    """Settings are changed one by one, with every operation, and all at once."""
+    """confluent-kafka changes settings one by one, with every operation, and all at once."""
     entries = [
         ConfigEntry("segment.ms", "7000", incremental_operation=AlterConfigOpType.SET),
         ConfigEntry("retention.ms", None, incremental_operation=AlterConfigOpType.DELETE),
@@ -92,7 +92,7 @@ def test_confluent_changes_settings(admin: AdminClient, topic: str) -> None:
 
 
 def test_confluent_deletes_records(admin: AdminClient, topic: str) -> None:
-    """The low watermark becomes the offset that was asked for; -1 means the end."""
+    """The low watermark becomes the requested offset; -1 means the end."""
     for offset, low in ((4, 4), (-1, 10)):
         wanted = TopicPartition(topic, 0, offset)
         assert admin.delete_records([wanted])[wanted].result(300).low_watermark == low
@@ -102,7 +102,8 @@ def test_confluent_deletes_records(admin: AdminClient, topic: str) -> None:
 
 
 def test_confluent_lists_offsets(admin: AdminClient, topic: str) -> None:
-    """Offsets are listed for both ends, by time, and for the largest time."""
+    """confluent-kafka lists the first and last offsets, those by time, and the one of the largest
+    time."""
     partition = TopicPartition(topic, 0)
     found = [
         admin.list_offsets({partition: spec})[partition].result(300).offset
@@ -119,7 +120,7 @@ def test_confluent_lists_offsets(admin: AdminClient, topic: str) -> None:
 def test_confluent_describes_cluster_and_topics(
     skidway_broker: SkidwayBroker, admin: AdminClient, topic: str
 ) -> None:
-    """Nodes, controller and leaders are described."""
+    """confluent-kafka describes nodes, controller and leaders."""
     described = admin.describe_cluster().result(300)
     assert [f"{node.host}:{node.port}" for node in described.nodes] == [skidway_broker.address]
     assert described.controller.id == 1
@@ -128,7 +129,8 @@ def test_confluent_describes_cluster_and_topics(
 def test_kafka_python_administers(
     skidway_broker: SkidwayBroker, admin: AdminClient, topic: str
 ) -> None:
-    """Settings are altered and reset, records deleted, directories and cluster described."""
+    """kafka-python alters and resets settings, deletes records, and describes directories and
+    cluster."""
     theirs = KafkaAdminClient(bootstrap_servers=skidway_broker.address)
     try:
         change = {"segment.ms": "7000"}

@@ -1,5 +1,5 @@
-"""What librdkafka, unmodified, sees besides the story of tests/conformance/stock_clients: waiting,
-refusals, settings, topics that come and go."""
+"""What unmodified librdkafka sees, apart from the story in tests/conformance/stock_clients:
+waiting, refusals, settings, and topics that are created and deleted."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def ends(address: str, topic: str) -> tuple[int, int]:
 
 
 def test_a_consumer_that_waits_gets_what_comes(skidway_broker: SkidwayBroker) -> None:
-    """A parked fetch is answered when a record has been produced and flushed."""
+    """A waiting fetch is answered as soon as a record has been produced and flushed."""
     address, topic = skidway_broker.address, new_name()
     create(address, topic)
     consumer = Consumer(
@@ -95,7 +95,8 @@ def test_a_consumer_that_waits_gets_what_comes(skidway_broker: SkidwayBroker) ->
 
 
 def test_an_unknown_topic_is_created_when_it_is_written_to(skidway_broker: SkidwayBroker) -> None:
-    """auto.create.topics.enable holds for a producer, not for a consumer that forbids creation."""
+    """With auto.create.topics.enable an unknown topic is created for a producer, but not for a
+    consumer that forbids it."""
     address, topic = skidway_broker.address, new_name()
     produce(address, topic, [b"first"])
     assert consume(address, topic, 1) == [b"first"]
@@ -120,7 +121,8 @@ def refusal(call: Callable[[], object]) -> str:
 
 
 def test_topics_are_refused_for_the_reasons_that_kafka_has(skidway_broker: SkidwayBroker) -> None:
-    """Names, counts, settings and existing topics are checked before anything is created."""
+    """The broker checks names, counts, settings and existing topics before it creates anything, and
+    refuses for the reasons that Kafka has."""
     admin = AdminClient({"bootstrap.servers": skidway_broker.address})
     name = new_name()
 
@@ -173,7 +175,8 @@ def test_settings_are_described_with_all_defaults(skidway_broker: SkidwayBroker)
 
 
 def test_a_topic_made_again_is_another(skidway_broker: SkidwayBroker) -> None:
-    """A topic deleted and created under the same name is empty and has another topic id."""
+    """A topic that was deleted and created again under the same name is empty and has another topic
+    id."""
     address, topic = skidway_broker.address, new_name()
     admin = AdminClient({"bootstrap.servers": address})
     ids = []
@@ -208,7 +211,7 @@ def test_a_batch_that_is_too_large_is_refused(skidway_broker: SkidwayBroker) -> 
 
 
 def test_a_transactional_producer_ends_at_once(skidway_broker: SkidwayBroker) -> None:
-    """The producer gets the reason at once, and not a timeout."""
+    """A transactional producer gets the reason of the refusal at once, and not a timeout."""
     producer = Producer({"bootstrap.servers": skidway_broker.address, "transactional.id": "tx"})
     with pytest.raises(KafkaException) as raised:
         producer.init_transactions(60)

@@ -1,4 +1,5 @@
-"""The broker's system calls: fetched batches go from file to socket without being read."""
+"""The broker's system calls: fetched batches go from file to socket, and the broker never reads
+them."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def broker(own_broker: SkidwayBroker) -> SkidwayBroker:
 
 @pytest.fixture
 def calls(broker: SkidwayBroker, tmp_path: Path) -> Iterator[Path]:
-    """All calls by which the broker reads or sends a file, from now on."""
+    """A file with all calls by which the broker reads or sends a file from now on."""
     path = tmp_path / "calls"
     strace = provide("strace", ["strace"], "strace sees what the broker reads")
     command = [strace, "-f", "-y", "-s", "0", "-o", str(path), "-e", f"trace=sendfile,{READING}"]

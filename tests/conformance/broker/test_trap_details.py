@@ -1,4 +1,5 @@
-"""More traps that made clients hang or fail on other brokers, byte by byte on a broker core."""
+"""More traps that made clients hang or fail on other brokers, tested byte by byte on a broker
+core."""
 
 from __future__ import annotations
 
@@ -83,8 +84,8 @@ def fetched(client: CoreClient, offset: int, version: int, isolation: int = 0) -
 
 @pytest.mark.parametrize("version", [4, 5, 99, 32767])
 def test_apis_of_a_later_client_are_told_in_version_0(client: CoreClient, version: int) -> None:
-    """A later ApiVersions gets error 35 in a body of version 0, with every range: the client picks
-    a version and asks again."""
+    """A newer ApiVersions request than the broker knows gets error 35 in a body of version 0, with
+    the version range of every API, so that the client can pick a version and ask again."""
     answer = client.ask(request_frame(ApiKey.API_VERSIONS, version, 99, "x", b"\xff" * 7))
     assert answer is not None
     assert answer[:4] == struct.pack(">i", 99)
@@ -96,14 +97,15 @@ def test_apis_of_a_later_client_are_told_in_version_0(client: CoreClient, versio
 
 @pytest.mark.parametrize("name", ["", "-x", "x-", "a b", "ü", "x/1"])
 def test_a_client_without_a_decent_name_is_told_so(core: BrokerCore, name: str) -> None:
-    """A malformed client name gets INVALID_REQUEST: elsewhere it would become part of a metric."""
+    """A malformed client name gets INVALID_REQUEST, because it could otherwise become part of a
+    metric."""
     request = ApiVersionsRequest(client_software_name=name, client_software_version="1")
     assert ask(core, request, 3).error_code == ErrorCode.INVALID_REQUEST
 
 
 def test_tags_that_nobody_knows_are_skipped_everywhere(client: CoreClient) -> None:
-    """Unknown tags are skipped in header, request and structures; the client id is a legacy
-    string."""
+    """Unknown tags are skipped in header, request and structures; the client id has the older
+    string format."""
     tags = b"\x02" + b"\x63\x03abc" + b"\xe4\x07\x00"
     head = struct.pack(">hhih", ApiKey.METADATA, 9, 5, 4) + b"test" + tags
     body = b"\x02" + b"\x05logs" + tags + b"\x00\x00\x00" + tags
@@ -118,7 +120,8 @@ def test_tags_that_nobody_knows_are_skipped_everywhere(client: CoreClient) -> No
 
 @pytest.mark.parametrize("codec", list(Codec))
 def test_a_batch_comes_back_as_it_was_sent(client: CoreClient, codec: Codec) -> None:
-    """Only base offset and leader epoch are stamped, which the CRC does not cover."""
+    """In a stored batch only the base offset and the leader epoch are changed, which the CRC does
+    not cover."""
     assert produced(client, batch(b"before")).base_offset == 0
     sent = bytes(batch(b"a", b"b", codec=codec, timestamps=[NOW_MS, NOW_MS + 1]))
     assert produced(client, sent).base_offset == 1
@@ -130,7 +133,7 @@ def test_a_batch_comes_back_as_it_was_sent(client: CoreClient, codec: Codec) -> 
 
 
 def changed(at: int, content: bytes) -> bytes:
-    """A batch of two records with some bytes changed and a CRC that is right."""
+    """A batch of two records with some changed bytes and a right CRC."""
     made = batch(b"a", b"b")
     made[at : at + len(content)] = content
     struct.pack_into(">I", made, 17, google_crc32c.value(bytes(made[CRC_START:])))
@@ -161,8 +164,8 @@ FAULTS = {
 
 @pytest.mark.parametrize("data", FAULTS.values(), ids=FAULTS.keys())
 def test_batches_that_kafka_refuses_are_refused(client: CoreClient, data: bytes) -> None:
-    """Each faulty batch gets an error that is not retriable and is not stored; the next batch gets
-    its offset."""
+    """Each faulty batch gets an error that is not retriable, and is not stored; the next good batch
+    gets its offset."""
     found = produced(client, data)
     assert found.error_code in {ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE}
     assert found.base_offset == -1
@@ -186,8 +189,8 @@ def test_acks_that_do_not_exist_are_refused(client: CoreClient, acks: int) -> No
 
 @pytest.mark.parametrize("version", range(4, 13))
 def test_there_are_no_transactions_and_no_nearer_replica(client: CoreClient, version: int) -> None:
-    """read_committed reads to the watermark, with an empty list of aborted transactions; the
-    preferred replica is -1."""
+    """Fetch with read_committed reads up to the watermark and gets an empty list of aborted
+    transactions; the preferred replica is -1."""
     produced(client, batch(b"x"))
     committed, uncommitted = (fetched(client, 0, version, isolation) for isolation in (1, 0))
     assert (committed.aborted, uncommitted.aborted) == ((), None)
@@ -198,8 +201,8 @@ def test_there_are_no_transactions_and_no_nearer_replica(client: CoreClient, ver
 
 @pytest.mark.parametrize("key", [68, 69, 76, 78], ids=str)
 def test_groups_that_the_server_assigns_are_not_offered(core: BrokerCore, key: int) -> None:
-    """ApiVersions does not name the requests of KIP-848 and KIP-932, so clients do not send them; a
-    client that does loses its connection."""
+    """ApiVersions does not name the requests of KIP-848 and KIP-932, so clients do not send them;
+    if a client sends one, its connection is closed."""
     offered = {each.api_key for each in ask(core, ApiVersionsRequest(), 0).api_keys}
     assert ApiKey.JOIN_GROUP in offered
     assert key not in offered
@@ -214,7 +217,7 @@ def test_groups_that_the_server_assigns_are_not_offered(core: BrokerCore, key: i
 @pytest.mark.parametrize("version", range(1, 4))
 def test_a_transactional_producer_is_refused_for_good(core: BrokerCore, version: int) -> None:
     """FindCoordinator and InitProducerId refuse a transactional producer with an error that no
-    client retries: a retriable one would make it wait for a minute."""
+    client retries; after a retriable error it would wait for a minute."""
     wanted = FindCoordinatorRequest(key="tx", key_type=TRANSACTION)
     code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     assert ask(core, wanted, version).error_code == code
@@ -223,7 +226,8 @@ def test_a_transactional_producer_is_refused_for_good(core: BrokerCore, version:
 
 
 def test_topics_are_not_fetched_by_their_ids(core: BrokerCore) -> None:
-    """Fetch ends at version 12, the last with topic names: a client that sees 13 sends only ids."""
+    """Fetch ends at version 12, the last with topic names, because a client that sees version 13
+    sends only topic ids."""
     assert registry.ranges()[ApiKey.FETCH].highest == 12
     assert registry.ranges()[ApiKey.PRODUCE].lowest == 0
 
@@ -256,8 +260,8 @@ def listed(core: BrokerCore, timestamp: int, version: int) -> tuple[int, int]:
 def test_times_are_found_within_batches(
     core: BrokerCore, client: CoreClient, codec: Codec, version: int
 ) -> None:
-    """A look-up gives the first record at or after a time, in offset order; -1 and -1 without one;
-    -3 gives the latest."""
+    """A look-up gives the first record, in offset order, at or after a time, or -1 and -1 if there
+    is none; the time -3 gives the record with the latest time."""
     produced(client, batch(b"a", b"b", b"c", timestamps=[30, 10, 40], codec=codec))
     produced(client, batch(b"d", timestamps=[20], codec=codec))
     assert [listed(core, at, version) for at in (0, 31, 40, 41)] == [
@@ -269,7 +273,8 @@ def test_times_are_found_within_batches(
 
 @pytest.mark.parametrize("version", [8, 9, 10])
 def test_nobody_is_told_what_he_may_do(core: BrokerCore, version: int) -> None:
-    """Authorized operations are INT32_MIN, because nobody asked for them and none are computed."""
+    """The field for authorized operations is INT32_MIN, as if the client had not asked, because the
+    broker computes none."""
     answer = ask(core, MetadataRequest(topics=None), version)
     assert answer.cluster_authorized_operations == UNKNOWN_OPERATIONS
     assert {each.topic_authorized_operations for each in answer.topics} == {UNKNOWN_OPERATIONS}
@@ -281,8 +286,9 @@ def sequenced(number: int, *, epoch: int = 3, count: int = 1, text: bytes = b"")
 
 
 def test_the_last_five_batches_are_known_again(client: CoreClient) -> None:
-    """A repeat of one of the last five batches gets its original offset and is stored once; the
-    sixth, a gap and other bytes get OUT_OF_ORDER_SEQUENCE_NUMBER (45)."""
+    """A repeat of one of the last five batches gets its original offset and is stored once. A
+    repeat of an older batch, a gap, and a repeat with other bytes get OUT_OF_ORDER_SEQUENCE_NUMBER
+    (45)."""
     for number in range(7):
         assert produced(client, sequenced(number)).base_offset == number
     for number in (2, 6, 4, 3, 5):
@@ -295,7 +301,8 @@ def test_the_last_five_batches_are_known_again(client: CoreClient) -> None:
 
 
 def test_an_older_epoch_is_fenced_and_a_newer_begins_at_0(client: CoreClient) -> None:
-    """A replaced producer gets INVALID_PRODUCER_EPOCH (47), a new epoch with old sequences 45."""
+    """A producer with an older epoch gets INVALID_PRODUCER_EPOCH (47), and a new epoch that does
+    not begin at sequence 0 gets error 45."""
     assert produced(client, sequenced(0)).base_offset == 0
     assert produced(client, sequenced(1, epoch=2)).error_code == ErrorCode.INVALID_PRODUCER_EPOCH
     out_of_order = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -305,7 +312,8 @@ def test_an_older_epoch_is_fenced_and_a_newer_begins_at_0(client: CoreClient) ->
 
 
 def test_sequences_wrap_behind_int32(client: CoreClient) -> None:
-    """The record after sequence 2^31-1 has sequence 0, within a batch and between two."""
+    """The record after sequence 2^31-1 has sequence 0, within a batch and from one batch to the
+    next."""
     last = (1 << 31) - 1
     assert produced(client, sequenced(last - 1, count=1)).base_offset == 0
     across = EncodedBatch(bytes(batch(b"x", b"y", b"z"))[61:], Codec.NONE, 3, NOW_MS, NOW_MS, 9)

@@ -58,7 +58,7 @@ def create(broker: SkidwayBroker, partitions: int = 1) -> str:
 
 
 def fetched(client: RawClient, version: int, request: fetch_request.Fetch) -> FetchAnswer:
-    """Sends a Fetch request as given; the whole answer."""
+    """Sends the Fetch request, and returns the whole answer."""
     client.send(fetch_request.write_request(1, "raw", version, request))
     return fetch_response.parse_response(
         response_body(memoryview(client.receive()), ApiKey.FETCH, version), version
@@ -69,8 +69,8 @@ def fetched(client: RawClient, version: int, request: fetch_request.Fetch) -> Fe
 def test_a_new_fetch_session_is_answered_without_one(
     skidway_broker: SkidwayBroker, version: int
 ) -> None:
-    """A client that wants a session gets all it asks for and session 0, which means none
-    (KIP-227)."""
+    """A client that wants a fetch session gets all it asks for and session 0, which means no
+    session (KIP-227)."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         assert client.produce(topic, batch(b"x")).error_code == 0
@@ -86,8 +86,8 @@ def test_a_new_fetch_session_is_answered_without_one(
 def test_a_session_of_another_broker_is_unknown(
     skidway_broker: SkidwayBroker, version: int
 ) -> None:
-    """An unknown session gets FETCH_SESSION_ID_NOT_FOUND, after which clients begin anew; closing
-    it is no error."""
+    """An unknown fetch session gets FETCH_SESSION_ID_NOT_FOUND, after which clients begin a new
+    one; closing it is no error."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         for epoch, code in ((5, ErrorCode.FETCH_SESSION_ID_NOT_FOUND), (-1, ErrorCode.NONE)):
@@ -103,7 +103,8 @@ def test_a_session_of_another_broker_is_unknown(
 def test_the_first_partition_with_data_gives_one_batch(
     skidway_broker: SkidwayBroker, version: int
 ) -> None:
-    """Above every limit one batch is still sent, from the first partition that has any (KIP-74)."""
+    """However small the limits, Fetch sends one whole batch, from the first partition that has any
+    (KIP-74)."""
     topic = create(skidway_broker, 3)
     with RawClient(skidway_broker.port) as client:
         for partition in (0, 2):
@@ -123,7 +124,8 @@ def test_the_first_partition_with_data_gives_one_batch(
 def test_leader_epochs_are_compared(
     skidway_broker: SkidwayBroker, epoch: int, code: ErrorCode
 ) -> None:
-    """A client that knows a newer epoch gets an error, in Fetch and in ListOffsets (KIP-320)."""
+    """A client with a newer leader epoch than the broker's gets an error, in Fetch and in
+    ListOffsets (KIP-320)."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         wanted = [FetchTarget(topic, 0, 0, 1_000, current_leader_epoch=epoch)]
@@ -134,7 +136,8 @@ def test_leader_epochs_are_compared(
 
 
 def test_a_client_of_the_leader_before_is_fenced(own_broker: SkidwayBroker) -> None:
-    """A crash raises the epoch: a client that knows only the old one must refresh its metadata."""
+    """A crash raises the leader epoch: a client that knows only the old epoch must refresh its
+    metadata."""
     broker = own_broker.start()
     topic = create(broker)
     broker.crash()
@@ -149,7 +152,8 @@ def test_a_client_of_the_leader_before_is_fenced(own_broker: SkidwayBroker) -> N
 
 @pytest.mark.parametrize("version", range(2, 8))
 def test_defaults_for_partitions_and_replicas(skidway_broker: SkidwayBroker, version: int) -> None:
-    """-1 means the broker's own defaults in every version, as kafkajs relies on (KIP-464)."""
+    """In every version, -1 partitions or replicas mean the broker's own defaults, as kafkajs relies
+    on (KIP-464)."""
     name = f"trap-{uuid.uuid4().hex[:12]}"
     topic = CreatableTopic(
         name=name, num_partitions=BROKER_DEFAULT, replication_factor=BROKER_DEFAULT
@@ -170,7 +174,7 @@ def test_defaults_for_partitions_and_replicas(skidway_broker: SkidwayBroker, ver
 def test_metadata_of_everything_in_every_version(
     skidway_broker: SkidwayBroker, version: int
 ) -> None:
-    """Without topic names Metadata lists all topics: version 0 by an empty list, later ones by
+    """Metadata without topic names lists all topics: version 0 by an empty list, later versions by
     null."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
@@ -178,7 +182,7 @@ def test_metadata_of_everything_in_every_version(
         answer: Any = client.ask(request, version, MetadataResponse)
         [found] = [each for each in answer.topics if each.name == topic]
         assert (found.error_code, len(found.partitions)) == (0, 1)
-        if version >= 10:  # librdkafka and franz-go take a zero id for a broker without ids
+        if version >= 10:  # librdkafka and franz-go read a zero id as a broker without ids
             assert found.topic_id.int != 0
 
 
@@ -196,7 +200,8 @@ def _metadata(client: RawClient, topic: str) -> Any:
 
 
 def test_a_restart_changes_nothing_that_clients_remember(own_broker: SkidwayBroker) -> None:
-    """A clean stop and start keeps cluster id, controller, topic ids and leader epochs."""
+    """After a clean stop and start cluster id, controller, topic ids and leader epochs are the
+    same."""
     broker = own_broker.start()
     topic = create(broker, 2)
     pictures = []
@@ -215,8 +220,8 @@ def test_a_restart_changes_nothing_that_clients_remember(own_broker: SkidwayBrok
 def test_offsets_of_all_partitions_and_of_unknown_ones(
     skidway_broker: SkidwayBroker, version: int
 ) -> None:
-    """Without a list of topics OffsetFetch gives everything committed, with its metadata; a
-    partition without a commit gets -1 and no error, or consumers would never begin."""
+    """Without a list of topics, OffsetFetch gives everything committed, with its metadata. A
+    partition without a commit gets -1 and no error; otherwise consumers would never begin."""
     topic = create(skidway_broker, 2)
     row = OffsetCommitRequestPartition(
         partition_index=1, committed_offset=42, committed_metadata="words"

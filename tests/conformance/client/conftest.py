@@ -1,4 +1,4 @@
-"""The two brokers that the client must work with: Apache Kafka, and ours."""
+"""The two brokers that the client must work with: Apache Kafka and ours."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.processes import Program, free_port, running, skidway
 
 
 class OurBroker:
-    """`skidway broker run` on a ZooKeeper of the test run."""
+    """`skidway broker run` on the ZooKeeper of the test run."""
 
     def __init__(self, folder: Path, zookeeper: str) -> None:
         self.port = free_port()
@@ -40,7 +40,7 @@ class OurBroker:
         return False
 
     def restart(self) -> None:
-        """kill -9, and a start on the same files."""
+        """Kills the broker (kill -9) and starts it on the same files."""
         self.program.signal(signal.SIGKILL)
         self.program.wait()
         self.program.start().wait_until(self.ready)

@@ -1,4 +1,4 @@
-"""The client against Apache Kafka 4.1 and against our own broker: the same promises on both."""
+"""The client keeps the same promises with Apache Kafka 4.1 and with our own broker."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ def deliveries_of(producer: Producer, count: int) -> list[Delivery]:
 
 
 def read(client: Client, tp: TopicPartition, start: int, until: int) -> list[columns.DecodedBatch]:
-    """Batches from an offset on, none skipped or repeated, each with a correct CRC."""
+    """Reads batches from an offset on. Asserts that none is skipped or repeated, and that each has
+    a correct CRC."""
     fetcher = Fetcher(client, max_wait_ms=100, max_bytes=20_000)
     fetcher.seek(tp, start)
     found: list[columns.DecodedBatch] = []
@@ -127,8 +128,8 @@ def test_several_partitions_in_one_request(client: Client, topic: str) -> None:
 
 
 def test_too_large_a_batch_comes_back(client: Client, topic: str) -> None:
-    """The topic's limit refuses a batch for good; the batches behind it come back and are sent
-    again."""
+    """A batch above the topic's limit is refused for good; the batches behind it come back and are
+    sent again."""
     tp = TopicPartition(topic, 0)
     producer = Producer(client)
     large = columns.encode(
@@ -151,7 +152,7 @@ def test_too_large_a_batch_comes_back(client: Client, topic: str) -> None:
 
 
 def test_old_event_times_are_taken_one_by_one(client: Client, topic: str) -> None:
-    """Batches with event times of years ago arrive in order and once."""
+    """Batches with event times of years ago arrive in order, each once."""
     tp = TopicPartition(topic, 2)
     producer = Producer(client)
     for number in range(8):
@@ -188,7 +189,7 @@ def test_a_fetch_waits_for_what_comes(client: Client, topic: str) -> None:
 
 
 def test_topics_are_administered(client: Client, topic: str) -> None:
-    """Topics are made, described and deleted; mistakes get their Kafka error."""
+    """Topics can be made, described and deleted; mistakes get Kafka's error codes."""
     again = client.create_topics([NewTopic(topic, 1, 1)])[topic]
     assert again is not None
     assert again.code is ErrorCode.TOPIC_ALREADY_EXISTS
@@ -211,7 +212,7 @@ def test_topics_are_administered(client: Client, topic: str) -> None:
 
 
 def test_a_topic_gets_more_partitions(client: Client, topic: str) -> None:
-    """Partitions are added, and take records."""
+    """Partitions can be added to a topic, and take records."""
     assert client.create_partitions({topic: 5}) == {topic: None}
     producer = Producer(client)
     tp = TopicPartition(topic, 4)
@@ -236,7 +237,8 @@ def test_several_producers_do_not_disturb_each_other(client: Client, topic: str)
 
 
 def test_our_broker_killed_under_load(our_broker: object) -> None:
-    """kill -9 of the broker under load: after its restart every batch is there, once."""
+    """If the broker is killed (kill -9) under load, every batch is in the log once after its
+    restart."""
     with Client(our_broker.address) as client:  # type: ignore[attr-defined]
         name = topic_name("killed")
         assert client.create_topics([NewTopic(name, 1, 1)]) == {name: None}

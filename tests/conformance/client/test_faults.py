@@ -1,4 +1,4 @@
-"""The blocking client on real sockets, against a broker that misbehaves as told."""
+"""The blocking client on real sockets, against a broker that misbehaves as each test says."""
 
 from __future__ import annotations
 
@@ -84,7 +84,8 @@ def send(client: Client, numbers: range) -> list[Delivery]:
 
 
 def test_batches_arrive_in_order(broker: ScriptedBroker, client: Client) -> None:
-    """Without faults every batch arrives once, in order, acknowledged with its base offset."""
+    """Without faults every batch arrives once and in order, and is acknowledged with its base
+    offset."""
     found = send(client, range(20))
     assert [(each.token, each.base_offset, each.error) for each in found] == [
         (number, 3 * number, None) for number in range(20)
@@ -111,7 +112,8 @@ def test_one_in_flight_until_the_first_acknowledgement(
 def test_transient_refusals_are_retried(
     broker: ScriptedBroker, client: Client, fault: ErrorCode | type[HangUp]
 ) -> None:
-    """A batch with a retriable error is sent again until it succeeds, in order and once."""
+    """If a batch gets a retriable error, it is sent again until it succeeds; all batches arrive in
+    order and once."""
     broker.faults[ApiKey.PRODUCE] += [fault, fault]
     found = send(client, range(8))
     assert [each.token for each in found] == list(range(8))
@@ -120,7 +122,8 @@ def test_transient_refusals_are_retried(
 
 
 def test_a_lost_acknowledgement_makes_no_duplicate(broker: ScriptedBroker, client: Client) -> None:
-    """The broker appended and the connection broke: the same bytes, sent again, are a duplicate."""
+    """If the broker appends a batch and the connection breaks, the client sends the same bytes
+    again, which the broker recognizes as a duplicate."""
     broker.after[ApiKey.PRODUCE] += [HangUp, HangUp]
     found = send(client, range(8))
     assert [each.base_offset for each in found] == [3 * number for number in range(8)]
@@ -128,7 +131,8 @@ def test_a_lost_acknowledgement_makes_no_duplicate(broker: ScriptedBroker, clien
 
 
 def test_a_silent_broker_is_left_after_the_timeout(broker: ScriptedBroker) -> None:
-    """A request without an answer ends the connection, and is sent again on another one."""
+    """If a request gets no answer in time, the client ends the connection and sends the request
+    again on another one."""
     with Client(broker.address, request_timeout_ms=300) as client:
         broker.after[ApiKey.PRODUCE].append(Silence)
         found = send(client, range(4))
@@ -138,7 +142,7 @@ def test_a_silent_broker_is_left_after_the_timeout(broker: ScriptedBroker) -> No
 
 
 def test_garbage_ends_the_connection(broker: ScriptedBroker, client: Client) -> None:
-    """A malformed response is not believed; everything goes on over a new connection."""
+    """The client ends a connection with a malformed response, and goes on over a new one."""
     broker.faults[ApiKey.PRODUCE].append(lambda answer: b"HTTP/1.1 400 Bad Request\r\n\r\n")
     broker.faults[ApiKey.PRODUCE].append(lambda answer: answer[:4] + b"\x7f" * (len(answer) - 4))
     broker.faults[ApiKey.METADATA].append(lambda answer: answer[:-3] + b"\xff\xff\xff")
@@ -149,7 +153,8 @@ def test_garbage_ends_the_connection(broker: ScriptedBroker, client: Client) -> 
 
 @pytest.mark.parametrize("code", [45, 47, 59])
 def test_a_lost_identity_is_replaced(broker: ScriptedBroker, client: Client, code: int) -> None:
-    """After error 45, 47 or 59 unacknowledged batches are sent again under another producer id."""
+    """After error 45, 47 or 59 the producer sends the unacknowledged batches again under another
+    producer id."""
     producer = Producer(client)
     producer.send(LOGS, encoded(0), 0)
     assert len(deliveries_of(producer, 1)) == 1
@@ -167,8 +172,8 @@ def test_a_lost_identity_is_replaced(broker: ScriptedBroker, client: Client, cod
 def test_a_batch_refused_for_good_comes_back(
     broker: ScriptedBroker, client: Client, code: int
 ) -> None:
-    """The refused batch comes back with its error, those behind it as drained; then sending goes
-    on."""
+    """A refused batch comes back with its error, and the batches behind it come back as drained;
+    then sending goes on."""
     producer = Producer(client)
     producer.send(LOGS, encoded(0), 0)
     deliveries_of(producer, 1)
@@ -190,7 +195,7 @@ def test_a_batch_refused_for_good_comes_back(
 
 
 def test_no_acknowledgements_wanted(broker: ScriptedBroker, client: Client) -> None:
-    """With acks 0 a batch is delivered once its bytes have left, without an offset."""
+    """With acks=0 a batch counts as delivered once its bytes were sent, and has no offset."""
     producer = Producer(client, acks=0, idempotent=False)
     for number in range(5):
         producer.send(LOGS, encoded(number), number)
@@ -200,7 +205,7 @@ def test_no_acknowledgements_wanted(broker: ScriptedBroker, client: Client) -> N
 
 
 def test_errors_of_rights_are_waited_out(broker: ScriptedBroker, client: Client) -> None:
-    """The producer reports a missing right, and goes on trying."""
+    """The producer reports a missing permission, and goes on trying."""
     producer = Producer(client)
     broker.faults[ApiKey.PRODUCE] += [ErrorCode.TOPIC_AUTHORIZATION_FAILED] * 2
     producer.send(LOGS, encoded(0), 0)
@@ -213,7 +218,8 @@ def test_errors_of_rights_are_waited_out(broker: ScriptedBroker, client: Client)
 
 
 def test_poll_wakes_on_other_descriptors(client: Client) -> None:
-    """A readable descriptor of the caller ends a poll early, again while it stays readable."""
+    """A readable descriptor of the caller ends a poll early, and does so again while it stays
+    readable."""
     producer, fetcher = Producer(client), Fetcher(client)
     readable, writable = os.pipe()
     try:
@@ -229,7 +235,7 @@ def test_poll_wakes_on_other_descriptors(client: Client) -> None:
 
 
 def test_a_broker_that_comes_later_is_found() -> None:
-    """Nobody listens at first: the producer waits, and delivers once somebody does."""
+    """If no broker listens at first, the producer waits, and delivers once one does."""
     with Client(f"127.0.0.1:{free_port()}", request_timeout_ms=500) as client:
         producer = Producer(client)
         producer.send(LOGS, encoded(0), 0)
@@ -240,8 +246,8 @@ def test_a_broker_that_comes_later_is_found() -> None:
 
 
 def test_an_unreachable_leader_is_looked_up_again(broker: ScriptedBroker, client: Client) -> None:
-    """Metadata names a leader where nobody listens; the client asks again and finds the right
-    one."""
+    """If metadata names a leader at an address where nobody listens, the client asks again and
+    finds the right leader."""
     broker.leader_port = free_port()
     producer = Producer(client)
     producer.send(LOGS, encoded(0), 0)
@@ -263,7 +269,7 @@ def fill(broker: ScriptedBroker, tp: TopicPartition, batches: int, first: int = 
 
 
 def read(fetcher: Fetcher, tp: TopicPartition, until: int, start: int = 0) -> list[bytes]:
-    """Values from an offset on; checks that batches neither skip nor repeat."""
+    """Reads values from an offset on. Asserts that batches neither skip nor repeat records."""
     found: list[bytes] = []
     position = start
     deadline = time.monotonic() + 300
@@ -285,7 +291,7 @@ def read(fetcher: Fetcher, tp: TopicPartition, until: int, start: int = 0) -> li
 def test_everything_is_fetched_once(
     broker: ScriptedBroker, client: Client, fault: ErrorCode | type[HangUp] | None
 ) -> None:
-    """Every record from the position on comes in order, whatever fails in between."""
+    """Every record from the position on is returned in order, whatever fails in between."""
     fill(broker, LOGS, 10)
     fetcher = Fetcher(client, max_wait_ms=50, max_bytes=300)
     fetcher.seek(LOGS, 0)
@@ -298,7 +304,7 @@ def test_everything_is_fetched_once(
 
 
 def test_a_position_within_a_batch(broker: ScriptedBroker, client: Client) -> None:
-    """The batch that contains the position comes whole."""
+    """If the position lies within a batch, the whole batch is returned."""
     fill(broker, LOGS, 4)
     fetcher = Fetcher(client, max_wait_ms=50)
     fetcher.seek(LOGS, 4)
@@ -306,7 +312,7 @@ def test_a_position_within_a_batch(broker: ScriptedBroker, client: Client) -> No
 
 
 def test_offsets_outside_are_told(broker: ScriptedBroker, client: Client) -> None:
-    """An offset outside of the log is an error with the log's bounds; other partitions go on."""
+    """An offset outside of the log gives an error with the log's bounds; other partitions go on."""
     fill(broker, LOGS, 2)
     other = TopicPartition("logs", 1)
     fill(broker, other, 2)
@@ -332,8 +338,8 @@ def test_offsets_outside_are_told(broker: ScriptedBroker, client: Client) -> Non
 
 
 def test_a_cut_last_batch_is_fetched_again(broker: ScriptedBroker, client: Client) -> None:
-    """A response that ends within a batch gives its whole batches; the rest is fetched next
-    time."""
+    """If a response ends within a batch, its whole batches are returned, and the rest is fetched
+    next time."""
     fill(broker, LOGS, 3)
     whole = broker.logs[LOGS].read
 
@@ -347,7 +353,8 @@ def test_a_cut_last_batch_is_fetched_again(broker: ScriptedBroker, client: Clien
 
 
 def test_damaged_batches_stop_the_partition_by_name(broker: ScriptedBroker, client: Client) -> None:
-    """A damaged header is not passed over: the error names partition and offset."""
+    """If a header is damaged, the client does not pass over the batch: the error names partition
+    and offset."""
     fill(broker, LOGS, 3)
     broken = bytearray(broker.logs[LOGS].batches[1])
     broken[16] = 9
@@ -366,7 +373,8 @@ def test_damaged_batches_stop_the_partition_by_name(broker: ScriptedBroker, clie
 
 
 def test_seek_drops_what_was_fetched(broker: ScriptedBroker, client: Client) -> None:
-    """After a seek nothing fetched for the old position is returned, on its way or here already."""
+    """After a seek, no batch of the old position is returned, whether it is still on its way or
+    already here."""
     fill(broker, LOGS, 6)
     fetcher = Fetcher(client, max_wait_ms=50, max_bytes=1)
     fetcher.seek(LOGS, 0)
@@ -379,7 +387,7 @@ def test_seek_drops_what_was_fetched(broker: ScriptedBroker, client: Client) -> 
 
 
 def test_partitions_take_turns(broker: ScriptedBroker, client: Client) -> None:
-    """With room for one batch in a response, both partitions advance."""
+    """If a response has room for one batch only, both partitions still advance."""
     tps = [TopicPartition("logs", 0), TopicPartition("logs", 1)]
     for tp in tps:
         fill(broker, tp, 6)
@@ -398,7 +406,7 @@ def test_partitions_take_turns(broker: ScriptedBroker, client: Client) -> None:
 
 
 def test_unknown_topics_are_errors(client: Client) -> None:
-    """An unknown topic has an error in metadata, and its offsets are refused."""
+    """An unknown topic has an error in the metadata, and a request for its offsets is refused."""
     assert client.metadata(["none"]).topics["none"].error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     with (
         Client(client.bootstrap, request_timeout_ms=300) as hasty,
@@ -413,8 +421,8 @@ def test_unknown_topics_are_errors(client: Client) -> None:
 
 
 def test_offsets_are_listed(broker: ScriptedBroker, client: Client) -> None:
-    """Earliest and latest offsets are listed for several partitions, with a retry if a leader is
-    not ready."""
+    """The client lists earliest and latest offsets of several partitions, and tries again if a
+    leader is not ready."""
     fill(broker, LOGS, 2)
     broker.faults[ApiKey.LIST_OFFSETS].append(ErrorCode.OFFSET_NOT_AVAILABLE)
     other = TopicPartition("logs", 1)
@@ -424,8 +432,8 @@ def test_offsets_are_listed(broker: ScriptedBroker, client: Client) -> None:
 
 
 def test_an_old_broker_is_asked_in_its_words(broker: ScriptedBroker, client: Client) -> None:
-    """A broker with old API versions is asked in these; an API that it lacks is an error by
-    name."""
+    """The client asks an old broker in that broker's API versions; if the broker lacks an API, the
+    error names it."""
     broker.ranges = {
         ApiKey.API_VERSIONS: VersionRange(0, 2),
         ApiKey.METADATA: VersionRange(0, 5),

@@ -1,4 +1,4 @@
-"""The client inside another program's loop, as a broker's mirror drives it."""
+"""The client in the event loop of another program, as a broker's mirror uses it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOGS = TopicPartition("logs", 0)
 
 
 class Loop:
-    """A small epoll loop with one client in it, as a broker has."""
+    """A small epoll loop with one client, like the broker's loop."""
 
     def __init__(self, bootstrap: str) -> None:
         self.epoll = select.epoll()
@@ -89,7 +89,8 @@ def fill(broker: ScriptedBroker, count: int) -> None:
 def test_a_mirror_gets_every_batch_as_it_is(
     broker: ScriptedBroker, loop: Loop, fault: ErrorCode | type[HangUp] | None
 ) -> None:
-    """The mirror gets every batch byte for byte, once, in order, across lost connections."""
+    """The mirror gets every batch byte for byte, once and in order, even if connections are
+    lost."""
     fill(broker, 20)
     if fault is not None:
         broker.faults[ApiKey.FETCH] += [fault, fault]
@@ -103,7 +104,8 @@ def test_a_mirror_gets_every_batch_as_it_is(
 def test_a_mirror_looks_again_at_the_batch_below_its_end(
     broker: ScriptedBroker, loop: Loop
 ) -> None:
-    """Seeking one below the log end gives the batch that contains it, whole."""
+    """If the mirror seeks to the offset just below its log end, it gets the whole batch that
+    contains this offset."""
     fill(broker, 3)
     loop.client.seek(LOGS, 5)
     loop.run_until(loop.batches)
@@ -111,7 +113,8 @@ def test_a_mirror_looks_again_at_the_batch_below_its_end(
 
 
 def test_questions_are_answered_beside(broker: ScriptedBroker, loop: Loop) -> None:
-    """Any request can be asked beside fetching; a turn returns its answer under the ticket."""
+    """The mirror can send any request while it fetches; a later turn returns the answer under the
+    request's ticket."""
     ticket = loop.client.ask(metadata_call(None))
     loop.run_until(lambda: any(turn.answers for turn in loop.turns))
     answer = next(answer for turn in loop.turns for answer in turn.answers)
@@ -121,8 +124,8 @@ def test_questions_are_answered_beside(broker: ScriptedBroker, loop: Loop) -> No
 
 
 def test_what_stops_a_partition_is_told(broker: ScriptedBroker, loop: Loop) -> None:
-    """Offsets that are gone and damaged batches are returned as values; nothing is raised in the
-    loop."""
+    """Offsets that the source no longer has, and damaged batches, are returned as values; no
+    exception is raised in the loop."""
     fill(broker, 2)
     broker.logs[LOGS].start = 2
     loop.client.seek(LOGS, 0)
@@ -142,7 +145,7 @@ def test_what_stops_a_partition_is_told(broker: ScriptedBroker, loop: Loop) -> N
 
 
 def test_nobody_there_is_a_value(loop: Loop) -> None:
-    """When the source is down, requests fail at once or by their deadline, and nothing blocks."""
+    """If the source is down, requests fail at once or at their deadline, and nothing blocks."""
     lonely = Loop(f"127.0.0.1:{free_port()}")
     try:
         ticket = lonely.client.ask(metadata_call(None))

@@ -1,4 +1,4 @@
-"""Real brokers behind a network that loses connections: nothing is lost, doubled or reordered."""
+"""If the network loses connections to a real broker, no record is lost, doubled or reordered."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ from support.zookeeper import ZooKeeper
 pytestmark = [pytest.mark.conformance, pytest.mark.java]
 
 RECORDS = 20
-"""Records of one batch."""
+"""The number of records in one batch."""
 
 
 @pytest.fixture(scope="module")
 def behind_a_proxy(
     tmp_path_factory: pytest.TempPathFactory, zookeeper_server: ZooKeeper
 ) -> Iterator[tuple[int, int]]:
-    """Our broker: the port that it advertises to clients, and the one where it listens."""
+    """Starts our broker. Yields the port that it advertises to clients, and the port where it
+    listens."""
     folder = tmp_path_factory.mktemp("proxied")
     told = free_port()
     broker = SkidwayBroker(
@@ -44,7 +45,7 @@ def behind_a_proxy(
 
 @pytest.fixture(params=["apache", "skidway"])
 def proxy(request: pytest.FixtureRequest) -> Iterator[Proxy]:
-    """The only way to the broker for the clients."""
+    """A proxy that is the clients' only way to the broker."""
     if request.param == "apache":
         kafka: ApacheKafka = request.getfixturevalue("apache_kafka")
         told, port = kafka.proxy_port, kafka.proxied_port
@@ -80,7 +81,7 @@ def batch(number: int) -> EncodedBatch:
 
 
 def check_deliveries(producer: Producer, found: list[Delivery], count: int) -> None:
-    """All batches are acknowledged in order, each with its offset."""
+    """Asserts that all batches are acknowledged in order, each with its offset."""
     deadline = time.monotonic() + WITHIN_S
     while len(found) < count:
         assert time.monotonic() < deadline, f"{len(found)} of {count}: {producer.troubles}"
@@ -91,7 +92,7 @@ def check_deliveries(producer: Producer, found: list[Delivery], count: int) -> N
 
 
 def check_log(client: Client, tp: TopicPartition, count: int) -> None:
-    """The log holds the batches' records once and in order, and nothing else."""
+    """Asserts that the log has the batches' records, each once and in order, and nothing else."""
     assert client.list_offsets({tp: LATEST})[tp].offset == count * RECORDS
     fetcher = Fetcher(client, max_wait_ms=100, max_bytes=5_000)
     fetcher.seek(tp, 0)
@@ -106,7 +107,8 @@ def check_log(client: Client, tp: TopicPartition, count: int) -> None:
 
 
 def test_lost_acknowledgements(proxy: Proxy, client: Client, tp: TopicPartition) -> None:
-    """The broker appends and the connection breaks, several times: each batch is there once."""
+    """If the broker appends and the connection breaks, several times, each batch is in the log
+    once."""
     producer = Producer(client)
     lost = proxy.inject(Fault.LOSE_ANSWER, produces(tp.topic, "skidway"), times=4)
     found: list[Delivery] = []
@@ -119,8 +121,8 @@ def test_lost_acknowledgements(proxy: Proxy, client: Client, tp: TopicPartition)
 
 
 def test_connections_cut_anywhere(proxy: Proxy, client: Client, tp: TopicPartition) -> None:
-    """All connections end while batches are on their way, again and again: each batch is there
-    once."""
+    """If all connections end again and again while batches are on their way, each batch is in the
+    log once."""
     producer = Producer(client)
     found: list[Delivery] = []
     for number in range(200):
@@ -135,7 +137,8 @@ def test_connections_cut_anywhere(proxy: Proxy, client: Client, tp: TopicPartiti
 
 
 def test_answers_to_fetches_are_lost(proxy: Proxy, client: Client, tp: TopicPartition) -> None:
-    """A fetch whose answer was lost is sent again: no record is skipped or repeated."""
+    """If the answer to a fetch is lost, the client fetches again, and skips or repeats no
+    record."""
     producer = Producer(client)
     for number in range(40):
         producer.send(tp, batch(number), number)

@@ -1,4 +1,4 @@
-"""Batches of ours read by others, and theirs by us, through Apache Kafka."""
+"""Through Apache Kafka, other clients read our batches, and we read theirs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def ours(client: Client, tp: TopicPartition, codec: Codec) -> None:
 
 @pytest.mark.parametrize("codec", list(Codec))
 def test_librdkafka_and_java_read_ours(apache_kafka: ApacheKafka, codec: Codec) -> None:
-    """librdkafka and Kafka's own consumer read every record of ours, in every codec."""
+    """librdkafka and Kafka's Java consumer read every record of ours, in every codec."""
     with Client(apache_kafka.address) as client:
         tp = make_topic(client)
         ours(client, tp, codec)
@@ -87,7 +87,7 @@ def test_librdkafka_and_java_read_ours(apache_kafka: ApacheKafka, codec: Codec) 
 
 @pytest.mark.parametrize("codec", list(Codec))
 def test_we_read_librdkafkas(apache_kafka: ApacheKafka, codec: Codec) -> None:
-    """We read librdkafka's records, in every codec, with keys, nulls and headers of other kinds."""
+    """We read librdkafka's records, in every codec, with keys, nulls, origins and other headers."""
     with Client(apache_kafka.address) as client:
         tp = make_topic(client)
         stock = StockProducer(

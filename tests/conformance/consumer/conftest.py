@@ -20,7 +20,7 @@ __all__ = ["own_broker", "skidway_broker"]
 
 @dataclass
 class Topic:
-    """A topic, and every record that was acknowledged in it."""
+    """A topic, and every record that the broker acknowledged in it."""
 
     bootstrap: str
     zookeeper: str
@@ -50,7 +50,8 @@ class Topic:
         return [TopicPartition(self.name, each.index) for each in found]
 
     def is_all(self, delivered: list[tuple[int, int, str]]) -> bool:
-        """Whether every record has come; a record that came must be one that was produced."""
+        """Whether every record was delivered. Asserts that each delivered record is one that was
+        produced."""
         for partition, offset, value in delivered:
             known = self.records.get((partition, offset))
             assert known in (None, value)
@@ -69,7 +70,7 @@ def a_topic(bootstrap: str, zookeeper: str, partitions: int) -> Iterator[Topic]:
 
 @pytest.fixture
 def topic(skidway_broker: SkidwayBroker) -> Iterator[Topic]:
-    """Four partitions on our broker."""
+    """A topic with four partitions on our broker."""
     zookeeper = str(skidway_broker.settings["zookeeper.connect"])
     with a_topic(skidway_broker.address, zookeeper, 4) as made:
         yield made

@@ -47,7 +47,7 @@ def consumed(topic: Topic, *arguments: str) -> list[str]:
 
 
 def test_consume_prints_once_and_goes_on(topic: Topic) -> None:
-    """`consume --group` commits what it prints: the next one goes on behind it."""
+    """`consume --group` commits what it prints, and the next run goes on behind it."""
     topic.produce(30)
     first = consumed(topic, "--from-beginning", "--max", "10")
     rest = [json.loads(line) for line in consumed(topic, "--json")]
@@ -64,8 +64,8 @@ def test_consume_prints_once_and_goes_on(topic: Topic) -> None:
 def test_groups_are_listed_and_described(
     topic: Topic, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each partition's owner, committed offset, log end and lag are shown; an unknown group is an
-    error."""
+    """`groups` shows each partition's owner, committed offset, log end and lag; an unknown group is
+    an error."""
     topic.produce(40, 1)
     with Consumer(
         topic.bootstrap, topic.name, topic.name, auto_offset_reset="earliest"
@@ -105,8 +105,8 @@ def test_groups_are_listed_and_described(
 def test_a_group_is_reset_while_nobody_reads(
     topic: Topic, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Offsets go to the beginning, the end, an offset or a time; refused while members are
-    active."""
+    """Offsets can be reset to the beginning, the end, an offset or a time, but not while members
+    are active."""
     topic.produce(20, 0)
     middle = datetime.now(UTC)
     eventually(lambda: (datetime.now(UTC) - middle).total_seconds() > 0.01)
@@ -136,7 +136,7 @@ def test_a_group_is_reset_while_nobody_reads(
 
 
 def test_members_of_brokers_are_active_members(topic: Topic, run: Run) -> None:
-    """While stock clients read, the group's offsets cannot be set, nor may our consumer join."""
+    """While stock clients read, the group's offsets cannot be set, and our consumer cannot join."""
     with Coordinator(topic.zookeeper) as coordinator:
         coordinator.create_if_absent(group_nodes.record_path("stock"), b'{"members":[{"id":"x"}]}')
     with pytest.raises(SkidwayError, match="1 active members"):

@@ -29,7 +29,7 @@ MANY = 10
 
 
 class Reading:
-    """A thread that iterates a stream until it ends, and keeps what it is given."""
+    """A thread that iterates a stream until the stream ends, and keeps the records."""
 
     def __init__(self, stream: Stream | Consumer) -> None:
         self.found: list[tuple[int, int, str]] = []
@@ -48,7 +48,7 @@ class Reading:
 
 
 class ReadingBatches(Reading):
-    """The same with Arrow batches."""
+    """A thread that iterates a stream of Arrow batches and keeps their records."""
 
     def _run(self, stream: Stream | Consumer) -> None:
         for batch in stream.batches():
@@ -68,8 +68,8 @@ def once(topic: Topic, *found: list[tuple[int, int, str]]) -> bool:
 
 
 def test_many_members_at_once_share_what_there_is(topic: Topic) -> None:
-    """Ten members join twelve partitions together: each gets one or two; every record comes
-    once."""
+    """If ten members join at once and share twelve partitions, each gets one or two, and every
+    record comes once."""
     topic.partitions(12)
     members = [consumer(topic, topic.name, topic.name) for _ in range(MANY)]
     readings = [Reading(member) for member in members]
@@ -90,7 +90,8 @@ def test_many_members_at_once_share_what_there_is(topic: Topic) -> None:
 
 
 def test_a_group_shares_and_groups_each_get_everything(topic: Topic) -> None:
-    """The streams of one group's two members share the topic; another group gets all of it."""
+    """The streams of a group's two members share the topic; another group gets every record,
+    too."""
     one = consumer(topic, f"{topic.name}-shared")
     two = consumer(topic, f"{topic.name}-shared")
     other = consumer(topic, f"{topic.name}-other")
@@ -118,7 +119,7 @@ def second(topic: Topic) -> Iterator[Topic]:
 
 
 def test_several_topics_and_arrow_batches(topic: Topic, second: Topic) -> None:
-    """One consumer reads two topics, and Arrow batches hold the same as records."""
+    """One consumer reads two topics, and its Arrow batches hold the same records."""
     topic.produce(300)
     second.produce(200)
     tables: list[pa.RecordBatch] = []
@@ -141,8 +142,8 @@ def test_several_topics_and_arrow_batches(topic: Topic, second: Topic) -> None:
 
 
 def test_a_group_goes_on_where_it_stopped_and_rewinds(topic: Topic) -> None:
-    """A record is committed once the application is done with it; a rewind delivers it again, and
-    commits it too."""
+    """A record is committed once the application is done with it; after a rewind it is delivered
+    again, and committed again."""
     topic.produce(400)
     middle_ms = int(time.time() * 1000) + 1
     eventually(lambda: time.time() * 1000 > middle_ms + 1)
@@ -165,7 +166,8 @@ def test_a_group_goes_on_where_it_stopped_and_rewinds(topic: Topic) -> None:
 
 
 def test_without_auto_commit_only_commit_commits(topic: Topic) -> None:
-    """Uncommitted records come again, and so does the record that an exception interrupted."""
+    """Without auto-commit, uncommitted records come again, and so does the record whose processing
+    raised an exception."""
     topic.produce(100)
     settings = {"enable_auto_commit": False, "consumer_timeout_ms": 4_000}
     with consumer(topic, topic.name, topic.name, **settings) as member:
@@ -184,7 +186,8 @@ def test_without_auto_commit_only_commit_commits(topic: Topic) -> None:
 
 
 def test_latest_begins_behind_what_is_there(topic: Topic) -> None:
-    """A new group sees only new records, and its starting offsets stay even if it reads nothing."""
+    """With `latest` a new group sees only new records, and its starting offsets stay even if it
+    reads nothing."""
     topic.produce(100)
     with consumer(topic, topic.name, topic.name, auto_offset_reset="latest") as member:
         assert member.poll(100) == []
@@ -198,8 +201,8 @@ def test_latest_begins_behind_what_is_there(topic: Topic) -> None:
 
 
 def test_a_registration_removed_by_hand_is_made_again(topic: Topic) -> None:
-    """A member whose registration was removed stops at once, ends its session with all it owned,
-    and registers anew."""
+    """A member whose registration was removed stops at once, ends the session with all that it
+    owned, and registers again."""
     with consumer(topic, topic.name, topic.name, session_timeout_ms=4_000) as member:
         eventually(lambda: member.poll(100) == [] and len(member.assignment()) == 4)
         with Coordinator(topic.zookeeper) as coordinator:
@@ -221,8 +224,8 @@ def own_zookeeper(tmp_path: Path) -> Iterator[ZooKeeper]:
 
 @pytest.mark.slow
 def test_zookeeper_restarted(own_zookeeper: ZooKeeper, tmp_path: Path) -> None:
-    """A restart within the session neither loses nor repeats a record, nor costs a member its
-    part."""
+    """A restart of ZooKeeper within the session neither loses nor repeats a record, and no member
+    loses its partitions."""
     broker = SkidwayBroker(tmp_path, own_zookeeper.address)
     with (
         running(broker.program, broker.ready),
@@ -248,8 +251,9 @@ def test_zookeeper_restarted(own_zookeeper: ZooKeeper, tmp_path: Path) -> None:
 def test_zookeeper_silent_for_longer_than_a_session(
     own_zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """Members read on as long as their session is certain, then they hand out and commit nothing;
-    once ZooKeeper answers again every record comes, and only delivered ones are committed."""
+    """While ZooKeeper is silent, members read on as long as their session is certain; then they
+    hand out and commit nothing. Once ZooKeeper answers again, every record comes, and only
+    delivered ones are committed."""
     broker = SkidwayBroker(tmp_path, own_zookeeper.address)
     with (
         running(broker.program, broker.ready),
@@ -272,7 +276,7 @@ def test_zookeeper_silent_for_longer_than_a_session(
         thawed_at = time.monotonic()
         times = [at for each in readings for at in each.times]
         assert not [at for at in times if frozen_at + 3.5 < at < thawed_at]
-        assert len([at for at in times if frozen_at < at]) > 20  # read on for a while
+        assert len([at for at in times if frozen_at < at]) > 20  # members read on for a while
         assert before < len(topic.records) - 200
         eventually(lambda: topic.is_all(everything()))
         topic.produce(100)
@@ -285,14 +289,16 @@ def test_zookeeper_silent_for_longer_than_a_session(
         late = consumer(topic, GROUP, topic.name, consumer_timeout_ms=4_000)
         with late:
             rest = {(r.partition, r.offset) for r in late}
-        assert rest <= {each.found[-1][:2] for each in readings}  # in hand when they were closed
+        # records that a reader had when its stream was closed
+        assert rest <= {each.found[-1][:2] for each in readings}
 
 
 @pytest.mark.slow
 def test_leaving_while_zookeeper_is_silent_is_bounded(
     own_zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """All streams wait for ZooKeeper together, once; records that were not committed come again."""
+    """When all streams are closed, they wait for ZooKeeper together and only once; records that
+    were not committed come again."""
     broker = SkidwayBroker(tmp_path, own_zookeeper.address)
     with (
         running(broker.program, broker.ready),
@@ -322,8 +328,8 @@ def test_leaving_while_zookeeper_is_silent_is_bounded(
 
 @pytest.mark.slow
 def test_a_broker_that_is_killed_and_comes_again(own_broker: SkidwayBroker) -> None:
-    """After a broker's kill members keep their partitions: one iterates records, one Arrow batches,
-    without an end, and each record comes once."""
+    """When a broker is killed, members keep their partitions. Both a reader of records and a reader
+    of Arrow batches go on without an end, and each record comes once."""
     own_broker.start()
     zookeeper = str(own_broker.settings["zookeeper.connect"])
     with a_topic(own_broker.address, zookeeper, 4) as topic:
@@ -351,7 +357,8 @@ def apache_topic(apache_kafka: ApacheKafka, zookeeper: str) -> Iterator[Topic]:
 
 
 def test_apache_kafka_needs_zookeeper_for_the_group_only(apache_topic: Topic) -> None:
-    """Members share a topic of Apache Kafka, and find partitions that are added."""
+    """Members share a topic of Apache Kafka (only the group needs ZooKeeper), and find added
+    partitions."""
     topic = apache_topic
     members = [consumer(topic, GROUP, topic.name, metadata_max_age_ms=1_000) for _ in range(2)]
     readings = [Reading(member) for member in members]

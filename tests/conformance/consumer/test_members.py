@@ -1,4 +1,5 @@
-"""Consumer groups of real programs: killed, stopped, many at once; every record is delivered."""
+"""Consumer groups of real programs, which are killed, stopped, or started many at once: every
+record is delivered."""
 
 from __future__ import annotations
 
@@ -25,11 +26,13 @@ SESSION_MS = 4_000
 MANY = 20
 KILLED = 6
 CLAIMS_MAX = (MANY + KILLED) * MANY
-"""Each join or leave moves each partition at most once; a herd would claim again and again."""
+"""Each join or leave moves each partition at most once. If all members reacted to every change,
+they would claim far more often."""
 
 
 class Start(Protocol):
-    """Starts a member by name; a relay may stand before its ZooKeeper."""
+    """Starts a member by name. `zookeeper`: the address of a relay before its ZooKeeper, if there
+    is one."""
 
     def __call__(self, name: str, zookeeper: str = "") -> Program: ...
 
@@ -88,7 +91,8 @@ def ends(topic: Topic) -> dict[int, int]:
 
 
 def test_a_member_killed_with_sigkill_loses_nothing(topic: Topic, group: str, start: Start) -> None:
-    """Records that the killed member had not committed come again at the other; none is skipped."""
+    """Records that the killed member had not committed are delivered again to the other member; no
+    record is skipped."""
     topic.produce(2_000)
     first, second = start("first"), start("second")
     eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])
@@ -122,8 +126,8 @@ def test_a_member_that_leaves_in_order_repeats_nothing(
 def test_a_member_stopped_beyond_its_session_cannot_commit(
     topic: Topic, group: str, start: Start
 ) -> None:
-    """The partitions of a stopped member pass to the other; once it wakes it registers anew, and
-    changes nobody's offsets."""
+    """The partitions of a stopped member pass to the other member. When the stopped member goes on,
+    it registers again and changes nobody's offsets."""
     first, second = start("first"), start("second")
     topic.produce(2_000)
     eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])
@@ -148,7 +152,8 @@ def test_a_member_stopped_beyond_its_session_cannot_commit(
 def test_partitions_that_are_added_are_read_from_their_beginning(
     topic: Topic, group: str, start: Start
 ) -> None:
-    """Members share new partitions, and skip no record that came before they noticed them."""
+    """Members share new partitions, and skip no record that was produced before they noticed the
+    partitions."""
     first, second = start("first"), start("second")
     topic.produce(500)
     eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])
@@ -163,8 +168,8 @@ def test_partitions_that_are_added_are_read_from_their_beginning(
 def test_an_owner_cut_off_from_zookeeper_ends_before_its_heir_begins(
     topic: Topic, group: str, start: Start
 ) -> None:
-    """The owner's session ends while it runs and reads: it hands out nothing more once another
-    member owns its partitions, and its later commits change nothing."""
+    """If an owner is cut off from ZooKeeper while it reads, its session ends: it hands out nothing
+    more once another member owns its partitions, and its later commits change nothing."""
     host, _, rest = topic.zookeeper.partition("/")
     with Relay(int(host.rpartition(":")[2])) as relay:
         first, second = start("first", f"{relay.address}/{rest}"), start("second")
@@ -194,8 +199,8 @@ def test_an_owner_cut_off_from_zookeeper_ends_before_its_heir_begins(
 def test_twenty_that_arrive_at_once_share_without_a_herd(
     topic: Topic, group: str, start: Start
 ) -> None:
-    """Twenty programs start together, and six are killed together: each partition has one reader at
-    a time, every record comes, and partitions change hands only a few times."""
+    """Twenty programs start together, and six are killed together. Each partition has one reader at
+    a time, every record is delivered, and partitions change owners only a few times."""
     topic.partitions(MANY)
     topic.produce(2_000)
     members = [start(f"member-{number}") for number in range(MANY)]

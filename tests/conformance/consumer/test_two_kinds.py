@@ -46,8 +46,8 @@ def ours(topic: Topic) -> Consumer:
 def test_our_consumer_does_not_enter_a_group_of_stock_clients(
     topic: Topic, stock: StockConsumer
 ) -> None:
-    """Our consumer gets GroupCoordinated, whatever it is asked; once the last stock client has
-    left, it goes on at their committed offsets."""
+    """In a group of stock clients our consumer raises GroupCoordinated; once the last stock client
+    has left, our consumer goes on at the committed offsets."""
     topic.produce(100)
     found: list[int] = []
 

@@ -1,4 +1,5 @@
-"""One of our brokers, one JVM with Kafka's Java clients, and an Admin between them."""
+"""One of our brokers, one JVM with Kafka's Java clients, and an Admin of that JVM for the
+broker."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def admin(java_clients: JavaClients, bootstrap: str) -> Iterator[Any]:
 
 @pytest.fixture
 def topic(java_clients: JavaClients, admin: Any) -> str:
-    """A topic of this test's own, with two partitions."""
+    """A topic for one test alone, with two partitions."""
     name = topic_name("java")
     java_clients.create(admin, name, 2)
     return name

@@ -1,4 +1,4 @@
-"""Apache Kafka's administration, unmodified, against our broker: the Java Admin and its tools."""
+"""Apache Kafka's unmodified administration, the Java Admin and the tools, against our broker."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def topics(bootstrap: str, *arguments: str) -> str:
 
 
 def fill(java: JavaClients, bootstrap: str, topic: str, count: int) -> None:
-    """Produces records, each in a batch of its own, one second apart, the newest time first."""
+    """Produces records whose times lie one second apart, the newest first, each in a batch of its
+    own."""
     with java.producer(bootstrap, batch_size=0) as producer:
         for number in range(count):
             at_ms = START_MS + (count - number) * 1_000
@@ -49,7 +50,8 @@ def test_topics_by_the_command(bootstrap: str) -> None:
 
 
 def test_configs_by_the_command(java_clients: JavaClients, admin: Any, bootstrap: str) -> None:
-    """kafka-configs shows what was set, with --all every default, and the broker's settings."""
+    """kafka-configs shows the changed settings, with --all also every default, and the broker's
+    settings."""
     name = topic_name("configs")
     java_clients.create(admin, name, segment_bytes=2_000_000)
     common = ["--bootstrap-server", bootstrap, "--describe"]
@@ -64,7 +66,7 @@ def test_configs_by_the_command(java_clients: JavaClients, admin: Any, bootstrap
 
 
 def test_offsets_by_the_command(java_clients: JavaClients, bootstrap: str, topic: str) -> None:
-    """GetOffsetShell knows the latest, the earliest and those by time, of each partition."""
+    """GetOffsetShell prints each partition's latest and earliest offset, and those by time."""
     fill(java_clients, bootstrap, topic, 10)
     common = ["--bootstrap-server", bootstrap, "--topic", topic]
     assert tool(OFFSETS, common).split() == [f"{topic}:0:10", f"{topic}:1:0"]
@@ -80,8 +82,8 @@ def test_offsets_by_the_command(java_clients: JavaClients, bootstrap: str, topic
 def test_offsets_by_the_admin(
     java_clients: JavaClients, admin: Any, bootstrap: str, topic: str
 ) -> None:
-    """Admin.listOffsets gives the earliest and latest offsets, those by time, and the largest
-    time's."""
+    """Admin.listOffsets gives the earliest and latest offsets, those by time, and the offset of the
+    largest time."""
     fill(java_clients, bootstrap, topic, 10)
     spec, tp = java_clients.kafka.clients.admin.OffsetSpec, java_clients.tp(topic)
 
@@ -97,7 +99,8 @@ def test_offsets_by_the_admin(
 
 
 def test_the_cluster_is_described(java_clients: JavaClients, admin: Any, bootstrap: str) -> None:
-    """Nodes, controller and cluster id are described, without an API of their own."""
+    """The Admin describes nodes, controller and cluster id; our broker needs no special API for
+    that."""
     described = admin.describeCluster()
     nodes = java_clients.wait(described.nodes())
     assert nodes.size() == 1
@@ -111,7 +114,7 @@ def test_the_cluster_is_described(java_clients: JavaClients, admin: Any, bootstr
 def test_a_topic_made_again_is_another(
     java_clients: JavaClients, admin: Any, bootstrap: str
 ) -> None:
-    """A topic keeps one id until it is deleted; the next topic of that name has another."""
+    """A topic keeps its id until it is deleted; the next topic of that name has another id."""
     name = topic_name("again")
     new = java_clients.kafka.clients.admin.NewTopic(name, 2, 1).configs({})
     ids = []
@@ -130,7 +133,8 @@ def test_a_topic_made_again_is_another(
 
 
 def test_a_topic_is_deleted_by_id(java_clients: JavaClients, admin: Any, topic: str) -> None:
-    """Deleting by id deletes that topic and no other; an unknown id deletes none."""
+    """Deleting a topic by its id deletes that topic and no other; an unknown id deletes no
+    topic."""
     described = java_clients.wait(admin.describeTopics([topic]).allTopicNames())[topic]
     collection = java_clients.kafka.common.TopicCollection
     java_clients.wait(admin.deleteTopics(collection.ofTopicIds([described.topicId()])).all())
@@ -171,7 +175,7 @@ def test_mistakes_have_their_exceptions(
 def test_topics_that_are_or_are_not_there(
     java_clients: JavaClients, admin: Any, topic: str
 ) -> None:
-    """Creating a topic twice and describing a missing one raise their own exceptions."""
+    """Creating an existing topic and describing a missing topic raise the right exceptions."""
     with pytest.raises(JavaFailed, match="TopicExistsException"):
         java_clients.create(admin, topic)
     for future in (
@@ -184,7 +188,7 @@ def test_topics_that_are_or_are_not_there(
 
 
 def test_validating_creates_nothing(java_clients: JavaClients, admin: Any) -> None:
-    """validateOnly answers what would be created, and creates no topic."""
+    """With validateOnly the answer says what would be created, and no topic is created."""
     name = topic_name("validated")
     package = java_clients.kafka.clients.admin
     only = package.CreateTopicsOptions().validateOnly(True)
@@ -193,7 +197,7 @@ def test_validating_creates_nothing(java_clients: JavaClients, admin: Any) -> No
 
 
 def own_settings(java: JavaClients, admin: Any, topic: str) -> dict[str, str]:
-    """The settings that a topic has itself, as Admin.describeConfigs shows them."""
+    """The settings that are set for the topic itself, as Admin.describeConfigs shows them."""
     resource = config_resource(java, topic)
     found = java.wait(admin.describeConfigs([resource]).all())[resource]
     return {
@@ -209,7 +213,8 @@ def config_resource(java: JavaClients, topic: str) -> Any:
 
 
 def test_settings_change_by_the_admin(java_clients: JavaClients, admin: Any, topic: str) -> None:
-    """Admin.incrementalAlterConfigs sets, appends, subtracts, deletes; refusals have exceptions."""
+    """Admin.incrementalAlterConfigs sets, appends, subtracts and deletes; a refusal raises an
+    exception."""
     package = java_clients.kafka.clients.admin
     resource = config_resource(java_clients, topic)
     types = getattr(java_clients.jvm, "org.apache.kafka.clients.admin.AlterConfigOp$OpType")

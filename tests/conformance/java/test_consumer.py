@@ -1,4 +1,4 @@
-"""The Java 4.1 consumer, unmodified, against our broker, with `assign`."""
+"""The unmodified Java 4.1 consumer with `assign`, against our broker."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BATCH = 10
 def fill(
     java: JavaClients, bootstrap: str, topic: str, numbers: Sequence[int], partition: int = 0
 ) -> None:
-    """Batches of BATCH records `b"<number>"`, one second apart."""
+    """Produces batches of BATCH records `b"<number>"`, one second apart."""
     with java.producer(bootstrap, linger_ms=60_000) as producer:
         for at in range(0, len(numbers), BATCH):
             for number in numbers[at : at + BATCH]:
@@ -32,7 +32,7 @@ def fill(
 
 @pytest.fixture
 def filled(java_clients: JavaClients, bootstrap: str, topic: str) -> str:
-    """100 records in ten batches in partition 0, 30 in partition 1."""
+    """A topic with 100 records in ten batches in partition 0, and 30 records in partition 1."""
     fill(java_clients, bootstrap, topic, range(100))
     fill(java_clients, bootstrap, topic, range(100, 130), partition=1)
     return topic
@@ -42,7 +42,8 @@ def filled(java_clients: JavaClients, bootstrap: str, topic: str) -> str:
 def test_from_the_middle_of_a_batch(
     java_clients: JavaClients, bootstrap: str, filled: str, isolation: str
 ) -> None:
-    """Seeking into a batch gives the records from that offset on, and none before."""
+    """After a seek into a batch, the consumer gets the records from that offset on, and none before
+    it."""
     tp = java_clients.tp(filled)
     with java_clients.consumer(bootstrap, isolation_level=isolation) as consumer:
         consumer.assign([tp])
@@ -56,7 +57,8 @@ def test_from_the_middle_of_a_batch(
 def test_several_partitions_in_small_fetches(
     java_clients: JavaClients, bootstrap: str, filled: str
 ) -> None:
-    """With limits smaller than a batch, each partition still gets one batch at a time."""
+    """If a fetch's limits are smaller than a batch, each partition still gets one batch at a
+    time."""
     tps = [java_clients.tp(filled, number) for number in range(2)]
     settings = {"fetch_max_bytes": 50, "max_partition_fetch_bytes": 50, "max_poll_records": 7}
     with java_clients.consumer(bootstrap, **settings) as consumer:
@@ -69,7 +71,8 @@ def test_several_partitions_in_small_fetches(
 
 
 def test_offsets_by_time(java_clients: JavaClients, bootstrap: str, filled: str) -> None:
-    """offsetsForTimes finds the first record at or after a time; none behind the last."""
+    """offsetsForTimes finds the first record at or after a time, and nothing behind the last
+    record."""
     tp = java_clients.tp(filled)
     with java_clients.consumer(bootstrap) as consumer:
         for seconds, offset in ((-1.0, 0), (0.0, 0), (41.5, 42), (42.0, 42), (99.0, 99)):
@@ -81,7 +84,7 @@ def test_offsets_by_time(java_clients: JavaClients, bootstrap: str, filled: str)
 
 
 def test_ends_and_partitions(java_clients: JavaClients, bootstrap: str, filled: str) -> None:
-    """A consumer gets beginning and end offsets, partitions and topics."""
+    """The consumer gets beginning and end offsets, partitions and topics."""
     tps = [java_clients.tp(filled, number) for number in range(2)]
     with java_clients.consumer(bootstrap) as consumer:
         assert dict(consumer.beginningOffsets(tps)) == {tps[0]: 0, tps[1]: 0}
@@ -92,7 +95,8 @@ def test_ends_and_partitions(java_clients: JavaClients, bootstrap: str, filled: 
 
 
 def test_offsets_outside_the_log(java_clients: JavaClients, bootstrap: str, filled: str) -> None:
-    """Outside of the log a consumer gets an error, or starts where auto.offset.reset sends it."""
+    """At an offset outside of the log the consumer gets an error, or starts where auto.offset.reset
+    says."""
     tp = java_clients.tp(filled, 1)
     with java_clients.consumer(bootstrap, auto_offset_reset="none") as consumer:
         consumer.assign([tp])
@@ -107,7 +111,8 @@ def test_offsets_outside_the_log(java_clients: JavaClients, bootstrap: str, fill
 
 
 def test_a_poll_waits_for_what_comes(java_clients: JavaClients, bootstrap: str, topic: str) -> None:
-    """A poll at the log end is empty, and the next one returns what was produced meanwhile."""
+    """A poll at the log end returns nothing, and the next poll returns the records produced
+    meanwhile."""
     tp = java_clients.tp(topic)
     with java_clients.consumer(bootstrap, fetch_max_wait_ms=600_000) as consumer:
         consumer.assign([tp])
@@ -120,7 +125,7 @@ def test_a_poll_waits_for_what_comes(java_clients: JavaClients, bootstrap: str, 
 def test_a_consumer_goes_on_after_a_restart(
     java_clients: JavaClients, skidway_broker: SkidwayBroker
 ) -> None:
-    """kill -9 of the broker between two polls: the consumer goes on with the next records."""
+    """After kill -9 of the broker between two polls, the consumer goes on with the next records."""
     name = topic_name("restarted")
     with java_clients.admin(skidway_broker.address) as admin:
         java_clients.create(admin, name)
@@ -140,7 +145,8 @@ def test_a_consumer_goes_on_after_a_restart(
 def test_a_new_leader_epoch_loses_and_doubles_nothing(
     own_broker: SkidwayBroker, java_clients: JavaClients
 ) -> None:
-    """After a kill the consumer validates its position with OffsetForLeaderEpoch, and reads on."""
+    """After a kill and a new leader epoch, the consumer validates its position with
+    OffsetForLeaderEpoch and reads on without a loss or a repeat."""
     broker = own_broker.start()
     with java_clients.admin(broker.address) as admin:
         java_clients.create(admin, "epochs")

@@ -28,12 +28,12 @@ def dump(*arguments: str | Path) -> str:
 
 
 def files_of(broker: SkidwayBroker, suffix: str = ".log") -> list[Path]:
-    """The files of the topic's partition, oldest first."""
+    """The files of the topic's partition with this suffix, oldest first."""
     return sorted((broker.logs / f"{TOPIC}-0").glob(f"*{suffix}"))
 
 
 def fill(java_clients: JavaClients, broker: SkidwayBroker) -> None:
-    """A topic with COUNT records in batches of ten, half of them compressed."""
+    """Creates a topic with COUNT records in batches of ten, half of the batches compressed."""
     with java_clients.admin(broker.address) as admin:
         java_clients.create(admin, TOPIC)
     for codec in ("none", "zstd"):
@@ -52,7 +52,7 @@ def written(
     zookeeper_server: ZooKeeper,
     java_clients: JavaClients,
 ) -> Iterator[SkidwayBroker]:
-    """A broker that was filled by a Java producer and stopped, with several segments."""
+    """A stopped broker with several segments, which a Java producer has filled."""
     folder = tmp_path_factory.mktemp("dumped")
     settings = {"log_segment_bytes": 20_000, "log_index_interval_bytes": 1_000}
     broker = SkidwayBroker(folder, f"{zookeeper_server.address}/{folder.name}", **settings)
@@ -66,7 +66,7 @@ def written(
 
 
 def test_segments_are_read_whole(written: SkidwayBroker) -> None:
-    """Kafka's tool reads every record of every segment: valid CRCs, offsets without holes,
+    """Kafka's tool reads every record of every segment, with valid CRCs, offsets without holes, and
     idempotent producers."""
     segments = files_of(written)
     assert len(segments) > 2
@@ -79,7 +79,7 @@ def test_segments_are_read_whole(written: SkidwayBroker) -> None:
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 def test_indexes_agree_with_their_segments(written: SkidwayBroker, suffix: str) -> None:
-    """Every entry of the offset and time index leads to the batch that it names."""
+    """Every entry of the offset index and the time index leads to the batch that it names."""
     indexes = [path for path in files_of(written, suffix) if path.stat().st_size]
     assert indexes
     dump("--verify-index-only", "--files", ",".join(map(str, indexes)))

@@ -1,4 +1,4 @@
-"""The Java 4.1 producer, unmodified, against our broker."""
+"""The unmodified Java 4.1 producer against our broker."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def codecs_in(bootstrap: str, topic: str) -> set[Codec]:
 def test_every_codec_comes_back(
     java_clients: JavaClients, bootstrap: str, topic: str, codec: str
 ) -> None:
-    """Keys, values, nulls, headers and times come back, stored as the producer compressed them."""
+    """In every codec keys, values, nulls, headers and times come back, and the log stores them as
+    the producer compressed them."""
     sent = [
         (b"%d" % n, None if n == 7 else b"value %d " % n * 20, 1_600_000_000_000 + n, b"\x00%c" % n)
         for n in range(50)
@@ -67,7 +68,8 @@ def test_every_codec_comes_back(
 def test_each_kind_of_acknowledgement(
     java_clients: JavaClients, bootstrap: str, topic: str, acks: str
 ) -> None:
-    """With acks=0 a send has no offset, with 1 and all it has one; everything arrives in order."""
+    """With acks=0 a send gets no offset, with acks=1 and all it gets one; everything arrives in
+    order."""
     values = [b"%d" % n for n in range(200)]
     settings = {"acks": acks, "enable_idempotence": acks == "all"}
     with java_clients.producer(bootstrap, **settings) as producer:
@@ -97,7 +99,8 @@ def test_too_large_a_record_is_refused_alone(
 def test_a_killed_broker_costs_nothing(
     java_clients: JavaClients, skidway_broker: SkidwayBroker
 ) -> None:
-    """kill -9 while the default (idempotent) producer sends: each record once, in order."""
+    """After kill -9 of the broker while the default (idempotent) producer sends, each record is
+    there once, in order."""
     name = topic_name("killed")
     with java_clients.admin(skidway_broker.address) as admin:
         java_clients.create(admin, name)
@@ -120,7 +123,7 @@ def test_a_killed_broker_costs_nothing(
 
 @pytest.mark.parametrize("acks", ["0", "1", "all"])
 def test_producer_performance(bootstrap: str, topic: str, acks: str) -> None:
-    """Kafka's own load tool: every record that it reports as sent is stored."""
+    """Every record that Kafka's own load tool reports as sent is stored."""
     arguments = [
         "--topic", topic, "--num-records", "20000", "--record-size", "200", "--throughput", "-1",
         "--producer-props", f"bootstrap.servers={bootstrap}", f"acks={acks}",

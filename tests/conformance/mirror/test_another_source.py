@@ -1,4 +1,5 @@
-"""A source that is not the mirrored one is stopped by name; none of its records is copied."""
+"""If the source is not the mirrored one, the mirror stops, names it, and copies none of its
+records."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.conformance
 
 @pytest.fixture
 def clusters(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:
-    """The source has a topic of ten batches, which is mirrored."""
+    """A source with a topic of ten batches, and its mirror."""
     for made in pair(tmp_path, zookeeper):
         made.source.create("logs")
         made.source.produce("logs", 10)
@@ -26,7 +27,7 @@ def clusters(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:
 
 
 def refill(cluster: Cluster, batches: int, *, topic: str = "logs") -> None:
-    """Puts other records at the same offsets into the files of a broker that is not running."""
+    """Replaces the records in the files of a stopped broker by others at the same offsets."""
     directory = cluster.logs / f"{topic}-0"
     for path in directory.iterdir():
         if path.suffix in (".log", ".index", ".timeindex", ".snapshot"):
@@ -43,12 +44,12 @@ def refill(cluster: Cluster, batches: int, *, topic: str = "logs") -> None:
 
 
 def stopped(clusters: Pair, what: str) -> str:
-    """Why a topic or partition has stopped, once it has."""
+    """Waits until a topic or partition has stopped, and returns the reason."""
     return str(eventually(lambda: clusters.here.mirror()["stopped"].get(what), what="it stops"))
 
 
 def assert_untouched(clusters: Pair, before: bytes, words: str) -> None:
-    """Nothing was copied, and health and `mirror status` say why."""
+    """Asserts that nothing was copied, and that /health and `mirror status` say why."""
     assert clusters.here.log_bytes("dc1.logs") == before
     assert clusters.here.ends("dc1.logs") == {0: 30}, "what is there is served"
     assert clusters.here.health()["ok"] is False
@@ -60,7 +61,8 @@ def assert_untouched(clusters: Pair, before: bytes, words: str) -> None:
 
 
 def test_a_topic_made_again_is_another_topic(clusters: Pair) -> None:
-    """A topic deleted and made again under its name, even with more records, has another id."""
+    """A topic that was deleted and made again under its name is another topic for the mirror, even
+    if it has more records."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.delete("logs")
     clusters.source.create("logs")
@@ -75,8 +77,8 @@ def test_a_topic_made_again_is_another_topic(clusters: Pair) -> None:
 
 @pytest.mark.parametrize("batches", [10, 25])
 def test_a_log_that_was_replaced_has_diverged(clusters: Pair, batches: int) -> None:
-    """The source has the same topic id and offsets but other records, as many as the mirror or
-    more."""
+    """If the source's log has the same topic id and offsets but other records, as many as the
+    mirror or more, the mirror stops the partition."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.program.kill()
     refill(clusters.source, batches)
@@ -87,7 +89,7 @@ def test_a_log_that_was_replaced_has_diverged(clusters: Pair, batches: int) -> N
 
 
 def test_a_log_that_was_replaced_while_the_mirror_was_away(clusters: Pair) -> None:
-    """The check before the first batch after a start notices the replaced log too."""
+    """The check before the first batch after a start also notices a replaced log."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.here.program.kill()
     clusters.source.program.kill()
@@ -99,8 +101,8 @@ def test_a_log_that_was_replaced_while_the_mirror_was_away(clusters: Pair) -> No
 
 
 def test_a_source_that_is_shorter_than_we_are_lost_something(clusters: Pair) -> None:
-    """A source whose log ends below the mirror's end stops the partition: nothing is copied, and
-    the mirror keeps its records."""
+    """If the source's log ends below the mirror's end, the mirror stops the partition, copies
+    nothing, and keeps its records."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.program.kill()
     refill(clusters.source, 4)
@@ -112,7 +114,8 @@ def test_a_source_that_is_shorter_than_we_are_lost_something(clusters: Pair) -> 
 def test_another_cluster_in_the_sources_place(
     clusters: Pair, tmp_path: Path, zookeeper: str
 ) -> None:
-    """A newly built cluster has topics of the same names: none of its records are mixed in."""
+    """If a new cluster with topics of the same names takes the source's place, the mirror copies
+    none of its records."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.program.kill()
     other = Cluster(tmp_path / "other", zookeeper, "dc1x")
@@ -132,7 +135,7 @@ def test_another_cluster_in_the_sources_place(
 def test_the_right_source_is_followed_again_when_it_is_back(
     clusters: Pair, restored: Callable[[], None]
 ) -> None:
-    """Once an operator has put the right log back and restarted the mirror, it goes on."""
+    """Once an operator has put the right log back and restarted the mirror, the mirror goes on."""
     right = clusters.source.log_bytes("logs")
     clusters.source.program.kill()
     refill(clusters.source, 25)

@@ -1,4 +1,5 @@
-"""Apache Kafka 4.1 as the source: the same bytes at the same offsets as in its own files."""
+"""With Apache Kafka 4.1 as the source, the mirror has the same bytes at the same offsets as Kafka's
+own files."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def topic() -> str:
 def mirror(
     apache_kafka: ApacheKafka, topic: str, tmp_path: Path, zookeeper: str
 ) -> Iterator[Cluster]:
-    """A broker of ours, not started yet, that mirrors one topic."""
+    """A broker of ours that mirrors one topic; it is not started yet."""
     sources = mirror_sources(apache_kafka.address, [topic])
     here = Cluster(tmp_path, zookeeper, "offline", mirror_sources=sources)
     yield here
@@ -84,7 +85,8 @@ def until_mirrored(kafka: ApacheKafka, mirror: Cluster, topic: str) -> None:
 def test_every_codec_and_partition_across_restarts(
     apache_kafka: ApacheKafka, mirror: Cluster, topic: str, create: Callable[..., None]
 ) -> None:
-    """The mirror stores Kafka's batches as the producers made them, also across kill -9."""
+    """The mirror stores Kafka's batches as the producers made them, in every codec and partition,
+    also across kill -9."""
     create(3)
     mirror.start()
     for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
@@ -109,7 +111,8 @@ def test_every_codec_and_partition_across_restarts(
 def test_a_topic_made_again_in_kafka_stops(
     apache_kafka: ApacheKafka, mirror: Cluster, topic: str, create: Callable[..., None]
 ) -> None:
-    """A topic that is deleted and made again while the mirror follows it is another topic."""
+    """A topic that is deleted and made again in Kafka while the mirror follows it stops the mirror
+    of that topic."""
     create()
     produce(apache_kafka, topic, 50)
     mirror.start()
@@ -130,7 +133,8 @@ def test_records_deleted_in_the_middle_of_a_batch(
     apache_kafka: ApacheKafka, mirror: Cluster, topic: str, create: Callable[..., None],
     tmp_path: Path,
 ) -> None:  # fmt: skip
-    """Kafka's log start lies inside a batch: that batch is mirrored whole, and the gap is exact."""
+    """If Kafka's log start lies inside a batch, the mirror copies that batch whole, and the named
+    gap is exact."""
     create()
     produce(apache_kafka, topic, 200, **{"linger.ms": 200})
     bases = [h.base_offset for _, h in headers(log_bytes(apache_kafka, topic, 0))]

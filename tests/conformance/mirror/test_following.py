@@ -1,4 +1,4 @@
-"""A mirror has the source's bytes at the source's offsets, whatever happens to either side."""
+"""Whatever happens to either side, a mirror has the source's bytes at the source's offsets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def clusters(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:
 
 
 def test_every_byte_and_every_offset(clusters: Pair) -> None:
-    """All partitions, with small batches and large ones, have the same files as the source."""
+    """In all partitions, with small and large batches, the mirror's files equal the source's."""
     clusters.source.create("logs", 2)
     clusters.source.produce("logs", 50)
     clusters.source.produce("logs", 20, 1, size=50_000)
@@ -34,8 +34,8 @@ def test_every_byte_and_every_offset(clusters: Pair) -> None:
 
 
 def test_topics_and_partitions_that_come_later(clusters: Pair) -> None:
-    """New topics and partitions are found without a restart, and mirrored from their first record
-    on."""
+    """The mirror finds new topics and partitions without a restart, and copies them from their
+    first record on."""
     clusters.source.create("first")
     clusters.source.produce("first", 3)
     clusters.mirrored("first")
@@ -51,8 +51,8 @@ def test_topics_and_partitions_that_come_later(clusters: Pair) -> None:
 
 
 def test_the_audit_topic_comes_whatever_the_patterns_say(tmp_path: Path, zookeeper: str) -> None:
-    """`_skidway_audit` is always mirrored, because in it the clusters' counts meet; other internal
-    topics are not."""
+    """`_skidway_audit` is always mirrored, because the audit needs the counts of all clusters in
+    one place; other internal topics are not mirrored."""
     for clusters in pair(tmp_path, zookeeper, patterns=["logs"]):
         for topic in ("_skidway_audit", "logs", "other", "__internal"):
             clusters.source.create(topic)
@@ -65,7 +65,8 @@ def test_the_audit_topic_comes_whatever_the_patterns_say(tmp_path: Path, zookeep
 
 
 def test_a_source_that_has_a_name(tmp_path: Path, zookeeper: str) -> None:
-    """A source given by host name is looked up, and again after it was away."""
+    """The mirror looks up a source that is given by host name, and does so again after the source
+    was down."""
     named = Pair(tmp_path, zookeeper)
     port = named.source.port
     named.here.settings["mirror.sources"] = mirror_sources(f"localhost:{port}")
@@ -83,7 +84,8 @@ def test_a_source_that_has_a_name(tmp_path: Path, zookeeper: str) -> None:
 
 
 def test_a_source_that_is_down_for_a_while(clusters: Pair) -> None:
-    """The mirror serves what it has and shows the outage, and then goes on where it was."""
+    """While the source is down, the mirror serves what it has and shows the outage; then it goes on
+    where it was."""
     clusters.source.create("logs")
     clusters.source.produce("logs", 5)
     clusters.mirrored("logs")
@@ -101,7 +103,8 @@ def test_a_source_that_is_down_for_a_while(clusters: Pair) -> None:
 
 
 def test_producers_are_refused_in_words(clusters: Pair) -> None:
-    """Producers to a mirror get an error: it holds exactly what its source holds."""
+    """A producer to a mirrored topic gets an error, because the mirror holds exactly what its
+    source holds."""
     clusters.source.create("logs")
     clusters.source.produce("logs", 2)
     clusters.mirrored("logs")
@@ -122,7 +125,7 @@ def test_producers_are_refused_in_words(clusters: Pair) -> None:
 
 
 def test_stock_consumers_read_a_mirror_at_the_sources_offsets(clusters: Pair) -> None:
-    """An offset noted in one cluster means the same record in the other."""
+    """An offset in the source names the same record in the mirror, also for stock consumers."""
     producer = StockProducer({"bootstrap.servers": clusters.source.address})
     for number in range(100):
         producer.produce("lines", f"line {number}".encode(), partition=0)
@@ -145,7 +148,8 @@ def test_stock_consumers_read_a_mirror_at_the_sources_offsets(clusters: Pair) ->
 
 
 def test_a_client_that_asks_early_is_not_in_the_mirrors_way(clusters: Pair) -> None:
-    """Automatic creation never takes a mirror's name: an ordinary topic would block the mirror."""
+    """If a client asks for a topic before its mirror exists, automatic creation does not create it:
+    an ordinary topic of that name would block the mirror."""
     producer = StockProducer(
         {"bootstrap.servers": clusters.here.address, "message.timeout.ms": 1500}
     )
@@ -162,7 +166,8 @@ def test_a_client_that_asks_early_is_not_in_the_mirrors_way(clusters: Pair) -> N
 
 
 def test_a_mirror_of_a_mirror_is_not_made(clusters: Pair) -> None:
-    """Topics that dc1 mirrors from elsewhere, or from us, are left out."""
+    """A mirror leaves out topics that its source mirrors from elsewhere, or from the mirror's own
+    cluster."""
     elsewhere = {"mirror.source.cluster": "dc9", "mirror.source.topic": "logs"}
     clusters.source.create("dc9.logs", **{k.replace(".", "_"): v for k, v in elsewhere.items()})
     clusters.source.create("offline.logs")
@@ -173,7 +178,8 @@ def test_a_mirror_of_a_mirror_is_not_made(clusters: Pair) -> None:
 
 
 def test_the_command_shows_what_there_is(clusters: Pair) -> None:
-    """`mirror status` prints a table or JSON, by URL or by the broker's settings; metrics agree."""
+    """`mirror status` prints a table or JSON, whether it gets a URL or the broker's settings; the
+    metrics agree."""
     clusters.source.create("logs", 2)
     clusters.source.produce("logs", 4)
     clusters.mirrored("logs")
@@ -200,7 +206,8 @@ def url(clusters: Pair) -> str:
 
 
 def test_deleting_a_mirror_here_begins_it_again(clusters: Pair) -> None:
-    """An operator deletes a mirror after a divergence, and it is made anew, whole."""
+    """If an operator deletes a mirrored topic after a divergence, the mirror makes it again and
+    copies it whole."""
     clusters.source.create("logs")
     clusters.source.produce("logs", 5)
     clusters.mirrored("logs")

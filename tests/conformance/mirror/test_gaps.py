@@ -1,4 +1,5 @@
-"""Records that the source no longer had are named in the topic's configs; no others are missing."""
+"""If the source no longer has some records, the topic's configs name them; no other records are
+missing."""
 
 from __future__ import annotations
 
@@ -34,10 +35,10 @@ def starts(clusters: Pair, topic: str, partitions: int) -> dict[int, int]:
 
 
 def until_expired(clusters: Pair, topic: str, partitions: int) -> None:
-    """Waits until retention has deleted everything that it may."""
+    """Waits until retention has deleted everything that it may delete."""
 
     def done(number: int) -> bool:
-        with contextlib.suppress(FileNotFoundError):  # just expired
+        with contextlib.suppress(FileNotFoundError):  # a file that has just expired
             sizes = [path.stat().st_size for path in clusters.source.segments(topic, number)]
             return sum(sizes[1:]) < int(SHORT["retention_bytes"])
         return False
@@ -50,7 +51,8 @@ def named(clusters: Pair, topic: str) -> list[Gap]:
 
 
 def test_records_that_expired_while_the_mirror_was_away_are_named(clusters: Pair) -> None:
-    """Both partitions lose records; each gap is in the topic's configs, the rest is mirrored."""
+    """If both partitions lose records while the mirror is down, the topic's configs name each gap,
+    and the rest is mirrored."""
     clusters.source.create("logs", 2, **SHORT)
     for number in range(2):
         clusters.source.produce("logs", 4, number)
@@ -84,7 +86,8 @@ def test_records_that_expired_while_the_mirror_was_away_are_named(clusters: Pair
 
 
 def test_a_topic_whose_beginning_is_gone_before_it_is_mirrored(clusters: Pair) -> None:
-    """The first gap begins at offset 0, and consumers find the first record behind it."""
+    """If a topic's beginning has expired before the mirror starts, the first gap begins at offset
+    0, and consumers find the first record behind it."""
     clusters.here.program.kill()
     clusters.source.create("logs", **SHORT)
     clusters.source.produce("logs", 100)
@@ -97,7 +100,7 @@ def test_a_topic_whose_beginning_is_gone_before_it_is_mirrored(clusters: Pair) -
 
 
 def test_a_source_that_expired_wholly_leaves_one_gap(clusters: Pair) -> None:
-    """An idle topic whose records have all expired becomes one gap, named up to its end."""
+    """An idle topic whose records have all expired becomes one gap up to the topic's end."""
     clusters.here.program.kill()
     clusters.source.create("logs", retention_ms="1")
     clusters.source.produce("logs", 10)

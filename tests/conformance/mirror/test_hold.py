@@ -1,4 +1,4 @@
-"""`retention.hold` at the source names the mirror: records that it lacks are not deleted."""
+"""With the mirror in `retention.hold`, the source deletes no record that the mirror lacks."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def log_start(clusters: Pair) -> int:
 
 @promise("4 readers")
 def test_a_segment_stays_until_the_mirror_has_it(clusters: Pair) -> None:
-    """An expired segment is held while the mirror is away, and goes soon after it is mirrored, not
-    before."""
+    """The source keeps an expired segment while the mirror is down, and deletes it soon after the
+    mirror has it."""
     source, here = clusters.source, clusters.here
     source.start()
     source.create("logs", **HOLD)

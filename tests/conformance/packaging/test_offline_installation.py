@@ -1,4 +1,5 @@
-"""A host without internet and without pip installs from `make wheels`, with the stock pip."""
+"""A host without internet and without pip installs from the files of `make wheels`, with the stock
+pip."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ sources:
 
 
 def test_an_agent_is_installed_offline_and_runs(tmp_path: Path) -> None:
-    """agent.txt suffices, with hashes required; the program prints the version asked for."""
+    """agent.txt suffices to install the agent offline, with required hashes, and the program prints
+    the requested version."""
     venv = tmp_path / "venv"
     install(["agent"], wheels_of(VERSION), venv)
     skidway = str(venv / "bin" / "skidway")
@@ -36,7 +38,7 @@ def test_an_agent_is_installed_offline_and_runs(tmp_path: Path) -> None:
 
 
 def test_programs_of_one_host_share_an_environment(tmp_path: Path) -> None:
-    """The lists of several programs install together without a conflict."""
+    """The lists of requirements of several programs install together without a conflict."""
     venv = tmp_path / "venv"
     install(["broker", "registry", "audit"], wheels_of(VERSION), venv)
     skidway = str(venv / "bin" / "skidway")
@@ -62,7 +64,7 @@ def test_the_manifest_names_the_files_of_each_program() -> None:
 
 
 def test_a_changed_file_is_not_installed(tmp_path: Path) -> None:
-    """A wheel that differs from the one that was built is refused by its hash."""
+    """pip refuses a wheel that differs from the one that was built, because of its hash."""
     folder = tmp_path / "wheels"
     folder.mkdir()
     for file in wheels_of(VERSION).iterdir():
@@ -76,7 +78,7 @@ def test_a_changed_file_is_not_installed(tmp_path: Path) -> None:
 
 
 def test_equal_sources_make_equal_wheels() -> None:
-    """Our wheel, built twice, has the same bytes, so hashes on hosts stay valid."""
+    """Two builds of our wheel have the same bytes, so that the hashes on hosts stay valid."""
     from deploy.packaging import own_wheel
 
     first = wheels_of(VERSION) / f"skidway-{VERSION}-py3-none-any.whl"

@@ -1,4 +1,5 @@
-"""One package is installed: no file beside a user's script is taken for a part of it."""
+"""Skidway installs one package, so that no file beside a user's script is imported instead of a
+part of it."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ pytestmark = [pytest.mark.conformance, pytest.mark.java, pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the content of the wheel that is built from the source distribution."""
+    """A folder with the content of the wheel that was built from the source distribution."""
     folder = tmp_path_factory.mktemp("built")
     build = [sys.executable, "-m", "hatchling", "build", "--directory", str(folder), "--target"]
     run([*build, "sdist"], cwd=ROOT)
@@ -35,7 +36,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_has_one_package_and_what_spark_looks_for(installed: Path) -> None:
-    """The five programs and their data lie in `skidway`, beside only `pyspark_skidway.py`."""
+    """The five programs and their data lie in the package `skidway`; only `pyspark_skidway.py` lies
+    beside it."""
     top = {found.name for found in installed.iterdir() if not found.name.endswith(".dist-info")}
     assert top == {"skidway", "pyspark_skidway.py"}
     assert (installed / "skidway" / "schemas" / "audit.avsc").is_file()
@@ -43,8 +45,8 @@ def test_the_wheel_has_one_package_and_what_spark_looks_for(installed: Path) -> 
 
 
 def test_all_programs_run_beside_files_of_the_same_names(installed: Path, tmp_path: Path) -> None:
-    """The user's `agent.py`, `schemas.py` or `loader.py` is not imported, not even by Spark's
-    workers: every line of the demo becomes a row."""
+    """Neither the programs nor Spark's workers import a user's `agent.py`, `schemas.py` or
+    `loader.py`: every line of the demo becomes a row."""
     for name in PARTS:
         (tmp_path / f"{name}.py").write_text("raise ImportError('this is the file of the user')\n")
     env = {**os.environ, "PYTHONPATH": str(installed)}

@@ -1,4 +1,4 @@
-"""Brokers of both kinds, and one of ours that a test may kill."""
+"""A broker of each kind, and one of ours that a test may kill."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A producer whose broker is dead: no call waits longer than its limit."""
+"""If a producer's broker is dead, no call waits longer than its limit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ NOBODY = "127.0.0.1:1"
 
 @pytest.fixture(params=["nobody listens", "nobody answers"])
 def dead_broker(request: pytest.FixtureRequest) -> Iterator[str]:
-    """A port that refuses, and one that takes connections and says nothing."""
+    """The address of a dead broker: a port that refuses connections, or one that accepts them and
+    sends nothing."""
     if request.param == "nobody listens":
         yield NOBODY
         return
@@ -29,8 +30,8 @@ def dead_broker(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def test_dead_brokers_hold_senders_for_max_block_ms(dead_broker: str) -> None:
-    """Of several threads at once each gets its error after max_block_ms, without waiting for
-    others."""
+    """If several threads send at once, each gets its error after max_block_ms, without waiting for
+    the others."""
     took_s: list[float] = []
     with Producer(dead_broker, max_block_ms=1_000) as producer:
 
@@ -47,11 +48,11 @@ def test_dead_brokers_hold_senders_for_max_block_ms(dead_broker: str) -> None:
             each.join(60)
     assert len(took_s) == 6
     assert min(took_s) >= 0.9
-    assert max(took_s) < 4  # one after the other: 6
+    assert max(took_s) < 4  # one after the other they would take 6
 
 
 def test_close_is_bounded_whoever_waits_for_a_dead_broker(dead_broker: str) -> None:
-    """`close` does not wait for a thread that asks about a topic; the thread gets its error
+    """`close` does not wait for a thread that is asking about a topic; that thread gets its error
     later."""
     producer = Producer(dead_broker, max_block_ms=4_000)
     failed: list[SkidwayError] = []
@@ -79,8 +80,8 @@ def test_close_is_bounded_whoever_waits_for_a_dead_broker(dead_broker: str) -> N
 def test_close_gives_up_what_a_dead_broker_does_not_take(
     dead_broker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a topic known before the broker died, `close` ends in its time and fails every
-    future."""
+    """If the broker died after the producer had learned the topic, `close` ends in time and fails
+    every future."""
     topic = KnownTopic(3, (0, 1, 2), 1_000, 0.0)
     monkeypatch.setattr("skidway.producer.directory.Directory.topic", lambda *_, **__: topic)
     producer = Producer(dead_broker)

@@ -1,4 +1,4 @@
-"""The producer for applications against Apache Kafka and our broker."""
+"""The producer for applications, with Apache Kafka and with our broker."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def topic(bootstrap: str) -> str:
 
 
 def read(bootstrap: str, topic: str) -> tuple[Rows, list[Codec]]:
-    """Key and value of every record by partition and offset, and the batches' codecs."""
+    """The key and value of every record, by partition and offset, and the codecs of the batches."""
     tps = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
     found: Rows = {}
     codecs = []
@@ -68,7 +68,8 @@ def where(future: Future[RecordMetadata]) -> tuple[int, int]:
 
 @pytest.mark.parametrize("codec", [codec.name.lower() for codec in Codec])
 def test_messages_arrive_where_their_futures_say(bootstrap: str, topic: str, codec: Any) -> None:
-    """Every codec carries keys, nulls, sets of messages, and messages to a given partition."""
+    """In every codec, keys, nulls, sets of messages, and messages to a given partition arrive as
+    their futures say."""
     with Producer(bootstrap, compression_type=codec, linger_ms=20) as producer:
         long = b"compressible " * 50
         expected = {
@@ -96,8 +97,8 @@ def test_messages_arrive_where_their_futures_say(bootstrap: str, topic: str, cod
 
 
 def test_an_own_partition_function(bootstrap: str, topic: str) -> None:
-    """The function gets key, value and number of partitions; a choice outside of them is
-    refused."""
+    """A partition function of the application gets key, value and the number of partitions; a
+    partition that does not exist is refused."""
     with Producer(bootstrap) as producer:
         sent = [
             producer.send(topic, b"%d" % index, partitioner=lambda _k, v, n: int(v or b"") % n)
@@ -113,7 +114,8 @@ def test_an_own_partition_function(bootstrap: str, topic: str) -> None:
 
 
 def test_a_message_that_is_too_large_fails_alone(bootstrap: str, topic: str) -> None:
-    """The large message's future has the error; messages before and after it arrive, in order."""
+    """Only the future of the message that is too large has an error; the messages before and after
+    it arrive, in order."""
     with Producer(bootstrap, compression_type="none", batch_size=90_000) as producer:
         before = [producer.send(topic, b"%d" % index, partition=0) for index in range(50)]
         large = producer.send(topic, bytes(200_000), partition=0)
@@ -127,7 +129,7 @@ def test_a_message_that_is_too_large_fails_alone(bootstrap: str, topic: str) -> 
 
 
 def test_messages_of_a_topic_that_is_none(bootstrap: str) -> None:
-    """`send` fails after max_block_ms for a topic that does not exist, and none is made."""
+    """For a topic that does not exist `send` fails after max_block_ms, and no topic is created."""
     with Producer(bootstrap, max_block_ms=300) as producer:
         with pytest.raises(KafkaError, match="UNKNOWN_TOPIC_OR_PARTITION"):
             producer.send("never-was", b"x")

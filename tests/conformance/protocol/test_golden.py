@@ -1,7 +1,8 @@
-"""Bytes written by hand from the protocol's description, field by field: tests/data/protocol.
+"""Bytes that were written by hand from the protocol's description, field by field:
+tests/data/protocol.
 
-Each message is written, read whole, cut at every byte, and read with a byte behind it. So a mistake
-that reader and writer share is found here.
+Each message is written, read whole, cut at every byte, and read with one more byte behind it. This
+also finds a mistake that reader and writer share.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ class Golden(NamedTuple):
 
 
 def golden() -> Iterator[Golden]:
-    """The cases of the files. In `bytes`, # begins a comment; a bytes field is in hexadecimal, and
-    a field that a file does not name has its default."""
+    """The cases of the files. In the text of `bytes`, # begins a comment. Fields of type bytes are
+    in hexadecimal, and a field that the file does not name has its default."""
     for path in sorted(DATA.glob("*.yml")):
         for case in yaml.safe_load(path.read_text()):
             message = built(CLASSES[case["message"]], case.get("fields", {}))
@@ -74,20 +75,20 @@ every = pytest.mark.parametrize("case", GOLDEN, ids=name_of)
 
 
 def test_no_file_is_passed_over() -> None:
-    """There are a hundred cases, and some for each message."""
+    """The files have a hundred cases, and at least one for each message."""
     assert len(GOLDEN) >= 100
     assert {type(case.message) for case in GOLDEN} == set(ALL)
 
 
 @every
 def test_written(case: Golden) -> None:
-    """A message is written as the bytes of its file."""
+    """Writing the message gives the bytes of the file."""
     assert encode(case.message, case.version).hex(" ") == case.body.hex(" ")
 
 
 @every
 def test_read(case: Golden) -> None:
-    """The bytes are read as the message, and no shorter or longer ones are."""
+    """The bytes are read as the message; shorter or longer ones are refused."""
     version, message, body = case
     assert decode(type(message), body, version) == message
     with pytest.raises(TrailingBytes):
@@ -101,7 +102,7 @@ def test_read(case: Golden) -> None:
     "case", [each for each in GOLDEN if type(each.message) in HOT], ids=name_of
 )
 def test_hot_paths_read_the_same_bytes(case: Golden) -> None:
-    """The hand-written parsers read the same bytes, and no shorter or longer ones."""
+    """The hand-written parsers read the same bytes, and refuse shorter or longer ones."""
     version, message, body = case
     parse = HOT[type(message)]
     assert parse(memoryview(body), version)

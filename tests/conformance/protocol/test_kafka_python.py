@@ -1,7 +1,8 @@
-"""Our messages beside kafka-python's, whose codec is generated from Apache Kafka's own definitions.
+"""Our messages compared with kafka-python's, whose codec is generated from Apache Kafka's own
+definitions.
 
-kafka-python reads each message that we write as we meant it, and writes it with the same bytes.
-Names, versions, nullability and tags of every field are Kafka's, too.
+kafka-python reads each message that we write as we meant it, and writes it with the same bytes. The
+names, versions, nullability and tags of all fields are also those of Kafka.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ TYPES = {"b": "int8", "h": "int16", "i": "int32", "q": "int64", "?": "bool"}
 
 
 def plain(value: Any, version: int) -> Any:
-    """A message as kafka-python takes and returns it: dictionaries and lists, no fields of other
-    versions, None for a topic id of zeros."""
+    """A message as kafka-python takes and returns it: dictionaries and lists, without fields of
+    other versions, and None for a topic id of zeros."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
             field.name: plain(getattr(value, field.name), version)
@@ -47,7 +48,7 @@ def plain(value: Any, version: int) -> Any:
 
 
 def is_silent(field: Field, value: Any) -> bool:
-    """A tagged field at its default is not written, and so not read."""
+    """Whether the field is tagged and has its default: then it is not written, and so not read."""
     return field.tag is not None and value == field.default
 
 
@@ -66,7 +67,7 @@ def test_same_bytes(cls: type[Message], version: int, data: st.DataObject) -> No
 
 @pytest.mark.parametrize("cls", ALL, ids=name_of)
 def test_same_definition(cls: type[Message]) -> None:
-    """Key, versions, flexible versions and every field are Kafka's."""
+    """Key, versions, flexible versions and every field are those of Kafka's definition."""
     theirs = definition(cls.__name__)
     assert theirs["apiKey"] == cls.API
     first_flexible, _ = version_range(theirs["flexibleVersions"]) or (None, None)
@@ -79,12 +80,12 @@ def test_same_definition(cls: type[Message]) -> None:
 
 
 def ours(cls: type, version: int) -> list[Any]:
-    """Name, type, nullability and tag of our fields in a version."""
+    """The name, type, nullability and tag of each of our fields in a version."""
     return [
         (
             field.name.replace("_", ""),
             kind(field.shape, version),
-            # Structures and ids have no null: None stands for a tag that is not there.
+            # Structures and ids cannot be null: None stands for a missing tag.
             version >= field.nullable_since and not isinstance(field.shape, Nested),
             field.tag,
         )
@@ -104,7 +105,7 @@ def kind(shape: Any, version: int) -> Any:
 
 
 def kafkas(definitions: list[dict[str, Any]], version: int) -> list[Any]:
-    """Name, type, nullability and tag of Kafka's fields in a version."""
+    """The name, type, nullability and tag of each of Kafka's fields in a version."""
     return [
         (
             item["name"].lower(),
@@ -130,7 +131,7 @@ def within(versions: str | None, version: int) -> bool:
 
 @pytest.mark.parametrize("code", ErrorCode, ids=lambda code: code.name)
 def test_same_error_codes(code: ErrorCode) -> None:
-    """Name, number and retriability of each error code are those that kafka-python knows."""
+    """The name, number and retriability of each error code are those in kafka-python."""
     name, retried = name_and_retriable(code.value)
     assert ITS_OWN_NAMES.get(code, code.name) == name
     # Kafka's protocol guide says that a corrupt message may be sent again; kafka-python gives up.

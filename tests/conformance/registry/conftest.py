@@ -1,4 +1,4 @@
-"""A registry process of the test's own, on the run's ZooKeeper."""
+"""A registry process for one test alone, on the ZooKeeper of the test run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Confluent's Python client, serializer and deserializer against our registry, unmodified."""
+"""Confluent's unmodified Python client, serializer and deserializer against our registry."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_serializer_and_deserializer_with_their_defaults(client: SchemaRegistryC
 
 
 def test_our_codec_reads_what_their_serializer_wrote(client: SchemaRegistryClient) -> None:
-    """Our codec and their serializer read each other's messages, with the same bytes."""
+    """Our codec and Confluent's serializer read each other's messages, and write the same bytes."""
     serializer = AvroSerializer(client, text(V2))
     written = pa.array([serializer({"name": n, "age": 7}, VALUE) for n in ("Ada", "Grace")])
     ids, datums = wire.split(written)
@@ -73,7 +73,8 @@ def test_our_codec_reads_what_their_serializer_wrote(client: SchemaRegistryClien
 
 
 def test_a_serializer_that_uses_the_latest_version(client: SchemaRegistryClient) -> None:
-    """With use.latest.version nothing is registered, and the newest schema is written."""
+    """With use.latest.version the serializer registers nothing, and writes with the newest
+    schema."""
     client.register_schema("users-value", Schema(text(V1), "AVRO"))
     latest = client.register_schema("users-value", Schema(text(V2), "AVRO"))
     conf = {"auto.register.schemas": False, "use.latest.version": True}
@@ -103,7 +104,8 @@ TO_PART = [SchemaReference("Part", "part", 1)]
 
 
 def test_a_schema_that_references_another(client: SchemaRegistryClient) -> None:
-    """Serializer and deserializer resolve the reference; a referenced schema cannot be deleted."""
+    """Serializer and deserializer resolve a schema's reference; a referenced schema cannot be
+    deleted."""
     client.register_schema("part", Schema(text(PART), "AVRO"))
     data = AvroSerializer(client, Schema(text(WHOLE), "AVRO", TO_PART))({"part": {"a": 1}}, VALUE)
     assert data[:5] == wire.prefix(2)
@@ -122,7 +124,7 @@ def test_a_schema_that_references_another(client: SchemaRegistryClient) -> None:
 
 
 def test_the_guid_in_a_header_instead_of_the_id(client: SchemaRegistryClient) -> None:
-    """In the newer wire format a schema is registered, written and read by guid."""
+    """In the newer wire format a schema is registered, written and read by its guid in a header."""
     headers: list[tuple[str, bytes]] = []
     context = SerializationContext("users", MessageField.VALUE, headers)
     conf = {"schema.id.serializer": header_schema_id_serializer}
@@ -135,8 +137,8 @@ def test_the_guid_in_a_header_instead_of_the_id(client: SchemaRegistryClient) ->
 
 
 def test_modes_through_the_client(client: SchemaRegistryClient) -> None:
-    """Modes are set for all subjects or for one; a read-only registry refuses for good, without
-    5xx."""
+    """The client sets modes for all subjects or for one; a read-only registry refuses for good,
+    without a 5xx status."""
     assert client.update_global_mode("READONLY") == "READONLY"
     client.update_mode("s", "READWRITE")
     assert (client.get_global_mode(), client.get_mode("s")) == ("READONLY", "READWRITE")
@@ -147,7 +149,7 @@ def test_modes_through_the_client(client: SchemaRegistryClient) -> None:
 
 
 def test_normalize_through_the_client(client: SchemaRegistryClient) -> None:
-    """Two spellings are one schema when the client asks to normalize."""
+    """Two spellings of a schema are one schema when the client asks to normalize."""
     one, two = ({**V1, **extra} for extra in ({"x": 1, "y": 2}, {"y": 2, "x": 1}))
     first = client.register_schema("s", Schema(text(one), "AVRO"), normalize_schemas=True)
     second = client.register_schema("s", Schema(text(two), "AVRO"), normalize_schemas=True)
@@ -155,13 +157,13 @@ def test_normalize_through_the_client(client: SchemaRegistryClient) -> None:
 
 
 def test_a_reader_with_an_older_schema(client: SchemaRegistryClient) -> None:
-    """Their library resolves an older reader schema against the schemas that we serve."""
+    """Confluent's library resolves an older reader schema against the schemas that we serve."""
     data = AvroSerializer(client, text(V2))({"name": "Ada", "age": 3}, VALUE)
     assert AvroDeserializer(client, text(V1))(data, VALUE) == {"name": "Ada"}
 
 
 def test_an_incompatible_schema_is_refused_with_409(client: SchemaRegistryClient) -> None:
-    """The client raises with our reason, at once."""
+    """For an incompatible schema the client raises an error with our reason, at once (409)."""
     client.register_schema("users-value", Schema(text(V1), "AVRO"))
     with pytest.raises(SchemaRegistryError) as caught:
         client.register_schema("users-value", Schema(text(BROKEN), "AVRO"))
@@ -173,7 +175,8 @@ def test_an_incompatible_schema_is_refused_with_409(client: SchemaRegistryClient
 
 
 def test_every_read_of_the_client(client: SchemaRegistryClient) -> None:
-    """Versions, lookups, users of an id, types, modes and levels are read."""
+    """The client reads versions, lookups, the users of an id, types, modes and compatibility
+    levels."""
     first = client.register_schema("a/b c", Schema(text(V1), "AVRO"))
     full = client.register_schema_full_response("a/b c", Schema(text(V1), "AVRO"))
     assert full.schema_id == first == 1
@@ -191,7 +194,7 @@ def test_every_read_of_the_client(client: SchemaRegistryClient) -> None:
 
 
 def test_levels_through_the_client(client: SchemaRegistryClient) -> None:
-    """Levels work with both the old calls and the new ones."""
+    """Compatibility levels work with both the old calls and the new calls of the client."""
     assert client.get_compatibility() == "BACKWARD"
     client.set_compatibility("users-value", "FULL")
     assert client.get_compatibility("users-value") == "FULL"
@@ -206,7 +209,7 @@ def test_levels_through_the_client(client: SchemaRegistryClient) -> None:
 
 
 def test_deletion_through_the_client(client: SchemaRegistryClient) -> None:
-    """A version and then a subject are deleted, softly and then permanently."""
+    """The client deletes a version and then a subject, first softly and then permanently."""
     client.register_schema("s", Schema(text(V1), "AVRO"))
     client.register_schema("s", Schema(text(V2), "AVRO"))
     assert client.delete_version("s", 1) == 1
@@ -220,7 +223,8 @@ def test_deletion_through_the_client(client: SchemaRegistryClient) -> None:
 
 
 def test_what_is_not_there_is_an_error_that_names_its_code(client: SchemaRegistryClient) -> None:
-    """The error has its error_code and not -1: the body has the shape that the client parses."""
+    """For something missing, the client raises an error with the right error_code and not -1: the
+    body has the shape that the client parses."""
     for ask, code in (
         (lambda: client.get_schema(99), 40403),
         (lambda: client.get_latest_version("none"), 40401),

@@ -1,4 +1,5 @@
-"""The client's connections: kept, or broken by a registry that dies while it answers."""
+"""The client's connections to the registry: kept, or broken by a registry that dies while it
+answers."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def _serve(listener: socket.socket, answers: Sequence[bytes], requests: list[byt
 
 
 def _request(connection: socket.socket) -> bytes:
-    """One whole request: its head, and the body that the head announces."""
+    """Reads one whole request: its head, and the body that the head announces."""
     received = b""
     while b"\r\n\r\n" not in received:
         received += connection.recv(65_536)
@@ -45,7 +46,8 @@ def _request(connection: socket.socket) -> bytes:
 
 @pytest.mark.parametrize("sent", [0, 20, BODY_AT, BODY_AT + 1, len(ANSWER) - 1])
 def test_an_answer_cut_short_is_none_and_asked_for_again(sent: int) -> None:
-    """Status and headers without the whole body are no answer: registering is tried again."""
+    """If an answer has status and headers but not the whole body, it does not count, and the client
+    registers again."""
     requests: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(10)
@@ -150,7 +152,7 @@ def _serve_all(listener: socket.socket, answer: bytes, requests: list[bytes]) ->
 
 
 def test_a_connection_is_kept_for_the_next_request() -> None:
-    """Two requests come over the one connection that was made."""
+    """The client sends two requests over one connection."""
     asked: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(10)

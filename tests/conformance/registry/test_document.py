@@ -1,4 +1,4 @@
-"""docs/registry.md: its examples run in their order, and its tables match the code."""
+"""The examples of docs/registry.md run in their order, and its tables match the code."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ pytestmark = pytest.mark.conformance
 PAGE = (Path(__file__).parents[3] / "docs/registry.md").read_text()
 EXAMPLES = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
 END = "\x01"
-"""Printed behind each command, to tell the outputs apart."""
+"""Printed after each command, to tell the outputs apart."""
 PROGRESS = re.compile(r"^(restored|subjects read)  .*\n", re.MULTILINE)
-"""Printed only when a command takes long: here on a slow machine only."""
+"""Lines that are printed only when a command takes long, that is, on a slow machine."""
 
 
 @pytest.fixture
 def second(zookeeper: str, tmp_path: Path) -> Iterator[Registry]:
-    """The registry that the page has at port 8082."""
+    """The second registry of the page, at port 8082 there."""
     made = Registry(f"{zookeeper}-second", tmp_path)
     with running(made.program, made.ready):
         yield made
 
 
 def test_the_examples_of_the_page_run(registry: Registry, second: Registry, tmp_path: Path) -> None:
-    """Each command prints the text below it; `...` stands for lines of any kind."""
+    """Each command of the page prints the text below it; `...` stands for lines of any kind."""
     folder = tmp_path / "work"
     folder.mkdir()
     environment = {**os.environ, "PATH": f"{shim(registry, tmp_path)}:{os.environ['PATH']}"}
@@ -62,7 +62,7 @@ def test_the_examples_of_the_page_run(registry: Registry, second: Registry, tmp_
 
 
 def shim(registry: Registry, folder: Path) -> Path:
-    """A directory with a `skidway` that asks the test's registry by default."""
+    """A directory with a `skidway` command that asks the test's registry by default."""
     directory = folder / "bin"
     directory.mkdir()
     program = directory / "skidway"
@@ -78,7 +78,8 @@ def shim(registry: Registry, folder: Path) -> Path:
 
 
 def parsed(example: str) -> Iterator[tuple[str, str]]:
-    """(command, expected output) for each command; `> ` continues a command."""
+    """Yields (command, expected output) for each command of an example; `> ` continues a
+    command."""
     command, output = "", ""
     for line in example.splitlines():
         if line.startswith("$ "):
@@ -100,7 +101,7 @@ def is_as_said(output: str, expected: str) -> bool:
 
 
 def test_every_setting_is_there() -> None:
-    """The table has every setting in order, with its default and an explanation."""
+    """The table has every setting in order, each with its default and an explanation."""
     body = PAGE.partition("<!-- settings -->\n")[2].partition("<!-- /settings -->")[0]
     rows = [[c.strip() for c in line.strip("|").split("|")] for line in body.splitlines()[2:]]
     expected = [(each.key, shown(each.default)) for each in documented(RegistrySettings)]

@@ -46,7 +46,8 @@ def empty(zookeeper: str, tmp_path: Path) -> Iterator[Registry]:
 
 @pytest.fixture
 def full(registry: Registry) -> Registry:
-    """References, the highest id permanently deleted, soft deletions, levels, a mode."""
+    """A registry with references, a permanently deleted highest id, soft deletions, levels and a
+    mode."""
     client = RegistryAdministration(registry.url)
     client.set_level(None, {"compatibility": "NONE"})
     client.register("address", json.dumps(ADDRESS))
@@ -66,8 +67,8 @@ def full(registry: Registry) -> Registry:
 def test_a_dump_brings_an_empty_registry_to_the_same(
     full: Registry, empty: Registry, tmp_path: Path
 ) -> None:
-    """Ids, versions, deletions, references, levels, modes are restored; new ids follow the
-    highest."""
+    """A restore into an empty registry brings back ids, versions, deletions, references, levels and
+    modes; new ids follow the highest old one."""
     file = tmp_path / "registry.jsonl"
     done = skidway("dump", full, str(file), "--json")
     assert (done.returncode, json.loads(done.stdout)["versions"]) == (0, 4)
@@ -101,7 +102,8 @@ def test_a_restore_is_repeated_without_harm(
 def test_a_conflict_is_refused_before_anything_is_written(
     full: Registry, empty: Registry, tmp_path: Path
 ) -> None:
-    """Status 1, a sentence that names the id, and the registry is unchanged."""
+    """A conflict ends with status 1 and a sentence that names the id, and the registry is
+    unchanged."""
     file = tmp_path / "registry.jsonl"
     skidway("dump", full, str(file))
     RegistryAdministration(empty.url).register("mine", '"double"')
@@ -116,7 +118,8 @@ def test_a_conflict_is_refused_before_anything_is_written(
 def test_one_subject_is_restored_with_what_it_refers_to(
     full: Registry, empty: Registry, tmp_path: Path
 ) -> None:
-    """One subject is restored into a registry in use: other subjects, levels and modes stay."""
+    """One subject and what it references can be restored into a registry in use: other subjects,
+    levels and modes stay."""
     file = tmp_path / "registry.jsonl"
     skidway("dump", full, str(file))
     done = skidway("restore", empty, str(file), "--subject", "users", "--no-modes")
@@ -132,7 +135,8 @@ def test_one_subject_is_restored_with_what_it_refers_to(
 
 
 def test_a_printed_topic_is_restored(full: Registry, empty: Registry) -> None:
-    """Lines that kafka-console-consumer printed with keys are restored from standard input."""
+    """The lines that kafka-console-consumer prints with keys can be restored from standard
+    input."""
     printed = skidway("dump", full, "--console").stdout
     assert printed.splitlines()[0] == '{"keytype":"NOOP","magic":0}\t{"maxId":4}'
     done = run_skidway("schemas", "restore", "--registry", empty.url, input_text=printed)
@@ -143,7 +147,7 @@ def test_a_printed_topic_is_restored(full: Registry, empty: Registry) -> None:
 def test_what_is_live_is_not_deleted_without_a_yes(
     full: Registry, empty: Registry, tmp_path: Path
 ) -> None:
-    """An older dump may list as deleted what was registered again since; --yes deletes it."""
+    """If an older dump lists as deleted what was registered again since, only --yes deletes it."""
     file = tmp_path / "registry.jsonl"
     skidway("dump", full, str(file))
     skidway("restore", empty, str(file), "--no-modes")
@@ -164,8 +168,8 @@ def test_what_is_live_is_not_deleted_without_a_yes(
 def test_a_topic_of_apache_kafka_takes_a_dump_and_gives_it_back(
     full: Registry, empty: Registry, apache_kafka: ApacheKafka
 ) -> None:
-    """`dump` makes the topic compacted, with one partition, and refuses a topic in use; what
-    Kafka's own consumer prints restores the same."""
+    """`dump` into Kafka makes a compacted topic with one partition, and refuses a topic in use. A
+    restore from what Kafka's own consumer prints gives the same registry."""
     topic = topic_name("schemas")
     at = ("--bootstrap-server", apache_kafka.address)
     done = skidway("dump", full, "--to-topic", topic, *at)
@@ -189,7 +193,8 @@ def test_a_topic_of_apache_kafka_takes_a_dump_and_gives_it_back(
 def test_a_topic_of_several_partitions_is_no_registrys(
     empty: Registry, skidway_broker: SkidwayBroker
 ) -> None:
-    """A topic of several partitions, or a missing one, ends with status 1 and one sentence."""
+    """A topic with several partitions, or a missing topic, ends the restore with status 1 and one
+    sentence."""
     at = ("--bootstrap-server", skidway_broker.address)
     topic = topic_name("schemas")
     run_skidway("topics", "create", *at, topic, "--partitions", "2")

@@ -1,7 +1,8 @@
-"""Confluent's Java client of schema registries, which their serializers use, against ours.
+"""Confluent's Java client of schema registries, which Confluent's serializers use, against our
+registry.
 
 Maven Central has it only inside Flink's connector (with other package names, otherwise unchanged).
-It is strict where others are not: an unknown key in an answer ends it.
+It is stricter than other clients: an unknown key in an answer makes it fail.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaClients]:
 
 
 class Client:
-    """Their CachedSchemaRegistryClient, with schemas given as JSON."""
+    """Confluent's CachedSchemaRegistryClient, with schemas given as JSON."""
 
     def __init__(self, java: JavaClients, url: str) -> None:
         self._package = reduce(getattr, SHADED.split("."), java.jvm)
@@ -61,7 +62,7 @@ def client(java: JavaClients, registry: Registry) -> Client:
 
 
 def refused(call: Callable[[], Any]) -> tuple[int, int, str]:
-    """Status, error code and message of their RestClientException."""
+    """Status, error code and message of the RestClientException that the call raises."""
     with pytest.raises(Py4JJavaError) as caught:
         call()
     error = caught.value.java_exception
@@ -69,7 +70,8 @@ def refused(call: Callable[[], Any]) -> tuple[int, int, str]:
 
 
 def test_what_a_serializer_asks(client: Client) -> None:
-    """A schema is registered, registered again and found by id: it is the schema that was sent."""
+    """A schema can be registered, registered again and found by its id; it is the schema that was
+    sent."""
     schema = client.schema(V1)
     assert client.register("users-value", schema) == 1
     assert client.register("users-value", schema, True) == 1
@@ -81,7 +83,8 @@ def test_what_a_serializer_asks(client: Client) -> None:
 
 
 def test_a_deserializer_with_the_latest_version(client: Client) -> None:
-    """The client gets metadata of the latest and of one version, all versions and all subjects."""
+    """The client gets the metadata of the latest version and of a given one, all versions, and all
+    subjects."""
     client.register("users-value", client.schema(V1))
     client.register("users-value", client.schema(V2))
     latest = client.getLatestSchemaMetadata("users-value")
@@ -93,7 +96,8 @@ def test_a_deserializer_with_the_latest_version(client: Client) -> None:
 
 
 def test_compatibility_and_levels(client: Client) -> None:
-    """Verdicts come with their reasons, and a refused registration has status 409."""
+    """Verdicts on compatibility come with their reasons, and a refused registration has status
+    409."""
     client.register("users-value", client.schema(V1))
     assert client.testCompatibility("users-value", client.schema(V2)) is True
     assert client.testCompatibility("users-value", client.schema(BROKEN)) is False
@@ -109,7 +113,7 @@ def test_compatibility_and_levels(client: Client) -> None:
 
 
 def test_references(client: Client) -> None:
-    """The client resolves a schema's references, and finds them again by id."""
+    """The client resolves a schema's references, and finds the references again by id."""
     client.register("address", client.schema(ADDRESS))
     person = client.schema(PERSON, [("a.Address", "address", 1)])
     assert client.register("people-value", person) == 2
@@ -128,7 +132,7 @@ def test_deletion(client: Client) -> None:
 
 
 def test_what_is_not_there_has_its_code(client: Client) -> None:
-    """An unknown subject, version and id have the codes that the client expects."""
+    """An unknown subject, version or id gets the error code that the client expects."""
     client.register("users-value", client.schema(V1))
     assert refused(lambda: client.getLatestSchemaMetadata("none"))[:2] == (404, 40401)
     assert refused(lambda: client.getSchemaMetadata("users-value", 7))[:2] == (404, 40402)

@@ -1,4 +1,4 @@
-"""The two JavaScript clients of schema registries against ours, unmodified."""
+"""The two unmodified JavaScript clients of schema registries against our registry."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def data(answer: dict[str, str]) -> bytes:
 
 
 def ours(registry: Registry, message: bytes) -> list[object]:
-    """Our own codec's reading of a message."""
+    """A message as our own codec reads it."""
     ids, datums = wire.split(pa.array([message]))
     text = RegistryClient(registry.url).schema(int(ids[0]))
     rows: list[object] = Codec(text).decode(datums).batch.to_pylist()
@@ -64,14 +64,16 @@ def ours(registry: Registry, message: bytes) -> list[object]:
 
 
 def test_versions_are_those_that_are_documented(confluent: Driver, kafkajs: Driver) -> None:
-    """docs/registry.md names the tested versions; a new version needs a new line in it."""
+    """docs/registry.md names the tested versions of the clients; another version needs a line of
+    its own there."""
     page = (Path(__file__).parents[3] / "docs/registry.md").read_text()
     assert f"@confluentinc/schemaregistry {confluent.ask('version')['version']}" in page
     assert f"@kafkajs/confluent-schema-registry {kafkajs.ask('version')['version']}" in page
 
 
 def test_a_schema_is_registered_found_and_not_doubled(client: Driver) -> None:
-    """A schema registered again keeps its id; the latest version is the one registered last."""
+    """A schema that is registered again keeps its id; the latest version is the one registered
+    last."""
     first = client.ask("register", subject="users-value", schema=json.dumps(V1))["id"]
     assert client.ask("register", subject="users-value", schema=json.dumps(V1))["id"] == first
     second = client.ask("register", subject="users-value", schema=json.dumps(V2))["id"]
@@ -82,7 +84,8 @@ def test_a_schema_is_registered_found_and_not_doubled(client: Driver) -> None:
 
 
 def test_an_incompatible_schema_is_an_error_with_our_reason(client: Driver) -> None:
-    """The client raises status 409 without another try; the sentence names the field."""
+    """For an incompatible schema the client raises status 409 without another try, and the message
+    names the field."""
     client.ask("register", subject="users-value", schema=json.dumps(V1))
     with pytest.raises(ClientFailed) as caught:
         client.ask("register", subject="users-value", schema=json.dumps(BROKEN))
@@ -90,7 +93,7 @@ def test_an_incompatible_schema_is_an_error_with_our_reason(client: Driver) -> N
 
 
 def test_what_is_not_there_is_an_error_that_is_read(client: Driver) -> None:
-    """For an unknown subject and id the client neither crashes nor hangs."""
+    """For an unknown subject or id the client raises an error; it neither crashes nor hangs."""
     with pytest.raises(ClientFailed, match="Subject 'none' not found"):
         client.ask("latest", subject="none")
     message = base64.b64encode(wire.prefix(77) + b"\x06Ada").decode()
@@ -99,7 +102,7 @@ def test_what_is_not_there_is_an_error_that_is_read(client: Driver) -> None:
 
 
 def test_references_are_resolved(client: Driver) -> None:
-    """A schema can take a type from another subject."""
+    """A schema can use a type from another subject."""
     client.ask("register", subject="address", schema=json.dumps(ADDRESS))
     given = {"subject": "people-value", "schema": json.dumps(PERSON), "references": [REFERENCE]}
     made = client.ask("register", **given)
@@ -111,8 +114,8 @@ def test_references_are_resolved(client: Driver) -> None:
 def test_confluents_serializer_registers_what_it_writes(
     confluent: Driver, registry: Registry
 ) -> None:
-    """The serializer works with its defaults, the probe for associations included; our codec and it
-    read each other's messages."""
+    """Confluent's serializer works with its defaults, which include a probe for associations; it
+    and our codec read each other's messages."""
     encoded = confluent.ask("encode", topic="users", value={"name": "Ada"}, how="register")
     assert data(encoded)[:5] == wire.prefix(1)
     assert confluent.ask("subjects")["subjects"] == ["users-value"]
@@ -124,7 +127,8 @@ def test_confluents_serializer_registers_what_it_writes(
 
 
 def test_confluents_serializer_with_the_latest_version(confluent: Driver) -> None:
-    """useLatestVersion registers nothing; without any version the serializer fails and says so."""
+    """With useLatestVersion the serializer registers nothing; if the subject has no version, it
+    fails and says so."""
     with pytest.raises(ClientFailed):
         confluent.ask("encode", topic="users", value={"name": "Ada"}, how="latest")
     confluent.ask("register", subject="users-value", schema=json.dumps(V1))
@@ -135,7 +139,7 @@ def test_confluents_serializer_with_the_latest_version(confluent: Driver) -> Non
 
 
 def test_confluents_administration(confluent: Driver) -> None:
-    """Verdicts, levels and deletion work through Confluent's client."""
+    """Compatibility checks, levels and deletion work through Confluent's client."""
     confluent.ask("register", subject="a/b c", schema=json.dumps(V1))
     ask = {"subject": "a/b c"}
     assert confluent.ask("compatible", **ask, schema=json.dumps(V2)) == {"compatible": True}
@@ -147,7 +151,8 @@ def test_confluents_administration(confluent: Driver) -> None:
 
 
 def test_kafkajs_encodes_by_id(kafkajs: Driver, registry: Registry) -> None:
-    """kafkajs's first registration also sets the subject's level; our codec reads its messages."""
+    """The first registration by kafkajs also sets the subject's level, and our codec reads its
+    messages."""
     made = kafkajs.ask("register", subject="users-value", schema=json.dumps(V1), level="FULL")
     encoded = kafkajs.ask("encode", **made, value={"name": "Ada"})
     assert ours(registry, data(encoded)) == [{"name": "Ada"}]

@@ -1,4 +1,4 @@
-"""`skidway registry` and `skidway schemas` as people run them."""
+"""The commands `skidway registry` and `skidway schemas`, run as people run them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def file(folder: Path, schema: object) -> str:
 
 
 def test_the_schemas_verbs(registry: Registry, tmp_path: Path) -> None:
-    """register, list, get and check work, with their exit status."""
+    """register, list, get and check work, and end with the right status."""
     at = ("--registry", registry.url)
     done = run_skidway("schemas", "register", *at, "users-value", file(tmp_path, V1))
     assert (done.returncode, done.stdout) == (0, "users-value version 1 has id 1\n")
@@ -51,7 +51,7 @@ def test_the_schemas_verbs(registry: Registry, tmp_path: Path) -> None:
 
 
 def test_mistakes_are_one_sentence(registry: Registry, tmp_path: Path) -> None:
-    """A schema that does not parse, a missing subject, a missing file: each ends with one
+    """A schema that does not parse, a missing subject and a missing file each end with one
     sentence."""
     at = ("--registry", registry.url)
     for arguments, status, words in (
@@ -68,7 +68,8 @@ def test_mistakes_are_one_sentence(registry: Registry, tmp_path: Path) -> None:
 
 
 def test_an_unreachable_registry_is_status_3() -> None:
-    """The command gives up after a bounded time, and names the address."""
+    """If the registry cannot be reached, the command gives up after a bounded time, names the
+    address, and ends with status 3."""
     url = f"http://127.0.0.1:{free_port()}"
     done = run_skidway("schemas", "list", "--registry", url)
     assert done.returncode == 3
@@ -76,7 +77,8 @@ def test_an_unreachable_registry_is_status_3() -> None:
 
 
 def test_what_keeps_the_registry_from_starting(registry: Registry, zookeeper: str) -> None:
-    """A taken port, a malformed listener, an unknown level: one sentence and the right status."""
+    """A taken port, a malformed listener and an unknown level each end the registry with one
+    sentence and the right status."""
     for settings, status, words in (
         (
             (f"listeners={registry.url}", f"zookeeper.connect={zookeeper}"),
@@ -126,8 +128,8 @@ def test_metrics_count_what_was_asked(registry: Registry) -> None:
 
 
 def test_a_head_that_never_ends_gives_its_connection_back(registry: Registry) -> None:
-    """A head that comes byte by byte, on a new connection or a kept one, is cut off after a bounded
-    time, while others are answered."""
+    """If the head of a request comes byte by byte, on a new or a kept connection, the registry cuts
+    it off after a bounded time and answers others meanwhile."""
     with (
         socket.create_connection(("127.0.0.1", registry.port), 60) as fresh,
         socket.create_connection(("127.0.0.1", registry.port), 60) as silent,
@@ -144,7 +146,7 @@ def test_a_head_that_never_ends_gives_its_connection_back(registry: Registry) ->
 
 
 def test_what_is_no_http_is_answered_in_the_registrys_form(registry: Registry) -> None:
-    """The answer has error_code and message, and the connection ends."""
+    """If a request is not HTTP, the answer has error_code and message, and the connection ends."""
     with socket.create_connection(("127.0.0.1", registry.port), 60) as connection:
         connection.sendall(b"nonsense\r\n\r\n")
         answer = b""
@@ -157,7 +159,7 @@ def test_what_is_no_http_is_answered_in_the_registrys_form(registry: Registry) -
 
 
 def test_it_ends_while_zookeeper_is_away(tmp_path: Path) -> None:
-    """A stop does not wait for a ZooKeeper that may never come back."""
+    """The registry stops without waiting for a ZooKeeper that may never come back."""
     server = ZooKeeper(tmp_path)
     with running(server.program, server.ready):
         registry = Registry(server.address, tmp_path)
@@ -169,7 +171,7 @@ def test_it_ends_while_zookeeper_is_away(tmp_path: Path) -> None:
 
 
 def _drip(connection: socket.socket) -> bool:
-    """Sends one more byte of a head; whether the registry has closed the connection."""
+    """Sends one more byte of a head. Returns whether the registry has closed the connection."""
     try:
         connection.sendall(b"G")
         connection.settimeout(0.01)

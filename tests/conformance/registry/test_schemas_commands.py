@@ -1,4 +1,4 @@
-"""`skidway schemas` as people and their CI run it: what each verb does, prints and refuses."""
+"""What each verb of `skidway schemas` does, prints and refuses when people and their CI run it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def client(registry: Registry) -> RegistryAdministration:
 
 @pytest.fixture
 def users(client: RegistryAdministration) -> RegistryAdministration:
-    """A subject `users` with two versions, ids 1 and 2."""
+    """A subject `users` with two versions, whose ids are 1 and 2."""
     client.register("users", json.dumps(V1))
     client.register("users", json.dumps(V2))
     return client
@@ -56,7 +56,8 @@ def file(folder: Path, schema: object) -> str:
 
 
 def test_a_list_has_one_line_per_subject(users: RegistryAdministration, run: Run) -> None:
-    """A line has the latest version; --prefix chooses; --deleted shows deleted versions too."""
+    """`list` prints one line for each subject with its latest version; --prefix chooses subjects,
+    and --deleted shows deleted versions too."""
     users.register("other", '"int"')
     assert [line.split() for line in run("list").stdout.splitlines()] == [
         ["SUBJECT", "VERSION", "ID"],
@@ -73,7 +74,8 @@ def test_a_list_has_one_line_per_subject(users: RegistryAdministration, run: Run
 def test_a_dry_run_registers_nothing(
     users: RegistryAdministration, run: Run, tmp_path: Path
 ) -> None:
-    """A dry run says that the schema is there, is compatible, or is not (status 1)."""
+    """A dry run says that the schema is registered already, is compatible, or is not compatible
+    (status 1)."""
     done = run("register", "users", file(tmp_path, V1), "--dry-run")
     assert (done.returncode, done.stdout) == (0, "users version 1 is this schema, with id 1\n")
     done = run("register", "fresh", file(tmp_path, V2), "--dry-run")
@@ -86,7 +88,8 @@ def test_a_dry_run_registers_nothing(
 
 
 def test_nothing_is_deleted_without_a_yes(users: RegistryAdministration, run: Run) -> None:
-    """The plan is printed and the status is 2, with --dry-run 0; the registry is unchanged."""
+    """Without --yes the command prints its plan, ends with status 2 (with --dry-run 0), and leaves
+    the registry unchanged."""
     done = run("delete", "users")
     assert done.returncode == 2
     assert "--yes" in done.stderr
@@ -101,7 +104,7 @@ def test_nothing_is_deleted_without_a_yes(users: RegistryAdministration, run: Ru
 def test_what_was_softly_deleted_comes_back_under_its_id(
     users: RegistryAdministration, run: Run
 ) -> None:
-    """After delete and undelete the ids in the topic's records mean the same schemas."""
+    """After delete and undelete, the ids in the topic's records name the same schemas as before."""
     assert run("delete", "users", "--yes").stdout.endswith("deleted 2 of users\n")
     assert users.subjects() == []
     assert json.loads(users.schema(1)) == V1
@@ -119,7 +122,8 @@ def test_what_was_softly_deleted_comes_back_under_its_id(
 
 
 def test_one_version_goes_for_ever(users: RegistryAdministration, run: Run) -> None:
-    """--permanent deletes softly first; a version that is gone has no id any more."""
+    """--permanent first deletes a version softly and then for ever; afterwards the version has no
+    id."""
     done = run("delete", "users", "--version", "1", "--permanent", "--yes", "--json")
     assert json.loads(done.stdout)["deleted"] is True
     assert users.versions("users", deleted=True) == [2]
@@ -131,7 +135,7 @@ def test_one_version_goes_for_ever(users: RegistryAdministration, run: Run) -> N
 
 
 def test_a_whole_subject_goes_for_ever(users: RegistryAdministration, run: Run) -> None:
-    """A permanent deletion includes versions that were softly deleted before."""
+    """A permanent deletion of a subject includes the versions that were softly deleted earlier."""
     users.delete_version("users", 1)
     assert run("delete", "users", "--permanent", "--yes").returncode == 0
     assert users.subjects(deleted=True) == []
@@ -141,7 +145,8 @@ def test_a_whole_subject_goes_for_ever(users: RegistryAdministration, run: Run) 
 
 
 def test_the_registry_may_stand_in_a_file(registry: Registry, tmp_path: Path) -> None:
-    """--config names the file; an unknown key is refused with the nearest known one (status 78)."""
+    """--config names a file with the registry's address; an unknown key is refused with the nearest
+    known key (status 78)."""
     config = tmp_path / "schemas.yml"
     config.write_text(f"schema.registry.url: {registry.url}\n")
     done = run_skidway("schemas", "list", "--json", "--config", str(config))
@@ -155,8 +160,8 @@ def test_the_registry_may_stand_in_a_file(registry: Registry, tmp_path: Path) ->
 def test_a_check_says_why_and_what_to_write(
     users: RegistryAdministration, run: Run, tmp_path: Path
 ) -> None:
-    """A failed check prints field, version, levels that would allow it, and a schema that
-    passes."""
+    """A failed check prints field, version, the levels that would allow the change, and a schema
+    that passes."""
     done = run("check", "users", file(tmp_path, BROKEN))
     assert done.returncode == 1
     assert "must: version 2 does not have this field" in done.stdout
@@ -173,7 +178,8 @@ def test_a_check_says_why_and_what_to_write(
 def test_a_check_is_what_a_registration_would_be_measured_by(
     users: RegistryAdministration, run: Run, tmp_path: Path
 ) -> None:
-    """Like a registration, transitive levels check all versions; --version checks one."""
+    """Like a registration, a check at a transitive level compares with all versions; --version
+    compares with one."""
     long = file(tmp_path, {**V1, "fields": [{"name": "age", "type": "long"}]})
     users.set_level("users", {"compatibility": "NONE"})
     users.register("users", json.dumps({**V1, "fields": [{"name": "age", "type": "int"}]}))
@@ -190,7 +196,8 @@ def test_a_check_is_what_a_registration_would_be_measured_by(
 def test_advice_knows_types_of_other_subjects(
     client: RegistryAdministration, run: Run, tmp_path: Path
 ) -> None:
-    """A schema with references is checked and repaired together with the schemas it references."""
+    """A schema with references is checked, and repaired, together with the schemas that it
+    references."""
     client.register("address", json.dumps({"type": "enum", "name": "City", "symbols": ["ROME"]}))
     takes = (Reference("City", "address", 1),)
     home = {"type": "record", "name": "Home", "fields": [{"name": "city", "type": "City"}]}
@@ -205,8 +212,8 @@ def test_advice_knows_types_of_other_subjects(
 def test_a_diff_sets_versions_side_by_side(
     users: RegistryAdministration, run: Run, tmp_path: Path
 ) -> None:
-    """The last two versions, two named ones, or a version and a file are compared, and whether each
-    reads the other's records."""
+    """`diff` compares the last two versions, two given versions, or a version and a file, and says
+    whether each can read the other's records."""
     found = json.loads(run("diff", "users", "--json").stdout)
     assert (found["from"], found["to"]) == (1, "2")
     assert [(each["change"], each["place"]) for each in found["differences"]] == [
@@ -221,8 +228,8 @@ def test_a_diff_sets_versions_side_by_side(
 
 
 def test_a_schema_is_proposed_from_a_log(run: Run, tmp_path: Path) -> None:
-    """The proposed schema alone goes to standard output, so that it can be saved; the shares go to
-    standard error."""
+    """Only the proposed schema goes to standard output, so that it can be saved; the shares of
+    lines go to standard error."""
     log = tmp_path / "app.log"
     log.write_text('{"level": "INFO", "ms": 3}\n{"level": "WARN"}\n')
     done = run_skidway("schemas", "infer", str(log), "--name", "App")
@@ -261,6 +268,6 @@ def test_who_uses_a_schema(
     ]  # fmt: skip
     assert (found["looked_at"]["partitions"], found["looked_at"]["records"]) == (2, 4)
     done = run("who-uses", "users", "--version", "1", *at, "--topic", topic, "--records", "2")
-    assert "none was written with it" in done.stdout  # among the newest two
+    assert "none was written with it" in done.stdout  # among the newest two records
     assert "No topic was looked at" in run("who-uses", "users").stdout
     assert run("who-uses", "77").returncode == 1

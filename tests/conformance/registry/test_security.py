@@ -1,4 +1,4 @@
-"""A registry with TLS and passwords, with stock clients and ours."""
+"""A registry with TLS and passwords, used by stock clients and by our client."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def authority(tmp_path: Path) -> Authority:
 
 @pytest.fixture
 def secured(zookeeper: str, tmp_path: Path, authority: Authority) -> Iterator[Registry]:
-    """A registry with https, client certificates optional, and a user ada."""
+    """A registry with https, optional client certificates, and a user ada."""
     pair = authority.sign("registry")
     users = tmp_path / "users"
     done = run_skidway("registry", "hash-password", "ada", input_text="ge:heim\n")
@@ -67,7 +67,8 @@ def confluent(registry: Registry, authority: Authority, user: str) -> SchemaRegi
 
 
 def test_confluents_client_with_tls_and_a_password(secured: Registry, authority: Authority) -> None:
-    """Serializer and deserializer work; a wrong password gets 401 at once."""
+    """Confluent's serializer and deserializer work with TLS and a password; a wrong password gets
+    401 at once."""
     with confluent(secured, authority, "ada:ge:heim") as client:
         data = AvroSerializer(client, SCHEMA)({"name": "Ada"}, VALUE)
         assert AvroDeserializer(client)(data, VALUE) == {"name": "Ada"}
@@ -79,7 +80,7 @@ def test_confluents_client_with_tls_and_a_password(secured: Registry, authority:
 
 
 def test_our_client_with_tls_and_a_password(secured: Registry, authority: Authority) -> None:
-    """Our client works as well, and the registry logs no password."""
+    """Our client works with TLS and a password, and the registry logs no password."""
     ours = RegistryClient(
         secured.url, security=Security(user_info="ada:ge:heim", ca=authority.certificate)
     )
@@ -114,7 +115,8 @@ def test_health_asks_for_no_password(secured: Registry) -> None:
 def test_a_renewed_certificate_is_shown_without_a_restart(
     secured: Registry, tmp_path: Path
 ) -> None:
-    """New connections see the new certificate; one that does not fit its key changes nothing."""
+    """New connections see a renewed certificate without a restart; a certificate that does not fit
+    its key changes nothing."""
     shown = _certificate(secured)
     good = (tmp_path / "registry.pem").read_bytes()
     _replace(tmp_path / "registry.pem", Authority(tmp_path, "third").certificate.read_bytes())
@@ -134,7 +136,8 @@ def test_a_renewed_certificate_is_shown_without_a_restart(
 def test_certificates_of_clients_and_a_listener_without_tls(
     zookeeper: str, tmp_path: Path, authority: Authority
 ) -> None:
-    """One registry serves http for this machine and https with client certificates for others."""
+    """One registry serves http for its own machine, and https with client certificates for
+    others."""
     pair, known = authority.sign("registry"), authority.sign("client")
     tls, plain = f"https://127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}"
     made = Registry(

@@ -1,4 +1,4 @@
-"""Several registries on one real ZooKeeper: each may write, and an id means one schema."""
+"""Several registries on one real ZooKeeper: each may write, and an id names one schema."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def canonical(text: str) -> Any:
 
 
 def test_two_stores_racing_give_gapless_unambiguous_ids(zookeeper: str) -> None:
-    """Two stores register the same and different schemas at once; each schema has one id of 1 to
-    n."""
+    """When two stores register the same and different schemas at once, the n schemas have the ids 1
+    to n, one each."""
     count = 60
     with Coordinator(zookeeper) as one, Coordinator(zookeeper) as two:
         stores = [Store(ZookeeperLog(each), SystemClock(), Level.NONE) for each in (one, two)]
@@ -67,8 +67,8 @@ def test_two_stores_racing_give_gapless_unambiguous_ids(zookeeper: str) -> None:
 
 
 def test_a_follower_sees_what_another_registry_wrote(zookeeper: str, tmp_path: Path) -> None:
-    """A registry learns of another's writes by its watch, and at once for an id that it is asked
-    for."""
+    """A registry learns of another registry's writes by its watch, and at once if a client asks for
+    the new id."""
     first, second = Registry(zookeeper, tmp_path), Registry(zookeeper, tmp_path)
     with running(first.program, first.ready), running(second.program, second.ready):
         writer, reader = RegistryClient(first.url), RegistryClient(second.url)
@@ -81,8 +81,8 @@ def test_a_follower_sees_what_another_registry_wrote(zookeeper: str, tmp_path: P
 
 @pytest.mark.quick
 def test_registries_killed_again_and_again_while_writing(zookeeper: str, tmp_path: Path) -> None:
-    """Two registries are killed in turn with kill -9 under load: answered registrations stay, ids
-    stay gapless and unambiguous, and both reach the same state."""
+    """When two registries are killed in turn with kill -9 under load, answered registrations stay,
+    each id names one schema, ids have no gaps, and both registries reach the same state."""
     pair = Registry(zookeeper, tmp_path), Registry(zookeeper, tmp_path)
     answered: dict[int, int] = {}
     numbers, enough = itertools.count(), threading.Event()
@@ -120,7 +120,7 @@ def test_registries_killed_again_and_again_while_writing(zookeeper: str, tmp_pat
 
 
 def test_a_schema_that_is_there_is_answered_without_zookeeper(tmp_path: Path) -> None:
-    """A producer that starts while ZooKeeper is away still gets the id of a known schema."""
+    """A producer that starts while ZooKeeper is down still gets the id of a known schema."""
     server = ZooKeeper(tmp_path)
     with running(server.program, server.ready):
         registry = Registry(server.address, tmp_path)
@@ -146,7 +146,7 @@ def _put(url: str, path: str, document: Any) -> None:
 
 
 def test_zookeeper_away_and_back(tmp_path: Path) -> None:
-    """While ZooKeeper is away reads go on and writes get 503; afterwards writes work, and nothing
+    """While ZooKeeper is down, reads go on and writes get 503; afterwards writes work, and nothing
     is forgotten."""
     server = ZooKeeper(tmp_path)
     with running(server.program, server.ready):
@@ -162,7 +162,7 @@ def test_zookeeper_away_and_back(tmp_path: Path) -> None:
             with pytest.raises(RegistryUnreachable, match="try again later"):
                 hasty.register("s", schema(2))
             with pytest.raises(RegistryUnreachable, match="try again later"):
-                hasty.schema(77)  # another registry may have given it
+                hasty.schema(77)  # another registry may have assigned this id
             server.program.start().wait_until(server.ready)
             eventually(registry.ready, what="the registry is back")
             with pytest.raises(RegistryRefused, match="not found"):

@@ -1,4 +1,4 @@
-"""topics, produce and consume against Apache Kafka."""
+"""The commands topics, produce and consume against Apache Kafka."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.conformance, pytest.mark.java, pytest.mark.slow]
 
 @pytest.fixture
 def topic(apache_kafka: ApacheKafka) -> str:
-    """A topic of three partitions."""
+    """A topic with three partitions."""
     name = topic_name("commands")
     made = run_skidway(
         "topics",
@@ -34,7 +34,8 @@ def topic(apache_kafka: ApacheKafka) -> str:
 def test_topics_are_made_listed_described_and_deleted(
     apache_kafka: ApacheKafka, topic: str
 ) -> None:
-    """The four verbs work, and refuse by name a topic that is missing or exists already."""
+    """The four verbs of `topics` work, and a missing topic, or one that exists already, is refused
+    by name."""
     at = ("--bootstrap-server", apache_kafka.address)
     listed = json.loads(run_skidway("topics", "list", "--json", *at).stdout)
     assert {"topic": topic, "partitions": 3, "replicas": 1} in listed
@@ -56,7 +57,8 @@ def test_topics_are_made_listed_described_and_deleted(
 
 
 def test_lines_come_back_as_they_were_sent(apache_kafka: ApacheKafka, topic: str) -> None:
-    """Every line is one record, ending with CRLF, LF or nothing; blank lines are records."""
+    """Every line becomes one record, whether it ends with CRLF, LF or nothing; blank lines become
+    records, too."""
     at = ("--bootstrap-server", apache_kafka.address, "--topic", topic, "--partition", "1")
     sent = run_skidway("produce", *at, input_text="one\r\n\nzażółć\nlast")
     assert sent.returncode == 0, sent.stderr
@@ -121,7 +123,7 @@ def test_what_makes_no_sense_is_one_sentence(
 
 
 def test_unreachable_broker_is_status_3() -> None:
-    """A broker that cannot be reached is named with its address, status 3."""
+    """A broker that cannot be reached is named with its address, and the status is 3."""
     refused = run_skidway("topics", "list", "--bootstrap-server", f"127.0.0.1:{free_port()}")
     assert refused.returncode == 3
     assert "127.0.0.1" in refused.stderr

@@ -24,7 +24,8 @@ def session(zookeeper: str) -> Iterator[Coordinator]:
 
 
 def test_chroot_is_made_and_kept_apart(zookeeper: str) -> None:
-    """Two clusters in one ZooKeeper do not see each other's nodes."""
+    """Each cluster's chroot is created, and two clusters in one ZooKeeper do not see each other's
+    nodes."""
     with Coordinator(f"{zookeeper}/a/b") as one, Coordinator(f"{zookeeper}/c") as two:
         assert one.create_if_absent("/brokers/ids/1", b"one")
         assert two.children("/") == []
@@ -33,14 +34,14 @@ def test_chroot_is_made_and_kept_apart(zookeeper: str) -> None:
 
 
 def test_first_writer_wins(session: Coordinator) -> None:
-    """A node is created once; the second creation changes nothing and says so."""
+    """A node is created once; a second creation changes nothing and says so."""
     assert session.create_if_absent("/x/y", b"1")
     assert not session.create_if_absent("/x/y", b"2")
     assert session.get("/x/y") == Versioned(b"1", 0)
 
 
 def test_write_needs_the_version_that_was_read(session: Coordinator) -> None:
-    """Of two writers that read the same version, one is refused."""
+    """If two writers read the same version of a node, one of their writes is refused."""
     session.create_if_absent("/x", b"1")
     assert session.set_versioned("/x", b"2", 0)
     assert not session.set_versioned("/x", b"3", 0)
@@ -49,7 +50,7 @@ def test_write_needs_the_version_that_was_read(session: Coordinator) -> None:
 
 
 def test_missing_nodes_are_none_and_empty(session: Coordinator) -> None:
-    """Reading a missing node gives an answer and no error; deleting it returns False."""
+    """Reading a missing node raises no error, and deleting it returns False."""
     assert session.get("/none") is None
     assert session.children("/none") == []
     assert not session.delete("/none")
@@ -61,7 +62,7 @@ def test_missing_nodes_are_none_and_empty(session: Coordinator) -> None:
 
 
 def test_ephemeral_node_goes_with_its_session(zookeeper: str, session: Coordinator) -> None:
-    """The registration of a program is gone as soon as it closes its session."""
+    """The registration of a program disappears as soon as the program closes its session."""
     with Coordinator(zookeeper) as other:
         assert other.create_if_absent("/ids/1", b"", ephemeral=True)
         assert session.children("/ids") == ["1"]
@@ -69,7 +70,7 @@ def test_ephemeral_node_goes_with_its_session(zookeeper: str, session: Coordinat
 
 
 def test_nobody_there_is_one_sentence_with_the_address() -> None:
-    """A ZooKeeper that does not answer is named, within the given time."""
+    """If ZooKeeper does not answer, one sentence names its address within the given time."""
     port = free_port()
     with pytest.raises(Unreachable) as refused:
         Coordinator(f"127.0.0.1:{port}/dc1", connect_timeout_s=0.5)
@@ -78,7 +79,8 @@ def test_nobody_there_is_one_sentence_with_the_address() -> None:
 
 @pytest.mark.slow
 def test_outage_suspends_bounds_requests_and_ends(tmp_path: Path) -> None:
-    """While ZooKeeper is away the session is SUSPENDED and requests end; then it is CONNECTED."""
+    """While ZooKeeper is down the session is SUSPENDED and requests end in time; then it is
+    CONNECTED."""
     server = ZooKeeper(tmp_path)
     told: list[SessionState] = []
     changed = threading.Event()
@@ -106,8 +108,8 @@ def test_outage_suspends_bounds_requests_and_ends(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_silent_zookeeper_holds_neither_kazoos_own_calls_nor_close(tmp_path: Path) -> None:
-    """ZooKeeper keeps its connections and answers nothing: calls on kazoo's client fail within a
-    session's time, before and after the silence is noticed, and `close` ends."""
+    """If ZooKeeper keeps its connections and answers nothing, calls on kazoo's client fail within a
+    session's time, both before and after the silence is noticed, and `close` ends."""
     server, timeout_s = ZooKeeper(tmp_path), 4.0
     with running(server.program, server.ready):
         session = Coordinator(server.address, session_timeout_s=timeout_s)
@@ -137,7 +139,8 @@ def test_a_silent_zookeeper_holds_neither_kazoos_own_calls_nor_close(tmp_path: P
 
 
 def test_a_transaction_does_all_or_nothing(session: Coordinator) -> None:
-    """In a refused transaction the failed operation has its error, and nothing else is done."""
+    """In a refused transaction the failed operation gets its error, and no operation takes
+    effect."""
     session.create_if_absent("/x", b"1")
 
     def good(do: Any) -> None:
@@ -157,7 +160,7 @@ def test_a_transaction_does_all_or_nothing(session: Coordinator) -> None:
 
 
 def test_watches_tell_once_of_what_changes(session: Coordinator, zookeeper: str) -> None:
-    """Watches report a node that appears, a node that is deleted, and children that change."""
+    """Watches report once that a node appears, that a node is deleted, and that children change."""
     told: list[str] = []
     assert not session.watch_node("/a", lambda event: told.append(event.path))
     session.create_if_absent("/a/b")
@@ -168,7 +171,8 @@ def test_watches_tell_once_of_what_changes(session: Coordinator, zookeeper: str)
 
 
 def test_a_restarted_session_has_lost_what_was_ephemeral(session: Coordinator) -> None:
-    """The old session's ephemeral nodes are gone at once, and another session starts soon."""
+    """After a restart of the session the old session's ephemeral nodes are gone at once, and a new
+    session starts soon."""
     states: list[SessionState] = []
     session.on_state(states.append)
     session.create_if_absent("/mine", ephemeral=True)
@@ -182,7 +186,7 @@ def test_a_restarted_session_has_lost_what_was_ephemeral(session: Coordinator) -
 
 
 def test_a_question_is_answered_elsewhere(session: Coordinator) -> None:
-    """`ask` returns at once, and calls back whether the node exists."""
+    """`ask` returns at once, and later calls back with whether the node exists."""
     told: list[bool | None] = []
     session.create_if_absent("/there")
     session.ask("/there", told.append)

@@ -33,13 +33,14 @@ spark.stop()
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
-    """An environment that uses the bundled Java and ignores the machine's."""
+    """An environment in which the bundled Java is used, and a Java of the machine is not."""
     kept = {k: v for k, v in os.environ.items() if k not in ("JAVA_HOME", "SPARK_HOME")}
     return {**kept, "SKIDWAY_JAVA": "bundled", "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
 
 def test_bundled_java_really_starts(environ: dict[str, str]) -> None:
-    """The bundled Java is found and starts, and accepts the option of Spark's that it lacks."""
+    """The bundled Java is found and starts, and accepts an option of Spark's that it does not
+    have."""
     found = java.find(environ)
     assert found.source == "bundled"
     assert found.version >= java.VERSION_MIN
@@ -51,7 +52,7 @@ def test_bundled_java_really_starts(environ: dict[str, str]) -> None:
 
 
 def test_without_a_java_on_the_machine_the_bundled_one_is_used(tmp_path: Path) -> None:
-    """On a machine without a Java nothing has to be set: the bundled one is used."""
+    """On a machine without a Java the bundled one is used, and nothing has to be set."""
     found = java.find({"PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)})
     assert found.source == "bundled"
     assert java.probe(found.command) is not None
@@ -61,7 +62,7 @@ def test_without_a_java_on_the_machine_the_bundled_one_is_used(tmp_path: Path) -
 def test_zookeeper_serves_on_the_bundled_java(
     environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A real ZooKeeper starts and serves on pip's Java."""
+    """A real ZooKeeper starts and serves on the bundled Java, which pip installed."""
     for name in ("SKIDWAY_JAVA", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, environ[name])
     server = ZooKeeper(tmp_path)
@@ -71,7 +72,7 @@ def test_zookeeper_serves_on_the_bundled_java(
 
 @pytest.mark.slow
 def test_spark_computes_on_the_bundled_java(environ: dict[str, str], tmp_path: Path) -> None:
-    """A Spark job with a shuffle runs on pip's Java, started by pyspark's own launcher."""
+    """A Spark job with a shuffle runs on the bundled Java, started by pyspark's own launcher."""
     found = java.find(environ)
     job = subprocess.run(
         [sys.executable, "-c", SPARK_JOB],

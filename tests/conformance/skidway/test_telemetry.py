@@ -41,7 +41,7 @@ def program() -> Iterator[Program]:
 
 
 def test_health_is_200_or_503_with_its_detail(program: Program) -> None:
-    """A load balancer reads the status of /health, a person its JSON."""
+    """/health gives a status for load balancers, 200 or 503, and JSON with details for people."""
     status, body = program.get("/health")
     assert (status, json.loads(body)) == (200, {"ok": True, "lag": 3})
     program.health = Health(False, {"why": "no ZooKeeper"})
@@ -50,7 +50,7 @@ def test_health_is_200_or_503_with_its_detail(program: Program) -> None:
 
 
 def test_metrics_are_prometheus_text(program: Program) -> None:
-    """Every metric of the process is there, in Prometheus' text format."""
+    """/metrics has every metric of the process, in Prometheus' text format."""
     counter = prometheus_client.Counter("skidway_test_things_total", "Things of this test")
     counter.inc(2)
     status, body = program.get("/metrics")
@@ -64,7 +64,8 @@ def test_other_paths_are_404(program: Program) -> None:
 
 
 def test_busy_port_is_one_sentence(program: Program) -> None:
-    """A taken port is named with its holder and the setting to change."""
+    """If the port is taken, one sentence names the process that has it and the setting to
+    change."""
     second = TelemetryServer(f"127.0.0.1:{program.server.port}", lambda: Health(True))
     with pytest.raises(SkidwayError) as refused:
         second.start()
@@ -75,7 +76,7 @@ def test_busy_port_is_one_sentence(program: Program) -> None:
 
 
 def test_port_is_free_after_stop() -> None:
-    """Stopping gives the port back at once, so that a restart finds it."""
+    """Stopping frees the port at once, so that a restart can use it."""
     first = TelemetryServer("127.0.0.1:0", lambda: Health(True))
     first.start()
     first.stop()

@@ -1,4 +1,5 @@
-"""One of our brokers for all clients, and the drivers, each started when it is first asked for."""
+"""One of our brokers for all clients, and their drivers, each started when a test first needs
+it."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ def story_broker(
     tmp_path_factory: pytest.TempPathFactory, zookeeper_server: ZooKeeper
 ) -> Iterator[SkidwayBroker]:
     folder = tmp_path_factory.mktemp("story-broker")
-    # The first member of a group does not wait for others.
+    # With this setting the first member of a group does not wait for others.
     settings = {"group_initial_rebalance_delay_ms": 0}
     broker = SkidwayBroker(folder, f"{zookeeper_server.address}/{folder.name}", **settings)
     try:
@@ -29,7 +30,7 @@ def story_broker(
 def drivers(
     tmp_path_factory: pytest.TempPathFactory, story_broker: SkidwayBroker
 ) -> Iterator[Callable[[StockClient], Driver]]:
-    """The driver of a client, which is the same for the whole run."""
+    """Returns the driver of a client; the driver stays the same for the whole run."""
     folder = tmp_path_factory.mktemp("drivers")
     started: dict[str, Driver] = {}
 
@@ -50,7 +51,7 @@ def driver(client: StockClient, drivers: Callable[[StockClient], Driver]) -> Dri
 
 @pytest.fixture
 def reference(drivers: Callable[[StockClient], Driver]) -> Driver:
-    """librdkafka, for steps that a client cannot do, and for a second opinion."""
+    """The driver of librdkafka, for steps that a client cannot do, and for a second opinion."""
     return drivers(CLIENTS["confluent-kafka"])
 
 
@@ -58,7 +59,7 @@ def reference(drivers: Callable[[StockClient], Driver]) -> Driver:
 def new_member(
     client: StockClient, story_broker: SkidwayBroker, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[], Driver]]:
-    """Starts another program of the client, which may join a group."""
+    """Starts another program of the client as a new member of a group."""
     folder = tmp_path_factory.mktemp("members")
     started: list[Driver] = []
 

@@ -1,4 +1,5 @@
-"""Groups of stock clients whose broker is killed: they go on where they were and lose nothing."""
+"""Groups of stock clients whose broker is killed: the members go on where they were and lose
+nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ pytestmark = [pytest.mark.conformance, pytest.mark.slow]
 
 @pytest.fixture
 def broker(tmp_path: Path, zookeeper: str) -> Iterator[SkidwayBroker]:
-    """A broker of this test's own, to be killed."""
+    """A broker for one test alone, which kills it."""
     broker = SkidwayBroker(tmp_path, zookeeper, group_initial_rebalance_delay_ms=0)
     try:
         yield broker.start()
@@ -43,8 +44,9 @@ def start(broker: SkidwayBroker, tmp_path: Path) -> Iterator[Callable[[StockClie
 def test_two_members_go_on_with_a_broker_that_was_killed(
     client: StockClient, broker: SkidwayBroker, start: Callable[[StockClient], Driver]
 ) -> None:
-    """The broker is killed while the second member joins, and again once both share the partitions:
-    every record arrives, committed offsets stay, and a later member starts from them."""
+    """The broker is killed while the second member joins, and again once both members share the
+    partitions. Every record arrives, committed offsets stay, and a later member starts from
+    them."""
     group = Group(start(CLIENTS["confluent-kafka"]), lambda: start(client))
     group.write()
     first = group.join()
@@ -54,7 +56,7 @@ def test_two_members_go_on_with_a_broker_that_was_killed(
     group.poll()
     broker.crash()
     group.settle()
-    if "commit" not in client.lacks:  # the others commit when they like
+    if "commit" not in client.lacks:  # the other clients choose when they commit
         assert group.committed() == [EACH] * len(PARTITIONS)
     group.write()
     group.read_again(range(EACH, 2 * EACH))

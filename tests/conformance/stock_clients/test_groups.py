@@ -1,4 +1,5 @@
-"""Consumer groups of every stock client: shared partitions, rebalances, committed offsets."""
+"""Consumer groups of every stock client share partitions, rebalance, and go on at committed
+offsets."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ def group(reference: Driver, new_member: Callable[[], Driver]) -> Group:
 
 @each_client()
 def test_partitions_are_shared_and_handed_over(client: StockClient, group: Group) -> None:
-    """One member has all partitions, two share them, and the one that stays gets all again."""
+    """One member has all partitions, two members share them, and after one leaves the other has all
+    again."""
     group.write()
     first = group.join()
     assert group.read_all(range(EACH)) == {first: set(PARTITIONS)}
@@ -56,7 +58,7 @@ def test_a_group_goes_on_where_it_committed(client: StockClient, group: Group) -
 
 @each_client("commit")
 def test_what_is_not_committed_comes_again(client: StockClient, group: Group) -> None:
-    """A member that leaves without a commit leaves everything to the next."""
+    """If a member leaves without a commit, the next member gets all records again."""
     group.write()
     first = group.join()
     group.read_all(range(EACH))

@@ -1,4 +1,4 @@
-"""Apache Kafka's performance tools, unmodified: what one writes, the other counts."""
+"""Apache Kafka's unmodified performance tools: one writes records, the other counts them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ TOOLS = "org.apache.kafka.tools"
 
 
 def test_performance_tools_write_and_read(story_broker: SkidwayBroker, reference: Driver) -> None:
-    """ProducerPerformance has every record acknowledged, ConsumerPerformance reads as many."""
+    """Every record of ProducerPerformance is acknowledged, and ConsumerPerformance reads as
+    many."""
     topic, servers = topic_name("perf"), f"bootstrap.servers={story_broker.address}"
     reference.ask("create", topic=topic, partitions=2)
     sizes = ["--num-records", str(COUNT), "--record-size", "200", "--throughput", "-1"]

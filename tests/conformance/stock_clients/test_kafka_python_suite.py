@@ -1,4 +1,4 @@
-"""kafka-python's own integration tests, from its source distribution, against our broker."""
+"""kafka-python's own integration tests, from its source distribution, run against our broker."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ SETTINGS = {
     "group_initial_rebalance_delay_ms": 0,
     "group_min_session_timeout_ms": 1_000,
 }
-"""Settings that the tests take for granted."""
+"""Settings of the broker that the tests rely on."""
 
 
 @pytest.fixture
@@ -78,8 +78,9 @@ def test_its_own_tests_pass(broker_zero: SkidwayBroker, tmp_path: Path) -> None:
     source, report = peers.source("kafka-python"), tmp_path / "report.xml"
     files = [f"{SUITE}/test_{name}_integration.py" for name in FILES]
     chosen = [f"not {name}" for name in EXCLUDED]
-    chosen += [f"not ({name} and not {name}_)" for name in BY_CHANCE]  # other names begin with it
-    # pytest's own tracebacks parse the source with ast, which fails beside the suite's threads.
+    # other tests' names begin with this name
+    chosen += [f"not ({name} and not {name}_)" for name in BY_CHANCE]
+    # pytest's own tracebacks parse the source with ast, which fails while the suite's threads run.
     command = [
         sys.executable, "-m", "pytest", "-q", "--tb=native", "--assert=plain", "-W", "ignore",
         "-o", "addopts=", "-o", "log_level=WARNING", "-p", "no:cacheprovider",
@@ -105,7 +106,7 @@ def test_its_own_tests_pass(broker_zero: SkidwayBroker, tmp_path: Path) -> None:
 
 
 def test_what_is_excluded_is_there() -> None:
-    """Every excluded name is one of kafka-python's tests, and each of its files of integration
+    """Every excluded name is one of kafka-python's tests, and each of its files with integration
     tests is either run or excluded."""
     source = peers.source("kafka-python")
     found = {path.name for path in (source / SUITE).glob("test_*.py")}

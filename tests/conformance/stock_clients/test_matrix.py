@@ -1,4 +1,4 @@
-"""The table of docs/clients.md says yes where a test runs, and nothing where none can."""
+"""The table of docs/clients.md says yes where a test runs, and nothing where no test can run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ STEPS: dict[str, tuple[Test, str]] = {
     "time": (test_story.test_offsets_are_found_by_time, ""),
     "delete": (test_story.test_topics_are_deleted, ""),
 }
-"""Each step with its test, and the name in `lacks` if another client does the step instead."""
+"""Each step with its test, and with the name of the step in `lacks` if another client does the step
+instead."""
 
 
 def runs_for(test: Test, step: str) -> Iterator[str]:
@@ -42,7 +43,7 @@ def runs_for(test: Test, step: str) -> Iterator[str]:
 
 
 def table() -> list[str]:
-    """The table that the tests make."""
+    """The lines of the table, made from the tests."""
     able = {step: set(runs_for(test, step)) for step, (test, _) in STEPS.items()}
 
     def cell(client: StockClient, step: str) -> str:
@@ -57,7 +58,8 @@ def table() -> list[str]:
 
 
 def test_the_page_has_the_table_that_the_tests_are() -> None:
-    """The page has the table word for word; an empty cell is a step that the client lacks."""
+    """The page has exactly the table that the tests give; an empty cell is a step that the client
+    lacks."""
     page = PAGE.read_text().splitlines()
     assert [line for line in table() if line not in page] == []
     empty = {name: line.count("| |") for name, line in zip(CLIENTS, table()[2:], strict=True)}

@@ -1,7 +1,7 @@
 """The same story for every stock client, unmodified, from creating a topic to deleting it.
 
-Clients that need Node, Go or a Debian package carry the mark `foreign`. A step that a client cannot
-do is done by librdkafka in its place, or left out, as `support.stock_clients` says.
+Clients that need Node, Go or a Debian package carry the mark `foreign`. If a client cannot do a
+step, librdkafka does it instead, or it is left out, as `support.stock_clients` says.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def stored(broker: SkidwayBroker, topic: str, partition: int = 0) -> list[BatchH
 
 
 def assert_same(found: list[dict[str, Any]], sent: list[dict[str, Any]], *, first: int = 0) -> None:
-    """Everything sent is there once, in order, from an offset on, with all its fields."""
+    """Asserts that the records found are all that were sent, each once, in order and with all
+    fields, from an offset on."""
     assert [each["value"] for each in found] == [each["value"] for each in sent]
     assert [each["offset"] for each in found] == list(range(first, first + len(sent)))
     for name in ("key", "headers", "partition"):
@@ -48,7 +49,7 @@ def assert_same(found: list[dict[str, Any]], sent: list[dict[str, Any]], *, firs
 
 
 def create_by(driver: Driver, partitions: int = 1) -> str:
-    """Creates a topic by the driver; its name."""
+    """Creates a topic with the driver, and returns the topic's name."""
     topic = topic_name("story")
     driver.ask("create", topic=topic, partitions=partitions)
     return topic
@@ -65,7 +66,7 @@ def test_the_version_is_the_one_that_docs_name(client: StockClient, driver: Driv
 def test_topics_are_created_and_described(
     client: StockClient, driver: Driver, reference: Driver
 ) -> None:
-    """A new topic has the partitions asked for, and is listed."""
+    """A new topic has the requested number of partitions, and is listed."""
     topic = create_by(reference if "create" in client.lacks else driver, 3)
     assert driver.ask("describe", topic=topic) == {"partitions": [0, 1, 2]}
     assert topic in driver.ask("topics")["topics"]
@@ -75,7 +76,7 @@ def test_topics_are_created_and_described(
 def test_what_is_produced_comes_back(
     client: StockClient, codec: str, driver: Driver, reference: Driver, story_broker: SkidwayBroker
 ) -> None:
-    """In every codec, batches are stored as the client compressed them, and the client and
+    """In every codec, the log stores batches as the client compressed them, and the client and
     librdkafka read back the same records."""
     topic = create_by(reference)
     sent = records(codec, timed="timestamps" not in client.lacks)
@@ -90,7 +91,8 @@ def test_what_is_produced_comes_back(
 def test_every_acks_and_every_offset(
     client: StockClient, driver: Driver, reference: Driver
 ) -> None:
-    """With acks=1 and 0 nothing is missing; a consumer begins anywhere, also within a batch."""
+    """With acks=1 and 0 no record is missing; a consumer can begin at any offset, also within a
+    batch."""
     topic = create_by(reference)
     sent = records("acks", timed="timestamps" not in client.lacks)
     for acks, part in ((1, sent[:100]), (0, sent[100:])):
@@ -103,7 +105,8 @@ def test_every_acks_and_every_offset(
 
 @pytest.fixture(scope="session")
 def library(drivers: Callable[[StockClient], Driver]) -> Callable[[bool], Written]:
-    """A topic with batches of every client and codec, with the foreign clients or without."""
+    """Returns a function that fills a topic with batches of every client and codec, with the
+    foreign clients or without."""
 
     @cache
     def written(foreign: bool) -> Written:
@@ -124,7 +127,7 @@ def library(drivers: Callable[[StockClient], Driver]) -> Callable[[bool], Writte
 def test_it_reads_what_the_others_wrote(
     client: StockClient, driver: Driver, library: Callable[[bool], Written]
 ) -> None:
-    """A client reads the batches of every client and codec."""
+    """Each client reads the batches of every client and codec."""
     topic, values = library(client.foreign)
     got = driver.ask("consume", topic=topic, partition=0, offset=0, count=len(values))
     assert [each["value"] for each in got["records"]] == values
@@ -147,7 +150,8 @@ def test_idempotent_producers_are_served(
 
 @each_client("offset_at")
 def test_offsets_are_found_by_time(client: StockClient, driver: Driver, reference: Driver) -> None:
-    """The first record at or after a time is found; behind the last record there is none."""
+    """A look-up by time finds the first record at or after that time, and nothing behind the last
+    record."""
     topic = create_by(reference)
     writer = reference if "timestamps" in client.lacks else driver
     sent = records("timed", range(100))
@@ -161,7 +165,7 @@ def test_offsets_are_found_by_time(client: StockClient, driver: Driver, referenc
 
 @each_client("delete")
 def test_topics_are_deleted(client: StockClient, driver: Driver) -> None:
-    """A deleted topic is no longer listed, and one made again under its name is empty."""
+    """A deleted topic is no longer listed, and a topic made again under its name is empty."""
     topic = create_by(driver)
     driver.ask(
         "produce", topic=topic, codec="none", acks=-1, idempotent=False, records=records("old")

@@ -1,4 +1,4 @@
-"""A broker and a registry of this test's own, and an agent that is not started yet."""
+"""A broker and a registry for one test alone, and an agent that the test starts."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,7 +26,7 @@ def registry(tmp_path: Path, zookeeper: str) -> Iterator[Registry]:
 def agent(
     tmp_path: Path, own_broker: SkidwayBroker, registry: Registry
 ) -> Iterator[Callable[..., AgentProcess]]:
-    """Makes agents, with everything they need already running."""
+    """Returns a function that makes agents; everything that an agent needs already runs."""
     made: list[AgentProcess] = []
 
     def make(*sources: dict[str, Any]) -> AgentProcess:

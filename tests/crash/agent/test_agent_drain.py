@@ -1,5 +1,5 @@
-"""`skidway agent drain` on real files, with a real broker: it delivers everything and sends last
-words, or prints a sentence for each obstacle and sends no last word."""
+"""`skidway agent drain` on real files with a real broker: it delivers everything and sends last
+words, or it prints a sentence for each obstacle and sends no last word."""
 
 import collections
 import contextlib
@@ -32,7 +32,8 @@ LOGS = "logs"
 UNPRIVILEGED = (
     ("setpriv", "--bounding-set", "-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
 )
-"""In front of a command: even root cannot open a file whose mode forbids it."""
+"""Put in front of a command: without these capabilities even root cannot open a file whose mode
+forbids it."""
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def drain(
 
 
 def arrived(broker: SkidwayBroker, count: int) -> None:
-    """Each line arrived exactly once."""
+    """Asserts that each line arrived exactly once."""
     found = collections.Counter(line for line, _, _ in rows(broker.address, LOGS))
     assert found == collections.Counter(f"line {number}" for number in range(count))
 
@@ -84,7 +85,8 @@ def last_words(broker: SkidwayBroker) -> set[str]:
 
 @contextmanager
 def written_to(log: Path, first: int, *, every_s: float = 0.01) -> Iterator[list[int]]:
-    """Lines are appended while the block runs; yields how many are in the file."""
+    """Appends lines while the block runs. Yields a list whose only item is the number of lines in
+    the file."""
     over, written = threading.Event(), [first]
 
     def append() -> None:
@@ -102,8 +104,9 @@ def written_to(log: Path, first: int, *, every_s: float = 0.01) -> Iterator[list
 
 
 def test_drained_and_started_again(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
-    """A drain delivers what the stopped agent had not read and sends the last word, and so does a
-    second drain; started again, the agent takes the last word back and goes on, each line once."""
+    """A drain delivers what the stopped agent had not read, and sends the last word; a second drain
+    does the same. When the agent is started again, it takes the last word back and goes on, and
+    each line arrives once."""
     process = agent(source(log))
     write(log, 0, 1_000)
     process.start()
@@ -129,7 +132,7 @@ def test_drained_and_started_again(agent: Make, log: Path, own_broker: SkidwayBr
 def test_drained_while_lines_are_appended(
     agent: Make, log: Path, own_broker: SkidwayBroker
 ) -> None:
-    """No last word is sent while a file is being written to; it is sent once the file rests."""
+    """While a file is being written to, drain sends no last word; once the file rests, it does."""
     process = agent(source(log))
     write(log, 0, 5_000)
     process.start()
@@ -149,14 +152,15 @@ def test_drained_while_lines_are_appended(
 
 
 def promised(agent: AgentProcess) -> bool:
-    """Whether the agent has promised lines that are not acknowledged yet."""
+    """Whether the agent has lines in intents that are not acknowledged yet."""
     uri = f"file:{agent.state / 'agent.db'}?mode=ro"
     with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=5)) as state:
         return bool(state.execute("SELECT count(*) FROM intents").fetchone()[0])
 
 
 def unsettled(agent: AgentProcess) -> int:
-    """Rows that are not settled: intents, counts in no delta, messages not yet delivered."""
+    """The number of unsettled rows in the state: intents, counts that are in no delta, messages not
+    yet delivered."""
     uri = f"file:{agent.state / 'agent.db'}?mode=ro"
     with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=5)) as state:
         counts = (
@@ -167,7 +171,7 @@ def unsettled(agent: AgentProcess) -> int:
 
 
 def ends(broker: SkidwayBroker) -> int:
-    """How many records the topic has, repeats among them."""
+    """The number of records in the topic, repeats among them."""
     with Client(broker.address) as client:
         return sum(end for _, end in topic.bounds(client, [LOGS]).values())
 
@@ -176,8 +180,8 @@ def ends(broker: SkidwayBroker) -> int:
 def test_killed_in_the_middle_and_drained_again(
     agent: Make, log: Path, own_broker: SkidwayBroker
 ) -> None:
-    """Drains are killed with lines promised and with lines delivered, and send no last word; the
-    next one delivers the rest, each line once, and sends it."""
+    """Drains that are killed while lines are promised or delivered send no last word. The next
+    drain delivers the rest, each line once, and sends the last word."""
     process = agent(source(log))
     write(log, 0, 10)
     process.start()
@@ -204,7 +208,7 @@ def test_killed_in_the_middle_and_drained_again(
 
 
 def test_brokers_that_are_away(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
-    """With its brokers away, drain ends in time, says so and sends no last word."""
+    """If no broker can be reached, drain ends in time, says so and sends no last word."""
     process = agent(source(log))
     write(log, 0, 10)
     process.start()
@@ -223,8 +227,9 @@ def test_brokers_that_are_away(agent: Make, log: Path, own_broker: SkidwayBroker
 
 
 def test_a_file_that_cannot_be_read(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
-    """A file that cannot be read is named, and only its topic gets no last word; readable again,
-    the file is delivered. Grown and unreadable after that, it makes the last word void."""
+    """If a file cannot be read, drain names it, and only its topic gets no last word. Once the file
+    is readable, drain delivers it. If it then grows and becomes unreadable, the next drain takes
+    the last word back."""
     hidden = log.parent / "hidden.txt"
     process = agent(source(log), source(log, "other", "*.txt"))
     write(log, 0, 10)
@@ -250,7 +255,7 @@ def test_a_file_that_cannot_be_read(agent: Make, log: Path, own_broker: SkidwayB
 
 
 def test_an_agent_that_still_runs_is_not_drained(agent: Make, log: Path) -> None:
-    """While the agent runs, drain prints one clear sentence; the agent goes on."""
+    """While the agent runs, drain refuses with one clear sentence, and the agent goes on."""
     process = agent(source(log)).start()
     done = drain(process)
     assert done.returncode == 65
@@ -260,7 +265,7 @@ def test_an_agent_that_still_runs_is_not_drained(agent: Make, log: Path) -> None
 
 
 def test_a_host_without_a_state_has_nothing_to_drain(agent: Make, log: Path) -> None:
-    """On a host without a state, drain says so, succeeds, and creates no state."""
+    """On a host without an agent's state, drain says so, succeeds, and creates no state."""
     process = agent(source(log))
     process.command()
     done = drain(process)

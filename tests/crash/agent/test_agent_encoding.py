@@ -33,8 +33,9 @@ def consumed(broker: SkidwayBroker, registry: Registry, count: int) -> list[dict
 def test_the_setting_is_changed_from_reject_to_replace(
     agent: Make, tmp_path: Path, own_broker: SkidwayBroker, registry: Registry
 ) -> None:
-    """After the change, lines are delivered and marked, under a new version of the schema; /metrics
-    counts rejected and replaced lines by topic, and nothing is pending in /health."""
+    """After `on_error` is changed to replace, lines that are not UTF-8 are delivered and marked,
+    under a new version of the schema. /metrics counts rejected and replaced lines by topic, and
+    /health shows nothing pending."""
     path = tmp_path / "mail.log"
     path.write_bytes(b"one\ncaf\xe9\n")
     process = agent({"topic": "mail", "paths": [str(path)]})
@@ -63,7 +64,7 @@ def test_the_setting_is_changed_from_reject_to_replace(
     done = run_skidway("rejected", "show", "mail", "--bootstrap-server", own_broker.address)
     assert "encoding" in done.stdout
     process.settings["sources"][0]["on_error"] = "ignore"
-    process.command()  # writes the settings down
+    process.command()  # writes the settings file
     refused = run_skidway("agent", "validate", "--config", str(process.config))
     assert refused.returncode == 78
     assert "sources[0].on_error must be one of reject, replace, not 'ignore'" in refused.stderr

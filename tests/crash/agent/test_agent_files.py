@@ -1,4 +1,5 @@
-"""What hosts do with log files, to a real agent on a real file system."""
+"""A real agent on a real file system, where logs are linked, rotated, deleted, copied and
+compressed as on real hosts."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def source(pattern: Path) -> dict[str, Any]:
 
 
 def arrived(broker: SkidwayBroker) -> collections.Counter[str]:
-    """How often each line is in the topic; a re-send counts once."""
+    """How often each line is in the topic. A record that was sent twice counts once."""
     found = {(file, first, line) for line, file, first in rows(broker.address, "logs")}
     return collections.Counter(line for _, _, line in found)
 
@@ -58,7 +59,8 @@ def all_once(broker: SkidwayBroker, writer: Writer) -> None:
 def test_links_as_kubelet_lays_them_out(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker, how: str
 ) -> None:
-    """containers/web.log leads to pods/0.log: its rotations are found beside the target."""
+    """If containers/web.log links to pods/0.log, the agent finds rotated files beside the target of
+    the link."""
     (tmp_path / "containers").mkdir()
     (tmp_path / "pods").mkdir()
     target, writer = tmp_path / "pods" / "0.log", Writer()
@@ -83,8 +85,8 @@ def test_links_as_kubelet_lays_them_out(
 def test_rotations_to_any_name_while_the_agent_is_down(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker, name: str
 ) -> None:
-    """After two rotations the known file and the generation that nobody saw are read to their
-    end."""
+    """After two rotations, the agent reads the known file and the generation that it never saw to
+    their ends."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
     writer.write(log, 100)
@@ -104,8 +106,8 @@ def test_rotations_to_any_name_while_the_agent_is_down(
 def test_an_inode_that_is_taken_again(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker
 ) -> None:
-    """A job's log is deleted, and on ext4 the next job's log, with the same first line, gets its
-    inode: every line of both arrives."""
+    """When a job's log is deleted and, on ext4, the next job's log gets its inode and has the same
+    first line, every line of both logs arrives."""
     (tmp_path / "log").mkdir()
     run, writer = tmp_path / "log" / "run.log", Writer()
     beginning = "Starting job\n"
@@ -169,8 +171,8 @@ def _compress(path: Path, ending: str, how: Callable[[bytes], bytes]) -> None:
 def test_generations_that_were_compressed_while_the_agent_was_down(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker, by: str, pattern: str
 ) -> None:
-    """The rest of the known file and the generations that nobody saw arrive, each line once, and no
-    loss is declared."""
+    """The rest of the known file and the generations that the agent never saw arrive, each line
+    once, and the agent declares no loss."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
     writer.write(log, 500)

@@ -1,4 +1,4 @@
-"""A real agent on real files, killed, stopped, starved and restarted."""
+"""A real agent on real files that is killed, stopped, restarted, or short of what it needs."""
 
 import collections
 import contextlib
@@ -62,15 +62,16 @@ def source(lines: Lines, pattern: str = "*", **others: Any) -> dict[str, Any]:
 
 
 def arrived(agent: AgentProcess, lines: Lines, broker: SkidwayBroker) -> None:
-    """Every line is in the topic once, repeats left out, and every byte is settled."""
+    """Asserts that every line is in the topic once (repeats left out), and that every byte is
+    settled."""
     eventually(lambda: agent.settled(lines.sizes()), every_s=0.3, what="all settled")
     lines.expect([line for line, _, _ in rows(broker.address, "logs")])
 
 
 @pytest.mark.quick
 def test_kill_9_at_any_moment(agent: Make, lines: Lines, own_broker: SkidwayBroker) -> None:
-    """The agent is killed again and again while it reads, promises, sends and checkpoints: every
-    line arrives once."""
+    """The agent is killed again and again while it reads, promises, sends and moves its checkpoint;
+    every line arrives once."""
     process = agent(source(lines))
     moments = random.Random(7)
     for _ in range(6):
@@ -88,7 +89,8 @@ def test_kill_9_at_any_moment(agent: Make, lines: Lines, own_broker: SkidwayBrok
 def test_an_orderly_end_leaves_nothing_to_send_again(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """After SIGTERM everything promised is acknowledged: the next start repeats no record."""
+    """After SIGTERM the brokers have acknowledged everything that the agent promised, so the next
+    start repeats no record."""
     process = agent(source(lines))
     lines.write("a.log", 30_000)
     process.start()
@@ -122,7 +124,8 @@ def test_rotations_while_the_agent_stands_still(
 
 
 def rotate(lines: Lines, *, keep: int = 99) -> None:
-    """app.log becomes app.log.1, app.log.1 becomes app.log.2 ...; files beyond `keep` go."""
+    """Renames app.log to app.log.1, app.log.1 to app.log.2 and so on, and deletes the files beyond
+    `keep`."""
     last = 1
     while (lines.folder / f"app.log.{last}").exists() and last < keep:
         last += 1
@@ -132,7 +135,7 @@ def rotate(lines: Lines, *, keep: int = 99) -> None:
 
 
 def rotations(lines: Lines, count: int = 6, *, every_s: float = 0.05, keep: int = 99) -> None:
-    """Generations of 100 lines, one after the other."""
+    """Writes 100 lines and rotates, `count` times."""
     for _ in range(count):
         rotate(lines, keep=keep)
         lines.write("app.log", 100)
@@ -146,7 +149,8 @@ def rotations(lines: Lines, count: int = 6, *, every_s: float = 0.05, keep: int 
 def test_rotations_out_of_the_pattern(
     agent: Make, lines: Lines, own_broker: SkidwayBroker, how: str
 ) -> None:
-    """Generations that nobody saw are read once, though the pattern matches no rotated name."""
+    """Generations that the agent never saw are read once, although its pattern matches no rotated
+    name."""
     process = agent(source(lines, "app.log"))
     lines.write("app.log", 100)
     process.start()
@@ -169,7 +173,8 @@ def test_rotations_out_of_the_pattern(
 def test_generations_that_were_deleted_unread_are_declared(
     agent: Make, lines: Lines, own_broker: SkidwayBroker, how: str
 ) -> None:
-    """With two generations kept, lines deleted unread are declared lost, and no line is doubled."""
+    """When only two generations are kept, the agent declares lines lost that were deleted unread,
+    and doubles no line."""
     process = agent(source(lines, "app.log"))
     lines.write("app.log", 100)
     process.start()
@@ -196,8 +201,8 @@ def test_generations_that_were_deleted_unread_are_declared(
 def test_a_partial_line_that_is_completed_after_a_kill(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """A partial line is flushed when it rests, and completed after a kill: two records, no byte
-    twice."""
+    """A partial line that rests is sent as a record, and its rest, written after a kill, as a
+    second one; no byte is sent twice."""
     process = agent(source(lines))
     lines.write("a.log", 1, end="")
     process.start()
@@ -213,7 +218,8 @@ def test_a_partial_line_that_is_completed_after_a_kill(
 def test_the_broker_is_killed_while_it_takes(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """The agent waits, sends again, and goes on; nothing is lost or doubled."""
+    """When the broker is killed while it takes batches, the agent waits, sends again and goes on;
+    no line is lost or doubled."""
     process = agent(source(lines))
     lines.write("a.log", 40_000)
     process.start()
@@ -226,7 +232,8 @@ def test_the_broker_is_killed_while_it_takes(
 def test_the_registry_is_down_at_start(
     agent: Make, lines: Lines, own_broker: SkidwayBroker, registry: Registry
 ) -> None:
-    """The agent reads nothing and says why; once the registry is there, all lines arrive."""
+    """When the registry is down at the start, the agent reads nothing and says why; once the
+    registry runs, all lines arrive."""
     process = agent(source(lines))
     lines.write("a.log", 100)
     registry.program.kill()
@@ -242,8 +249,8 @@ def test_the_registry_is_down_at_start(
 def test_many_files_with_few_descriptors(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """More files than `max.open.files` are all read, and the agent stays below the kernel's
-    limit."""
+    """If there are more files than `max.open.files`, the agent reads all of them and stays below
+    the kernel's limit."""
     process = agent(source(lines))
     process.settings["max.open.files"] = 32
     for number in range(300):
@@ -258,7 +265,7 @@ def test_many_files_with_few_descriptors(
 
 
 def test_one_agent_to_a_state(agent: Make, lines: Lines) -> None:
-    """A second agent on the same state is refused with the name of the first."""
+    """A second agent on the same state is refused, and the refusal names the first agent."""
     process = agent(source(lines)).start()
     again = run_skidway("agent", "run", "--config", str(process.config))
     assert again.returncode == 65
@@ -268,7 +275,7 @@ def test_one_agent_to_a_state(agent: Make, lines: Lines) -> None:
 @promise("2 corrupt state")
 @pytest.mark.quick
 def test_a_damaged_state_stops_the_agent_with_a_sentence(agent: Make, lines: Lines) -> None:
-    """An agent whose state is damaged stops with a sentence; it never starts over by itself."""
+    """An agent whose state is damaged stops with one sentence; it never starts over by itself."""
     process = agent(source(lines))
     lines.write("a.log", 10)
     process.start()
@@ -289,7 +296,7 @@ def test_a_damaged_state_stops_the_agent_with_a_sentence(agent: Make, lines: Lin
 def test_brokers_that_are_away_are_named(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """/health is 503 and names the partitions that no broker acknowledges, until one does."""
+    """/health is 503 and names the partitions that no broker acknowledges, until a broker does."""
     process = agent(source(lines))
     lines.write("a.log", 10)
     process.start()
@@ -308,7 +315,8 @@ def test_brokers_that_are_away_are_named(
 
 
 def test_a_wrong_pattern_is_named(agent: Make, lines: Lines) -> None:
-    """/health is 503 and names the topic whose lines are rejected; the log names one line."""
+    """If a pattern is wrong, /health is 503 and names the topic whose lines are rejected, and the
+    log names one line."""
     wrong = {**source(lines), "parser": {"type": "regex", "pattern": r"(?P<none>[A-Z]{40})"}}
     process = agent(wrong)
     lines.write("a.log", 100)
@@ -335,8 +343,8 @@ def test_a_wrong_pattern_is_named(agent: Make, lines: Lines) -> None:
 def test_people_read_what_an_agent_wrote(
     agent: Make, lines: Lines, own_broker: SkidwayBroker, registry: Registry
 ) -> None:
-    """`consume` prints records as JSON by the registry's schemas, `rejected show` the rejected
-    lines with reason and place."""
+    """`consume` prints records as JSON by the registry's schemas, and `rejected show` prints the
+    rejected lines with their reasons and places."""
     number = {"type": "regex", "pattern": r"line (?P<number>[0-9]+) (?P<rest>.*)"}
     process = agent(source(lines, parser=number, **{"max.line.bytes": 100}))
     path = lines.write("a.log", 3)
@@ -373,8 +381,8 @@ def test_people_read_what_an_agent_wrote(
 def test_a_disk_that_moved_to_another_machine(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """The agent refuses to start until it is told to adopt the state; then it goes on where it was,
-    in a new epoch, and every line arrives once."""
+    """On another machine the agent refuses to start until it is told to adopt the state. Then it
+    goes on where it was, in a new epoch, and every line arrives once."""
     process = agent(source(lines))
     lines.write("a.log", 1000)
     process.start()
@@ -400,8 +408,9 @@ def test_a_disk_that_moved_to_another_machine(
 def test_an_older_copy_that_is_adopted_takes_no_line_for_another(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """A restored snapshot of the host brings back an older state and log; lines written then count
-    as new lines and not as repeats, even at the positions of the lost ones."""
+    """When a restored snapshot of the host brings back an older state and log, lines written
+    afterwards count as new lines and not as repeats, even if they lie at the positions of lines
+    that the restore removed."""
     process = agent(source(lines))
     path = lines.write("a.log", 500)
     process.start()

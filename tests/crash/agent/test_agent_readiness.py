@@ -18,8 +18,9 @@ pytestmark = [pytest.mark.crash, pytest.mark.java]
 def test_an_agent_is_up_while_it_waits_for_its_cluster(
     own_broker: SkidwayBroker, agent: Callable[..., AgentProcess], tmp_path: Path
 ) -> None:
-    """The agent is ready, so a host boots, although its brokers are away; the status says what the
-    agent waits for, and later that it tails. /health, which upgrades ask, is bad until then."""
+    """The agent reports ready although its brokers cannot be reached, so that a host can boot. Its
+    status says what it waits for, and later that it tails. /health, which upgrades ask, is bad
+    until then."""
     made = agent({"topic": "logs", "paths": [str(tmp_path / "*.log")]})
     own_broker.program.stop()
     with service_manager(tmp_path) as manager:
@@ -38,7 +39,8 @@ def test_an_agent_is_up_while_it_waits_for_its_cluster(
 
 
 def test_a_refused_configuration_ends_before_anything_is_ready(tmp_path: Path) -> None:
-    """`run` refuses what `validate` refuses, with status 78, on which a unit does not try again."""
+    """`run` refuses a configuration that `validate` refuses. It ends with status 78, after which
+    systemd does not start the unit again."""
     made = AgentProcess(
         tmp_path, "127.0.0.1:1", "http://127.0.0.1:1",
         [{"topic": "logs", "paths": ["/x"], "parser": {"type": "regex", "pattern": "(["}}],

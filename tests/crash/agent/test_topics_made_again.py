@@ -18,7 +18,7 @@ TOPICS = ("logs", "logs.rejected")
 
 
 def made_again(broker: SkidwayBroker, path: Path, process: AgentProcess) -> None:
-    """Ten lines arrive in a topic, which is then deleted and made again."""
+    """Sends ten lines to a topic, then deletes the topic and makes it again."""
     path.parent.mkdir()
     path.write_text("".join(f"old {n}\n" for n in range(10)))
     process.start()
@@ -33,7 +33,7 @@ def made_again(broker: SkidwayBroker, path: Path, process: AgentProcess) -> None
 def test_the_agent_goes_on_under_the_new_id(
     agent: Make, own_broker: SkidwayBroker, tmp_path: Path
 ) -> None:
-    """With nothing on its way to the old topic no operator is needed: the agent goes on, and the
+    """If nothing was on its way to the old topic, no operator is needed: the agent goes on, and the
     new topic gets only the new line."""
     path = tmp_path / "log" / "a.log"
     process = agent({"topic": "logs", "paths": [str(path)]})
@@ -51,8 +51,9 @@ def test_the_agent_goes_on_under_the_new_id(
 def test_what_was_on_its_way_to_the_old_one_is_left_to_an_operator(
     agent: Make, own_broker: SkidwayBroker, tmp_path: Path
 ) -> None:
-    """A line that was sent before the agent noticed is not counted as the old topic's: the agent
-    stops with the sentence it would give at a start, and goes on once the line is given up."""
+    """A line that was sent before the agent noticed the new topic does not count for the old topic.
+    The agent stops with the same sentence as at a start, and goes on once an operator gives the
+    line up."""
     path = tmp_path / "log" / "a.log"
     process = agent({"topic": "logs", "paths": [str(path)]})
     made_again(own_broker, path, process)

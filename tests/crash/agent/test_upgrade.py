@@ -1,7 +1,8 @@
 """An agent is killed with batches on their way, and another version of the program is started.
 
-Both versions are real trees: this one, and a copy with another PRESS_VERSION. A proxy before the
-broker decides which batches reach the broker without the agent learning of it, and which do not.
+Both versions are real trees: this one, and a copy with another PRESS_VERSION. A proxy in front of
+the broker lets some batches reach the broker and hides the answers from the agent, and holds other
+batches back.
 """
 
 import collections
@@ -28,7 +29,7 @@ Make = Callable[..., AgentProcess]
 
 @pytest.fixture
 def proxy(own_broker: SkidwayBroker) -> Iterator[Proxy]:
-    """The only way to the broker, which advertises the proxy's address."""
+    """A proxy that is the only way to the broker; the broker advertises the proxy's address."""
     made = Proxy(free_port(), own_broker.port)
     own_broker.settings["advertised.listeners"] = f"PLAINTEXT://127.0.0.1:{made.port}"
     made.start()
@@ -70,10 +71,10 @@ def logs(tmp_path: Path) -> Logs:
 def killed_on_the_way(
     agent: Make, logs: Logs, proxy: Proxy, broker: SkidwayBroker, *, holds: bool = True
 ) -> tuple[AgentProcess, Intervention]:
-    """(an agent killed while the broker has batches that it does not know of, the fault that holds
-    others).
+    """Returns (an agent that was killed while the broker had batches that the agent did not know
+    of, the fault that holds back further batches).
 
-    With `holds` False the broker has everything.
+    With `holds` False the broker has all batches.
     """
     process = agent({"topic": "logs", "paths": [str(logs.folder / "*")]})
     process.settings |= {"topic.partitions": 3, "read.back.wait.ms": WAIT_MS}
@@ -97,7 +98,8 @@ def killed_on_the_way(
 
 
 def started_to_read_back(process: AgentProcess, proxy: Proxy) -> Intervention:
-    """Starts the agent; the fault that holds its reading back until it is released."""
+    """Starts the agent. Returns the fault that holds its reading back until the test releases
+    it."""
     held = proxy.inject(Fault.HOLD_REQUEST, fetches("logs"))
     process.start(ready=False)
     process.program.wait_until(lambda: held.hits, within_s=60)
@@ -105,7 +107,7 @@ def started_to_read_back(process: AgentProcess, proxy: Proxy) -> Intervention:
 
 
 def check_each_once(logs: Logs, broker: SkidwayBroker) -> None:
-    """Every line is in the topic, and none was sent twice."""
+    """Asserts that every line is in the topic, and that none was sent twice."""
     found = collections.Counter(line for _, _, line, _, _ in records(broker.address, "logs"))
     assert found == collections.Counter(logs.written)
 
@@ -121,8 +123,9 @@ def apart(process: AgentProcess, fate: str) -> int:
 def test_an_upgrade_leaves_nothing_uncertain_that_the_broker_has(
     proxy: Proxy, agent: Make, logs: Logs, own_broker: SkidwayBroker, upgraded: Path, fate: str
 ) -> None:
-    """The agent acknowledges what it finds on the broker and sends the rest: every line arrives
-    once, and no byte is set apart, whether batches on their way arrived, arrive late, or never."""
+    """The agent acknowledges the records that it finds on the broker and sends the rest. Every line
+    arrives once and no byte is declared lost or uncertain, whether batches on their way arrived,
+    arrive late, or never arrive."""
     holds = fate != "arrived"
     process, on_its_way = killed_on_the_way(agent, logs, proxy, own_broker, holds=holds)
     process.tree = upgraded
@@ -149,8 +152,8 @@ def test_an_upgrade_leaves_nothing_uncertain_that_the_broker_has(
 def test_what_the_host_has_no_more_is_lost_and_what_the_broker_has_is_not(
     proxy: Proxy, agent: Make, logs: Logs, own_broker: SkidwayBroker, upgraded: Path
 ) -> None:
-    """A file is deleted between kill and upgrade: bytes found on the broker count, the rest is
-    lost."""
+    """If a file is deleted between kill and upgrade, bytes that the agent finds on the broker count
+    as delivered, and the rest is lost."""
     process, on_its_way = killed_on_the_way(agent, logs, proxy, own_broker)
     on_its_way.drop()
     sizes = logs.sizes()
@@ -172,7 +175,8 @@ def test_what_the_host_has_no_more_is_lost_and_what_the_broker_has_is_not(
 def test_without_brokers_nothing_is_decided(
     proxy: Proxy, agent: Make, logs: Logs, own_broker: SkidwayBroker, upgraded: Path
 ) -> None:
-    """/health is 503 and names the partitions to be read back; then all lines arrive, once."""
+    """Without brokers, /health is 503 and names the partitions that the agent has to read back;
+    once a broker runs, all lines arrive, once."""
     process, on_its_way = killed_on_the_way(agent, logs, proxy, own_broker)
     on_its_way.drop()
     process.tree = upgraded

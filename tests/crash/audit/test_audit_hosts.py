@@ -1,4 +1,5 @@
-"""The roster and the gate as programs: a real agent, broker, counter and collector."""
+"""The roster of hosts and the gate (`skidway audit wait`) as programs: a real agent, broker,
+counter and collector."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ APP2 = {"host": "app2", "cluster": "main", "topics": ["logs"]}
 
 
 class Fleet:
-    """One host with an agent, and a site that audits it; nothing but the broker runs at first."""
+    """One host with an agent, and a site that audits it; at first only the broker runs."""
 
     def __init__(self, folder: Path, broker: SkidwayBroker, registry: Registry) -> None:
         self.folder, self.address = folder, broker.address
@@ -82,7 +83,8 @@ class Fleet:
         )
 
     def write_roster(self, *hosts: dict[str, Any], text: str = "") -> None:
-        """Writes it as Ansible does: a new file beside the roster, renamed into its place."""
+        """Writes the roster as Ansible does: writes a new file beside it, and renames that file
+        into its place."""
         fresh = self.folder / "roster.new"
         fresh.write_text(text or yaml.safe_dump({"hosts": list(hosts)}))
         os.replace(fresh, self.folder / "roster.yml")
@@ -92,7 +94,7 @@ class Fleet:
             out.writelines(f"line {index}\n" for index in range(count))
 
     def publish(self, value: bytes) -> None:
-        """Writes to the audit topic, as any program can."""
+        """Writes a message to the audit topic, as any program can."""
         with Client(self.address) as client:
             producer = Producer(client)
             batch = columns.encode(pa.array([value], pa.binary()), np.array([0], np.int64))
@@ -108,7 +110,7 @@ class Fleet:
         self.collector.wait_until(lambda: answers(f"http://127.0.0.1:{self.port}/"))
 
     def ask(self, *arguments: str) -> tuple[int, str]:
-        """The exit status, and all output."""
+        """The exit status of a `skidway audit` command, and all its output."""
         done = run_skidway("audit", *arguments, within_s=2 * WITHIN_S)
         return done.returncode, done.stdout + done.stderr
 
@@ -171,8 +173,8 @@ def fleet(zookeeper: str, tmp_path: Path) -> Iterator[Fleet]:
 
 @promise("6 gate")
 def test_waiting_ends_when_the_agent_has_sealed_and_not_without_it(fleet: Fleet) -> None:
-    """`wait` ends with 0 once the host has sealed, with and without new lines, asking the cluster
-    or the store; with 1 when the agent is stopped or the counter does not count."""
+    """`wait` ends with 0 once the host has sealed, with and without new lines, whether it asks the
+    cluster or the store. It ends with 1 if the agent is stopped or the counter does not count."""
     fleet.start_counter()
     fleet.agent.start()
     assert fleet.wait("--bootstrap-server", fleet.address)[0] == 0, "it has written nothing"
@@ -207,13 +209,13 @@ def test_waiting_ends_when_the_agent_has_sealed_and_not_without_it(fleet: Fleet)
 
 
 def this_second() -> str:
-    """The current second, as an operator writes it."""
+    """The current second, in the format in which an operator writes it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def test_hosts_that_nobody_heard_and_clusters_that_nobody_reaches(fleet: Fleet) -> None:
-    """A host in the roster that was never heard is late (1), a host in no roster is a mistake (2),
-    and a cluster that does not answer is unreachable (3)."""
+    """`wait` ends with 1 for a host in the roster that was never heard, with 2 for a host in no
+    roster (a mistake), and with 3 if the cluster does not answer."""
     fleet.write_roster(APP1, APP2)
     status, said = fleet.wait(host="app2", timeout_s=1)
     assert (status, "app2 (main): no agent of it was ever heard." in said) == (1, True), said
@@ -227,8 +229,8 @@ def test_hosts_that_nobody_heard_and_clusters_that_nobody_reaches(fleet: Fleet) 
 def test_a_message_of_a_newer_version_is_told_by_name_and_nothing_is_complete(
     fleet: Fleet,
 ) -> None:
-    """The log, /health, a metric, every bucket's verdict and the gate name the schema, until a
-    collector that has it reads the message."""
+    """If a message has an unknown schema, then the log, /health, a metric, every bucket's verdict
+    and the gate name that schema, until a collector that has it reads the message."""
     fleet.start_counter()
     fleet.agent.start()
     fleet.write(100)
@@ -252,9 +254,9 @@ def test_a_message_of_a_newer_version_is_told_by_name_and_nothing_is_complete(
 
 @promise("6 expected hosts")
 def test_the_collector_takes_a_roster_that_changes(fleet: Fleet) -> None:
-    """The collector takes a new roster without a restart. A bad roster changes nothing; it is
-    logged once, and /health shows it until the roster is good. A removed host is retired, and one
-    that returns is expected again."""
+    """The collector takes a new roster without a restart. A bad roster changes nothing: the
+    collector logs it once, and /health shows it until the roster is good. A removed host is
+    retired, and a host that returns is expected again."""
     fleet.start_counter()
     fleet.agent.start()
     fleet.write(100)
@@ -311,10 +313,12 @@ def test_hosts_are_listed_with_their_state(fleet: Fleet) -> None:
 @promise("6 last word")
 @pytest.mark.quick
 def test_a_host_that_left_for_good_is_complete(fleet: Fleet) -> None:
-    """The last buckets of a host that is only retired stay unknown; once it is drained they are
-    complete. Started again, it is waited for as before, and its new lines count."""
+    """The last buckets of a host that is only retired stay unknown; once the host is drained, they
+    are complete. If its agent is started again, the audit waits for it as before, and its new lines
+    count."""
     fleet.agent.settings["seal.interval.ms"] = 600_000
-    # However slow the drain: its last word must not be late enough to be a seal of its bucket.
+    # Large, so that even the last word of a slow drain comes too early to seal its bucket as an
+    # ordinary seal would.
     fleet.settings["lateness.ms"] = 10_000
     fleet.config.write_text(yaml.safe_dump(fleet.settings))
     fleet.start_counter()
@@ -324,7 +328,7 @@ def test_a_host_that_left_for_good_is_complete(fleet: Fleet) -> None:
     log = fleet.folder / "log" / "a.log"
     eventually(lambda: fleet.agent.settled({log: log.stat().st_size}), what="all delivered")
     assert fleet.agent.program.stop() == 0
-    fleet.write(10)  # not read any more
+    fleet.write(10)  # the agent no longer reads these
     fleet.write_roster({**APP1, "retired": True})
     eventually(lambda: "app1 (retired): the agent is silent: unknown since" in fleet.reasons())
     done = run_skidway("agent", "drain", "--config", str(fleet.agent.config))

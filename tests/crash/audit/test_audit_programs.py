@@ -39,7 +39,8 @@ Limit = Callable[[list[str], int], list[str]]
 
 
 class Site:
-    """A broker, and an agent that lives in the test: it sends records and publishes its counts."""
+    """A broker, and the test in place of an agent: the test sends records and publishes their
+    counts."""
 
     def __init__(self, folder: Path, broker: SkidwayBroker) -> None:
         self.folder, self.address = folder, broker.address
@@ -143,7 +144,8 @@ def _counted(report: dict[str, Any], tier: str) -> int:
 @promise("6 numbers")
 @pytest.mark.quick
 def test_a_counter_killed_at_any_moment_counts_every_record_once(site: Site) -> None:
-    """Offsets, marks and counts move together: nothing twice, nothing left out."""
+    """The counter moves offsets, marks and counts together: it counts no record twice and leaves
+    none out."""
     for _ in range(4):
         counter = site.counter().start().wait_until(site.ready)
         site.send(5)
@@ -159,8 +161,8 @@ def test_a_counter_killed_at_any_moment_counts_every_record_once(site: Site) -> 
 @promise("1 restored state")
 @pytest.mark.quick
 def test_a_lost_state_stops_the_counter_until_it_is_told(site: Site) -> None:
-    """A counter without its state stops, because its numbers are on the topic already; told to take
-    a new epoch, it counts again and replaces them."""
+    """A counter whose state is gone stops, because its numbers are already on the topic. When it is
+    told to take a new epoch, it counts again, and its new counts replace the old ones."""
     counter = site.counter().start().wait_until(site.ready)
     site.send(3)
     site.seal()
@@ -179,8 +181,8 @@ def test_a_lost_state_stops_the_counter_until_it_is_told(site: Site) -> None:
 
 @pytest.mark.quick
 def test_a_collector_killed_and_rebuilt_says_the_same(site: Site) -> None:
-    """The dashboard shows the same after kill -9 of the collector, and after its store is lost and
-    rebuilt from the topic."""
+    """The dashboard shows the same after kill -9 of the collector, and also after its store is lost
+    and rebuilt from the topic."""
     counter = site.counter().start().wait_until(site.ready)
     collector = site.collector().start()
     site.send(4)
@@ -213,7 +215,8 @@ def test_a_collector_killed_and_rebuilt_says_the_same(site: Site) -> None:
 
 
 def test_what_a_person_accepted_is_known_to_whoever_reads_the_topic(site: Site) -> None:
-    """An acceptance is published on the audit topic of a real broker, and a new store has it."""
+    """When somebody accepts a bucket, the acceptance is on the audit topic of a real broker, and a
+    new store reads it."""
     site.send()
     site.seal()
     at = [
@@ -237,7 +240,8 @@ def test_what_a_person_accepted_is_known_to_whoever_reads_the_topic(site: Site) 
 
 
 def test_an_occupied_port_is_one_sentence(site: Site) -> None:
-    """A collector whose port is taken ends with one sentence: who holds it, and what to set."""
+    """A collector whose port is taken ends with one sentence, which says who holds the port and
+    which setting to change."""
     collector = site.collector().start()
     eventually(lambda: answers(f"http://127.0.0.1:{site.port}/"))
     second = Program(
@@ -251,15 +255,16 @@ def test_an_occupied_port_is_one_sentence(site: Site) -> None:
 
 
 def _limited(program: list[str], kilobytes: int) -> list[str]:
-    """The program with a limit on its files' size, which acts on a database like a full disk."""
+    """The program with a limit on the size of its files. For a database, this limit acts like a
+    full disk."""
     return ["bash", "-c", f'ulimit -f {kilobytes} && exec "$@"', "-", *program]
 
 
 @promise("6 full disk")
 @pytest.mark.quick
 def test_a_counter_without_room_ends_with_a_sentence_and_goes_on_with_room(site: Site) -> None:
-    """A counter with a full disk ends with a sentence and loses nothing: at the next start it
-    counts what was not committed, and the audit is complete in the end."""
+    """A counter on a full disk ends with a sentence and loses nothing: at the next start it counts
+    what was not committed, and in the end the audit is complete."""
     site.send(20)
     counter = site.counter(limit=_limited).start()
     deadline = time.monotonic() + 300
@@ -280,8 +285,8 @@ def test_a_counter_without_room_ends_with_a_sentence_and_goes_on_with_room(site:
 
 @promise("6 full disk")
 def test_a_collector_without_room_ends_with_a_sentence_and_goes_on_with_room(site: Site) -> None:
-    """A collector with a full disk ends with a sentence; messages stay in their topic until the
-    store has them."""
+    """A collector on a full disk ends with a sentence; messages stay in their topic until the store
+    has them."""
     site.send(2)
     counter, collector = site.counter().start(), site.collector(limit=_limited).start()
     deadline = time.monotonic() + 300

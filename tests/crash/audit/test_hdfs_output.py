@@ -1,4 +1,4 @@
-"""The loader's output on a real HDFS, as a recount reads it."""
+"""A recount reads the loader's output on a real HDFS."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from support.processes import free_port
 from support.promises import promise
 
 TOPIC = "dc1.logs"
-ROWS = 200_000  # several pieces of a file
+ROWS = 200_000  # several pieces of a file when it is read
 SOURCE = {"cluster": "dc1", "cluster_id": "cid", "topic": "logs", "topic_id": "tid"}
 
 
@@ -38,7 +38,7 @@ def _write(store: Store, path: str, content: bytes) -> None:
 
 
 def _parquet() -> tuple[bytes, int]:
-    """A Parquet file of rows as the loader writes them, and the rows' checksum."""
+    """A Parquet file with rows as the loader writes them, and the checksum of the rows."""
     first = pa.array(range(0, 10 * ROWS, 10), pa.int64())
     columns = {
         "_agent": pa.array([7] * ROWS, pa.int64()),
@@ -74,7 +74,8 @@ def _recount(output: Output) -> recount.Recounted:
 @pytest.mark.java
 @pytest.mark.parametrize("moved", [True, False])
 def test_rows_on_hdfs_are_counted(url: str, moved: bool) -> None:
-    """Rows are counted in a file in place, and in a committed one that was not moved yet."""
+    """The recount counts the rows of a file in its place, and those of a committed file that was
+    not moved yet."""
     store = open_store(url)
     content, checksum = _parquet()
     path, staged = f"{TOPIC}/dt=1970-01-01/a.parquet", f"_skidway/{TOPIC}/staging/1-x/a.parquet"
@@ -103,8 +104,8 @@ def test_a_file_that_is_gone_is_named(url: str) -> None:
 @pytest.mark.crash
 @pytest.mark.java
 def test_a_copy_and_a_changed_byte_are_named(url: str) -> None:
-    """As on a local directory, a file that no manifest names and a file that differs from what was
-    committed are named."""
+    """As on a local directory, the recount names a file that no manifest names, and a file that
+    differs from what was committed."""
     store = open_store(url)
     content, checksum = _parquet()
     path = f"{TOPIC}/dt=1970-01-01/hour=00/part-1-0-0.parquet"
@@ -119,7 +120,8 @@ def test_a_copy_and_a_changed_byte_are_named(url: str) -> None:
 
 @pytest.mark.crash
 def test_a_name_node_that_is_not_there_is_one_sentence() -> None:
-    """The recount ends with one sentence and the exit status of unreachable."""
+    """If the NameNode does not answer, the recount ends with one sentence and the exit status for
+    unreachable."""
     output = open_output(f"hdfs://127.0.0.1:{free_port()}/logs")
     with pytest.raises(Unreachable, match="cannot list") as caught:
         recount.topics(output)

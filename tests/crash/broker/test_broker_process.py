@@ -1,4 +1,4 @@
-"""A real broker that is killed, starved and lied to."""
+"""A real broker that is killed, short of what it needs, or given damaged files."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def read_values(broker: SkidwayBroker, topic: str, end: int) -> list[bytes]:
 @promise("3 producer ids")
 @pytest.mark.quick
 def test_killed_while_it_takes(own_broker: SkidwayBroker) -> None:
-    """kill -9 while an idempotent producer sends: every acknowledged record is there, and once."""
+    """After kill -9 while an idempotent producer sends, every acknowledged record is in the log,
+    exactly once."""
     broker = own_broker.start()
     create(broker, "logs")
     acknowledged: list[bytes] = []
@@ -122,7 +123,8 @@ def test_killed_while_it_takes(own_broker: SkidwayBroker) -> None:
 @promise("3 producer ids", "4 duplicate")
 @pytest.mark.quick
 def test_a_duplicate_is_known_after_a_kill(own_broker: SkidwayBroker) -> None:
-    """A batch that was acknowledged before kill -9 is answered with its offset when sent again."""
+    """If a batch was acknowledged before kill -9 and is sent again, the broker answers with its old
+    offset."""
     broker = own_broker.start()
     create(broker, "logs")
     with RawClient(broker.port) as client:
@@ -145,7 +147,8 @@ def test_a_duplicate_is_known_after_a_kill(own_broker: SkidwayBroker) -> None:
 
 
 def test_a_torn_tail_is_cut_and_the_epoch_rises(own_broker: SkidwayBroker) -> None:
-    """After a crash with a torn write, all whole batches are served, under a new leader epoch."""
+    """After a crash with a torn write, the broker serves all whole batches, under a new leader
+    epoch."""
     broker = own_broker.start()
     create(broker, "logs")
     with RawClient(broker.port) as client:
@@ -167,7 +170,8 @@ def test_a_torn_tail_is_cut_and_the_epoch_rises(own_broker: SkidwayBroker) -> No
 
 
 def test_a_damaged_partition_is_stopped_by_name(own_broker: SkidwayBroker) -> None:
-    """Damage in front of good data: that partition is answered with an error, others are served."""
+    """If good data follows the damage, the broker answers that partition with an error and serves
+    the others."""
     broker = own_broker.start()
     create(broker, "logs", 2)
     with RawClient(broker.port) as client:
@@ -193,7 +197,8 @@ def test_a_damaged_partition_is_stopped_by_name(own_broker: SkidwayBroker) -> No
 
 
 def test_a_missing_directory_is_not_begun_again(own_broker: SkidwayBroker) -> None:
-    """A partition whose data vanished is stopped by name, not served from offset 0 as if empty."""
+    """If a partition's data vanished, the broker stops that partition and names it; it does not
+    serve an empty one from offset 0."""
     broker = own_broker.start()
     create(broker, "logs")
     with RawClient(broker.port) as client:
@@ -207,7 +212,8 @@ def test_a_missing_directory_is_not_begun_again(own_broker: SkidwayBroker) -> No
 
 
 def test_a_full_disk_refuses_and_goes_on(own_broker: SkidwayBroker) -> None:
-    """When a file may not grow, the answer is KAFKA_STORAGE_ERROR; with room, batches are taken."""
+    """When a file cannot grow, the broker answers KAFKA_STORAGE_ERROR; once it can grow again, the
+    broker takes batches."""
     broker = own_broker.start()
     create(broker, "logs")
     log = broker.logs / "logs-0" / names.segment_file(0, names.LOG)
@@ -227,7 +233,8 @@ def test_a_full_disk_refuses_and_goes_on(own_broker: SkidwayBroker) -> None:
 
 
 def test_no_descriptors_left_is_survived(own_broker: SkidwayBroker) -> None:
-    """When no descriptor is left, new connections are turned away, and existing ones go on."""
+    """When no file descriptor is left, the broker turns new connections away, and existing ones go
+    on."""
     broker = own_broker.start()
     create(broker, "logs")
     with RawClient(broker.port) as client, contextlib.ExitStack() as crowd:
@@ -270,8 +277,8 @@ def with_own_zookeeper(own_zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Ski
 def test_produce_and_fetch_go_on_without_zookeeper(
     own_zookeeper: ZooKeeper, with_own_zookeeper: SkidwayBroker
 ) -> None:
-    """While ZooKeeper is stopped, data flows and requests for topics get a retriable error; once it
-    is back, everything works as before."""
+    """While ZooKeeper is stopped, records flow and requests for topics get a retriable error; when
+    ZooKeeper runs again, everything works as before."""
     broker = with_own_zookeeper
     create(broker, "logs")
     own_zookeeper.program.stop()
@@ -313,7 +320,8 @@ def test_a_broker_whose_session_ended_registers_again(
 
 
 def test_a_broker_id_is_one_broker(own_broker: SkidwayBroker, tmp_path: Path) -> None:
-    """A second broker with the same id is refused by name; the first goes on."""
+    """A second broker with the same id is refused with a sentence that names the first; the first
+    goes on."""
     broker = own_broker.start()
     zookeeper = str(broker.settings["zookeeper.connect"])
     other = SkidwayBroker(tmp_path / "other", zookeeper, zookeeper_session_timeout_ms=1000)
@@ -331,7 +339,8 @@ def refused(command: list[str]) -> tuple[int, str]:
 
 
 def test_what_prevents_a_start_is_one_sentence(own_broker: SkidwayBroker, tmp_path: Path) -> None:
-    """Each reason not to start has its exit status and one sentence that names the thing."""
+    """Whatever prevents a start ends the broker with an exit status of its own and one sentence
+    that names the obstacle."""
     broker = own_broker.start()
 
     def other(**settings: object) -> list[str]:
@@ -373,7 +382,8 @@ def test_what_prevents_a_start_is_one_sentence(own_broker: SkidwayBroker, tmp_pa
 
 
 def test_a_clean_stop_is_quick_to_start_from(own_broker: SkidwayBroker) -> None:
-    """SIGTERM ends with status 0, everything flushed, and the next start reads no batch."""
+    """SIGTERM ends the broker with status 0 and everything flushed; the next start reads no
+    batch."""
     broker = own_broker.start()
     create(broker, "logs")
     with RawClient(broker.port) as client:
@@ -389,8 +399,8 @@ def test_a_clean_stop_is_quick_to_start_from(own_broker: SkidwayBroker) -> None:
 
 
 def test_a_topic_deleted_while_it_is_written(own_broker: SkidwayBroker) -> None:
-    """Deleting a topic answers waiting requests and removes the files; after a restart it is
-    gone."""
+    """When a topic is deleted, waiting requests are answered and its files removed; after a restart
+    the topic is still gone."""
     broker = own_broker.start()
     create(broker, "logs", 3)
     with RawClient(broker.port) as client, RawClient(broker.port) as waiting:

@@ -1,7 +1,8 @@
 """A device under one of two log directories fails with EIO: on a write, an fsync, a read.
 
-Each time the request is refused with KAFKA_STORAGE_ERROR, the directory goes offline and is named,
-and the other one goes on; after a start on a good device every acknowledged record is there again.
+Each time the broker refuses the request with KAFKA_STORAGE_ERROR, takes the directory offline,
+names it, and goes on with the other directory. After a start on a good device every acknowledged
+record is there again.
 """
 
 from __future__ import annotations
@@ -31,14 +32,15 @@ LARGE_BYTES = 200_000
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[FailingDisk]:
-    """A file system whose device can be told to fail."""
+    """A file system whose device fails when the test says so."""
     with FailingDisk(tmp_path / "failing").mounted() as disk:
         yield disk
 
 
 @pytest.fixture
 def broker(own_broker: SkidwayBroker, disk: FailingDisk) -> Iterator[SkidwayBroker]:
-    """A topic with a partition on the device and one beside it; three records in each."""
+    """A broker with a topic that has one partition on the device and one beside it, and three
+    records in each."""
     own_broker.settings["log.dirs"] = f"[{disk.path}, {own_broker.logs}]"
     broker = own_broker.start()
     with RawClient(broker.port) as client:
@@ -52,12 +54,12 @@ def broker(own_broker: SkidwayBroker, disk: FailingDisk) -> Iterator[SkidwayBrok
                 assert (stored.error_code, stored.base_offset) == (0, offset)
     assert (disk.path / "logs-0").is_dir()
     yield broker
-    broker.end()  # before its device
+    broker.end()  # the broker must end before the device
 
 
 def refused_alone(broker: SkidwayBroker, disk: FailingDisk) -> None:
-    """The directory is offline and named, its partition refuses requests, the other one is
-    served."""
+    """Asserts that the directory is offline and named, that its partition refuses requests, and
+    that the other partition is served."""
     eventually(lambda: str(disk.path) in broker.health()["offline_log_dirs"])
     assert set(broker.health()["stopped_partitions"]) == {"logs-0"}
     assert broker.metric("skidway_broker_log_directories_offline") == 1
@@ -71,7 +73,8 @@ def refused_alone(broker: SkidwayBroker, disk: FailingDisk) -> None:
 
 
 def back_again(broker: SkidwayBroker, disk: FailingDisk) -> int:
-    """Starts the broker on a good device; the log end, with every acknowledged record below it."""
+    """Starts the broker on a good device and asserts that every acknowledged record is there.
+    Returns the log end offset."""
     disk.heal()
     broker.program.kill()
     broker.start()
@@ -87,7 +90,8 @@ def back_again(broker: SkidwayBroker, disk: FailingDisk) -> int:
 
 @pytest.mark.parametrize("acks", [1, -1])
 def test_a_write_error(broker: SkidwayBroker, disk: FailingDisk, acks: int) -> None:
-    """A batch that could not be written is refused and not stored; its directory goes offline."""
+    """A batch that could not be written is refused and not stored, and its directory goes
+    offline."""
     disk.fail("write", ".log")
     with RawClient(broker.port) as client:
         refused = client.produce("logs", sized(1000), acks=acks)
@@ -98,8 +102,8 @@ def test_a_write_error(broker: SkidwayBroker, disk: FailingDisk, acks: int) -> N
 
 @promise("4 failed fsync")
 def test_a_failed_fsync_is_not_tried_again(broker: SkidwayBroker, disk: FailingDisk) -> None:
-    """acks=all is refused; the fsync is never repeated, as the kernel may have dropped the
-    pages."""
+    """After a failed fsync, acks=all is refused and the fsync is never repeated, because the kernel
+    may have dropped the pages."""
     disk.fail("fsync", ".log")
     with RawClient(broker.port) as client:
         refused = client.produce("logs", sized(1000))
@@ -107,18 +111,18 @@ def test_a_failed_fsync_is_not_tried_again(broker: SkidwayBroker, disk: FailingD
     refused_alone(broker, disk)
     disk.heal()
     disk.fail("fsync", "nothing")
-    refused_alone(broker, disk)  # still refused, though an fsync would now succeed
+    refused_alone(broker, disk)  # still refused, although a second fsync would succeed
     of_log = [each.failed for each in disk.operations() if each.what == "fsync"
               and each.file.startswith("/logs-0/") and each.file.endswith(".log")]  # fmt: skip
     assert of_log.count(True) == 1
     assert of_log[-1] is True
-    # It was written and not acknowledged: the log may keep it.
+    # The batch was written and not acknowledged: the log may keep it.
     assert back_again(broker, disk) in (3, 4)
 
 
 def test_a_read_error_while_an_answer_is_sent(broker: SkidwayBroker, disk: FailingDisk) -> None:
-    """When sendfile fails after the answer's head was sent, that connection ends, and the next
-    request gets the error."""
+    """When sendfile fails after the head of the answer was sent, the broker ends that connection,
+    and the next request gets the error."""
     broker.restart()  # so that no page of the log is in memory
     disk.fail("read", ".log", above=LARGE_BYTES * 2)
     with RawClient(broker.port) as client:
@@ -129,7 +133,8 @@ def test_a_read_error_while_an_answer_is_sent(broker: SkidwayBroker, disk: Faili
 
 
 def test_a_read_error_before_an_answer(broker: SkidwayBroker, disk: FailingDisk) -> None:
-    """When even the batch's position cannot be read, the answer is KAFKA_STORAGE_ERROR at once."""
+    """When the broker cannot even read the batch's position, it answers KAFKA_STORAGE_ERROR at
+    once."""
     broker.restart()
     disk.fail("read", ".log")
     with RawClient(broker.port) as client:
@@ -139,7 +144,8 @@ def test_a_read_error_before_an_answer(broker: SkidwayBroker, disk: FailingDisk)
 
 
 def test_a_read_error_in_recovery(broker: SkidwayBroker, disk: FailingDisk) -> None:
-    """A log that cannot be read is not cut: its directory is offline until it can be read."""
+    """Recovery cuts nothing from a log that it cannot read: the directory is offline until it is
+    readable."""
     broker.program.kill()
     disk.fail("read", ".log")
     broker.program = type(broker.program)(broker.command(), broker.folder / "again.out")

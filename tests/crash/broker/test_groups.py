@@ -1,4 +1,4 @@
-"""Groups and their offsets while the broker is killed and ZooKeeper is away."""
+"""Groups and their offsets while the broker is killed, or ZooKeeper cannot be reached."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ TOPIC = "logs"
 PARTITIONS = 4
 GROUPS = 300
 SESSION_S = 10.0
-"""The broker's session with ZooKeeper, in seconds; no request for it waits longer."""
+"""The time-out of the broker's session with ZooKeeper, in seconds. No request to ZooKeeper waits
+longer."""
 STOPS_WITHIN_S = 15.0
 RETRIABLE = {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
 
@@ -54,7 +55,7 @@ def create(client: RawClient) -> None:
 
 
 def offsets(client: RawClient, group: str) -> dict[int, int]:
-    """The offsets of a group, as soon as the broker has read it."""
+    """The group's committed offsets, as soon as the broker has loaded the group."""
 
     def ask() -> OffsetFetchResponse | None:
         request = OffsetFetchRequest(group_id=group, topics=None)
@@ -94,7 +95,7 @@ def heartbeat(client: RawClient, member: str, generation: int) -> int:
 
 
 def become_member(client: RawClient) -> tuple[str, int]:
-    """Joins and syncs group g as its only member; member id and generation."""
+    """Joins and syncs group g as its only member. Returns the member id and the generation."""
     joining = JoinGroupRequest(
         group_id="g",
         session_timeout_ms=30_000,
@@ -119,8 +120,8 @@ def become_member(client: RawClient) -> tuple[str, int]:
 
 
 def test_every_answered_commit_survives(own_broker: SkidwayBroker) -> None:
-    """Hundreds of groups commit in few transactions, and the broker is killed: each answered commit
-    is there, or a newer one."""
+    """When hundreds of groups commit in few ZooKeeper transactions and the broker is killed, each
+    group has its answered commit or a newer one."""
     own_broker.start()
     with RawClient(own_broker.port) as client:
         create(client)
@@ -146,8 +147,8 @@ def test_every_answered_commit_survives(own_broker: SkidwayBroker) -> None:
 
 
 def test_a_zombie_of_before_the_crash_is_refused(own_broker: SkidwayBroker) -> None:
-    """After the crash the member goes on in its generation; other generations and members are
-    refused."""
+    """After the crash the member goes on in its generation, and the broker refuses other
+    generations and members."""
     own_broker.settings["group.initial.rebalance.delay.ms"] = 0
     own_broker.start()
     with RawClient(own_broker.port) as client:
@@ -167,8 +168,8 @@ def test_a_zombie_of_before_the_crash_is_refused(own_broker: SkidwayBroker) -> N
 
 
 def test_groups_live_on_while_zookeeper_is_away(tmp_path: Path) -> None:
-    """While ZooKeeper is away, heartbeats are answered and commits get a retriable error; once it
-    is back, all works again."""
+    """While ZooKeeper cannot be reached, the broker answers heartbeats and gives commits a
+    retriable error; when ZooKeeper is back, everything works again."""
     zookeeper = ZooKeeper(tmp_path)
     with running(zookeeper.program, zookeeper.ready):
         broker = SkidwayBroker(tmp_path, f"{zookeeper.address}/c")
@@ -198,9 +199,9 @@ def test_groups_live_on_while_zookeeper_is_away(tmp_path: Path) -> None:
 def test_a_silent_zookeeper_stops_neither_heartbeats_nor_a_stop(
     tmp_path: Path, within_s: float
 ) -> None:
-    """ZooKeeper keeps its connections open and answers nothing, like a hung machine. Members are
-    answered all the same, commits are refused in time, and SIGTERM ends the broker in order, both
-    right after the silence begins and once the session counts as lost."""
+    """ZooKeeper keeps its connections open and answers nothing, like a hung machine. The broker
+    still answers members, refuses commits in time, and ends in order on SIGTERM, both right after
+    the silence begins and once the session counts as lost."""
     zookeeper = ZooKeeper(tmp_path)
     with running(zookeeper.program, zookeeper.ready):
         broker = SkidwayBroker(tmp_path, f"{zookeeper.address}/c")

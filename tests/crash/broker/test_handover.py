@@ -1,4 +1,5 @@
-"""A partition goes to another broker, or disk; killed at any moment, nothing is lost."""
+"""A partition moves to another broker, or to another disk. If the move is killed at any moment,
+nothing is lost."""
 
 from __future__ import annotations
 
@@ -62,7 +63,8 @@ class Pair:
 
 @pytest.fixture
 def pair(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:
-    """logs-0 has ten batches, the first three of them deleted; both brokers stopped cleanly."""
+    """Two brokers that were stopped cleanly; logs-0 has ten batches, of which the first three were
+    deleted."""
     brokers = []
     for number in (1, 2):
         folder = tmp_path / f"broker{number}"
@@ -90,7 +92,7 @@ def fill(pair: Pair) -> None:
             name="logs", num_partitions=-1, replication_factor=-1, assignments=assignments
         )
 
-        def created() -> bool:  # the brokers have to have heard of each other
+        def created() -> bool:  # true once the brokers have heard of each other
             answer = client.ask(CreateTopicsRequest(topics=(wanted,)), 5, CreateTopicsResponse)
             assert isinstance(answer, CreateTopicsResponse)
             code = answer.topics[0].error_code
@@ -109,7 +111,8 @@ def fill(pair: Pair) -> None:
 
 
 def options(broker: SkidwayBroker) -> list[str]:
-    """The broker's options for `skidway broker hand-over|take-over`: those of `run`."""
+    """The options of `skidway broker hand-over|take-over` for this broker, which are the same as
+    those of `run`."""
     words = broker.command()
     return words[words.index("--set") :]
 
@@ -136,8 +139,8 @@ def refused(broker: SkidwayBroker, *words: str, status: int = 65) -> str:
 
 
 def test_a_partition_goes_to_another_broker(pair: Pair) -> None:
-    """The partition moves with its records, offsets, deletions and epochs; nobody serves it
-    meanwhile, and the old copy is refused from then on."""
+    """The partition moves with its records, offsets, deletions and epochs. In between no broker
+    serves it, and from then on the old copy is refused."""
     before = stored(pair.old.logs / "logs-0")
     hand_over(pair.old)
     hand_over(pair.old)  # repeating the command is harmless
@@ -177,7 +180,7 @@ def test_the_old_broker_takes_its_own_back(pair: Pair) -> None:
 
 
 def test_a_partition_goes_to_another_disk(pair: Pair) -> None:
-    """A partition moves to the broker's other disk with `mv` between hand-over and take-over."""
+    """A partition moves to another disk of the same broker: hand-over, `mv`, take-over."""
     other = pair.old.folder / "other"
     other.mkdir()
     before = stored(pair.old.logs / "logs-0")
@@ -194,8 +197,8 @@ def test_a_partition_goes_to_another_disk(pair: Pair) -> None:
 
 
 def test_what_may_not_be_moved_is_refused(pair: Pair) -> None:
-    """Refused are a running broker, another broker's partition, and a copy that is incomplete or
-    outside log.dirs."""
+    """The commands refuse a running broker, another broker's partition, and a copy that is
+    incomplete or outside log.dirs."""
     pair.old.start()
     assert "in use by process" in refused(pair.old, "hand-over", "logs-0")
     assert pair.old.program.stop() == 0
@@ -218,7 +221,8 @@ def test_what_may_not_be_moved_is_refused(pair: Pair) -> None:
 
 
 def test_a_damaged_log_is_not_handed_over(pair: Pair) -> None:
-    """Damage is named with file and position, and the partition stays where it is."""
+    """If a log is damaged, hand-over names file and position, and the partition stays where it
+    is."""
     segment = min((pair.old.logs / "logs-0").glob("*.log"))
     data = bytearray(segment.read_bytes())
     data[len(data) // 2] ^= 1
@@ -229,7 +233,8 @@ def test_a_damaged_log_is_not_handed_over(pair: Pair) -> None:
 
 
 class Moving:
-    """What a killed command left; the test looks at it and finishes the move in this process."""
+    """The files and nodes that a killed command left. The test examines them and finishes the move
+    in its own process."""
 
     def __init__(self, pair: Pair, coordinator: Coordinator) -> None:
         self._homes = {1: pair.old.logs, 2: pair.new.logs}
@@ -238,7 +243,7 @@ class Moving:
         self._kept: dict[Path, Path] = {}
 
     def keep(self, folder: Path) -> None:
-        """Keeps both brokers' directories, as they are now, for `reset`."""
+        """Copies both brokers' directories as they are now; `reset` restores them."""
         self._kept = {
             home: shutil.copytree(home, folder / str(number))
             for number, home in self._homes.items()
@@ -252,7 +257,7 @@ class Moving:
             self._coordinator.client.set(path, content)
 
     def served(self) -> list[int]:
-        """Which brokers would serve logs-0, by their directories and by ZooKeeper."""
+        """The brokers that would serve logs-0, according to their directories and to ZooKeeper."""
         now = reassignment.read(self._coordinator, LOGS)
         assert now.replicas[0] == (now.state.leader,), "assigned to one, led by another"
         return [
@@ -287,12 +292,12 @@ class Moving:
 
 
 def _quiet(_sentence: str) -> None:
-    """Takes progress and shows none."""
+    """Takes a progress message and shows nothing."""
 
 
 def test_a_hand_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
-    """kill -9 before each change of a file: the old broker or none serves the partition, nothing is
-    lost, and repeating the command finishes the move."""
+    """If hand-over is killed before any change of a file, the old broker or none serves the
+    partition, nothing is lost, and repeating the command finishes the move."""
     before = stored(pair.old.logs / "logs-0")
     command = ("broker", "hand-over", "logs-0", *options(pair.old))
     with Coordinator(zookeeper_of(pair), session_timeout_s=20) as coordinator:
@@ -309,8 +314,8 @@ def test_a_hand_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
 
 
 def test_a_take_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
-    """kill -9 before each change of a file: the new broker or none serves the partition, nothing is
-    lost, and repeating the command finishes the move."""
+    """If take-over is killed before any change of a file, the new broker or none serves the
+    partition, nothing is lost, and repeating the command finishes the move."""
     hand_over(pair.old)
     shutil.copytree(moved(pair.old), moved(pair.new))
     before = stored(moved(pair.old))

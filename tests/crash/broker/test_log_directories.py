@@ -54,7 +54,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def two(own_broker: SkidwayBroker, small: Path) -> SkidwayBroker:
-    """A broker with a small and a large directory, and a topic with a partition in each."""
+    """A broker with a small and a large log directory, and a topic with one partition in each."""
     own_broker.settings |= {
         "log.dirs": f"[{small}, {own_broker.logs}]",
         "log.segment.bytes": 1024,
@@ -75,7 +75,8 @@ def create(broker: SkidwayBroker, topic: str, partitions: int) -> int:
 
 
 def fill(client: RawClient) -> int:
-    """Produces batches to the small directory until it is full; how many it took."""
+    """Produces batches to the small directory until it is full. Returns how many the broker
+    took."""
     for number in range(100):
         answer = client.produce("logs", sized(100_000))
         if answer.error_code:
@@ -86,8 +87,8 @@ def fill(client: RawClient) -> int:
 
 
 def test_a_full_directory_refuses_alone_and_goes_on(two: SkidwayBroker, small: Path) -> None:
-    """Writes to the full directory get KAFKA_STORAGE_ERROR, the other directory goes on; with space
-    again, both take batches."""
+    """Writes to the full directory get KAFKA_STORAGE_ERROR, and the other directory goes on; when
+    there is space again, both take batches."""
     ballast = small / "ballast"
     ballast.write_bytes(b"x" * 300_000)
     with RawClient(two.port) as client:
@@ -119,7 +120,8 @@ def test_a_full_directory_refuses_alone_and_goes_on(two: SkidwayBroker, small: P
 
 
 def test_topics_are_deleted_from_a_full_directory(two: SkidwayBroker, small: Path) -> None:
-    """Deleting a topic frees space in a full directory; a new topic of that name begins at 0."""
+    """Deleting a topic frees space in a full directory; a new topic of the same name begins at
+    offset 0."""
     with RawClient(two.port) as client:
         fill(client)
         answer = client.ask(DeleteTopicsRequest(topic_names=("logs",)), 5, DeleteTopicsResponse)
@@ -132,11 +134,11 @@ def test_topics_are_deleted_from_a_full_directory(two: SkidwayBroker, small: Pat
 
 
 def test_a_directory_that_is_gone_fails_alone(two: SkidwayBroker, small: Path) -> None:
-    """Partitions of the lost directory get an error and are named; others, and new topics, go
-    on."""
+    """Partitions of the lost directory get an error and are named; other partitions, and new
+    topics, go on."""
     with RawClient(two.port) as client:
         assert client.produce("logs", sized(1000)).error_code == 0
-        assert LIBC.umount2(bytes(small), 2) == 0  # as if the disk had been pulled
+        assert LIBC.umount2(bytes(small), 2) == 0  # acts like a disk that was pulled out
         refused = client.produce("logs", sized(1000))
         assert refused.error_code == ErrorCode.KAFKA_STORAGE_ERROR
         assert client.produce("logs", sized(1000), partition=1).error_code == 0
@@ -159,7 +161,8 @@ def test_a_directory_that_is_gone_fails_alone(two: SkidwayBroker, small: Path) -
 
 
 def test_a_start_without_one_directory(two: SkidwayBroker, small: Path) -> None:
-    """Partitions in the missing directory are stopped by name, and served when it is back."""
+    """Partitions in the missing directory are stopped and named, and served when the directory is
+    back."""
     with RawClient(two.port) as client:
         client.produce("logs", sized(1000))
     assert two.program.stop() == 0

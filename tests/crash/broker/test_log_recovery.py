@@ -1,4 +1,4 @@
-"""Files of a log as crashes, bad disks and people leave them."""
+"""Recovery of log files that were damaged by crashes, bad disks or people."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def write_log(directory: Path, batches: int = 5, config: LogConfig | None = None
 
 
 def ends(path: Path) -> list[int]:
-    """Positions at which batches end."""
+    """The positions in the file at which batches end."""
     return [position + header.size_bytes for position, header in headers(path.read_bytes())]
 
 
@@ -95,7 +95,8 @@ def test_a_tail_cut_anywhere_in_the_last_batch_is_repaired(tmp_path: Path) -> No
     ids=["zero", "zeros", "many-zeros", "ones", "noise", "text"],
 )
 def test_nonsense_behind_the_end_is_cut_and_kept(tmp_path: Path, tail: bytes) -> None:
-    """Zeros and old blocks behind the last batch are cut off, and a copy of them is kept."""
+    """Zeros and old blocks behind the last batch are cut off, and the part cut off is kept in a
+    file of its own."""
     write_log(tmp_path)
     before = stored(tmp_path)
     size = (tmp_path / FIRST).stat().st_size
@@ -108,9 +109,11 @@ def test_nonsense_behind_the_end_is_cut_and_kept(tmp_path: Path, tail: bytes) ->
 
 
 def test_every_damaged_byte_of_a_batch_in_front_stops_the_partition(tmp_path: Path) -> None:
-    """A changed byte before good batches is damage: named with file and position, nothing changed.
+    """A changed byte in front of good batches is damage: recovery names file and position, and
+    changes nothing.
 
-    Only bits outside the CRC that still make sense (the high part of a rising leader epoch) pass.
+    Only changes that are outside the CRC and still plausible pass (the high part of a rising leader
+    epoch).
     """
     source = tmp_path / "source"
     source.mkdir()
@@ -132,7 +135,7 @@ def test_every_damaged_byte_of_a_batch_in_front_stops_the_partition(tmp_path: Pa
 
 
 def test_damage_below_the_recovery_point_is_never_cut(tmp_path: Path) -> None:
-    """Flushed data is never taken for a torn tail, even if it is the last batch."""
+    """Recovery never takes flushed data for a torn tail, not even the last batch."""
     write_log(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())
@@ -144,7 +147,8 @@ def test_damage_below_the_recovery_point_is_never_cut(tmp_path: Path) -> None:
 
 
 def test_a_log_that_lost_flushed_batches_is_damaged(tmp_path: Path) -> None:
-    """A file that ends at a batch but below the recovery point has lost something: it is named."""
+    """If a file ends at the end of a batch but below the recovery point, it has lost something:
+    recovery names it."""
     write_log(tmp_path)
     path = tmp_path / FIRST
     os.truncate(path, ends(path)[2])
@@ -154,7 +158,8 @@ def test_a_log_that_lost_flushed_batches_is_damaged(tmp_path: Path) -> None:
 
 
 def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
-    """A hole between two segments is named; so is a log whose only segment is gone."""
+    """A missing segment between two others is damage, and so is a log whose only segment is
+    gone."""
     log = write_log(tmp_path, 6, LogConfig(segment_bytes=200))
     assert len(log.segments) > 2
     log.segments[1].path.unlink()
@@ -167,8 +172,8 @@ def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
 
 
 def test_a_torn_segment_in_front_of_an_empty_one_is_repaired(tmp_path: Path) -> None:
-    """A crash right after a roll may tear the old segment: it is cut, and the empty new one
-    goes."""
+    """A crash right after a roll may tear the old segment: recovery cuts it, and deletes the empty
+    new one."""
     log = write_log(tmp_path, 3)
     log.roll(0)
     data = (tmp_path / FIRST).read_bytes()
@@ -181,7 +186,8 @@ def test_a_torn_segment_in_front_of_an_empty_one_is_repaired(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("lost", [1, 2, 3])
 def test_whole_batches_lost_in_front_of_an_empty_segment(tmp_path: Path, lost: int) -> None:
-    """Lost batches that were never flushed shorten the log, and the new, empty segment goes."""
+    """If a crash lost batches that were never flushed, the log ends before them, and the new, empty
+    segment is deleted."""
     log = write_log(tmp_path, 3)
     log.roll(0)
     os.truncate(tmp_path / FIRST, [0, *ends(tmp_path / FIRST)][3 - lost])
@@ -194,7 +200,8 @@ def test_whole_batches_lost_in_front_of_an_empty_segment(tmp_path: Path, lost: i
 
 
 def test_an_empty_segment_behind_lost_flushed_batches_hides_nothing(tmp_path: Path) -> None:
-    """Batches lost below the recovery point are damage, which is named; nothing is changed."""
+    """Lost batches below the recovery point are damage, which recovery names, and it changes
+    nothing."""
     log = write_log(tmp_path, 3)
     log.roll(0)
     os.truncate(tmp_path / FIRST, ends(tmp_path / FIRST)[1])
@@ -204,7 +211,8 @@ def test_an_empty_segment_behind_lost_flushed_batches_hides_nothing(tmp_path: Pa
 
 
 def test_what_a_roll_that_failed_left_behind_goes(tmp_path: Path) -> None:
-    """An empty segment goes if its base offset lies within what the old segment went on to hold."""
+    """If a roll failed and the old segment went on, recovery deletes the empty segment whose base
+    offset lies within the old segment."""
     write_log(tmp_path, 3)
     (tmp_path / "00000000000000000004.log").touch()
     assert contents(open_in(tmp_path)) == [(0, 1), (1, 2), (3, 3)]
@@ -214,7 +222,7 @@ PAGE = 4096
 
 
 def write_pages(directory: Path) -> list[int]:
-    """A log of 20 batches of 1000 bytes; where each begins."""
+    """Writes a log of 20 batches of 1000 bytes. Returns the position at which each batch begins."""
     log = open_in(directory)
     for _ in range(20):
         append(log, sized(1000))
@@ -226,8 +234,8 @@ def write_pages(directory: Path) -> list[int]:
 def test_pages_that_a_power_failure_left_out_cost_what_is_behind_them(
     tmp_path: Path, first: int, end: int
 ) -> None:
-    """Pages reach a disk in any order. Only what lies before the first missing page was flushed, so
-    the log ends there and goes on; the part cut off is kept."""
+    """Pages reach a disk in any order. Only bytes before the first missing page can have been
+    flushed, so the log ends there and goes on from there; the part cut off is kept."""
     starts = write_pages(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())
@@ -246,7 +254,8 @@ def test_pages_that_a_power_failure_left_out_cost_what_is_behind_them(
 def test_a_page_that_is_missing_below_the_recovery_point_is_damage(
     tmp_path: Path, first: int, end: int
 ) -> None:
-    """A missing page that was flushed is damage and not a power failure: nothing is changed."""
+    """A missing page below the recovery point is damage and not the trace of a power failure:
+    recovery changes nothing."""
     write_pages(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())
@@ -258,7 +267,7 @@ def test_a_page_that_is_missing_below_the_recovery_point_is_damage(
 
 
 def test_zeros_that_are_no_page_are_damage(tmp_path: Path) -> None:
-    """A file system leaves out whole pages; a hundred zero bytes within one are damage."""
+    """A power failure leaves out whole pages, so a hundred zero bytes within a page are damage."""
     write_pages(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())
@@ -270,8 +279,8 @@ def test_zeros_that_are_no_page_are_damage(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lost", [5, 500, 1500])
 def test_a_segment_whose_end_is_missing_in_front_of_data(tmp_path: Path, lost: int) -> None:
-    """A flush of the new segment includes the old one's end, so nothing in the new one was flushed:
-    the whole segment is set aside."""
+    """A flush of the new segment includes the old segment's end. If that end is missing, nothing in
+    the new segment was flushed: the whole new segment is set aside."""
     write_pages(tmp_path)
     log = open_in(tmp_path)
     log.roll(0)
@@ -294,7 +303,8 @@ def test_a_segment_whose_end_is_missing_in_front_of_data(tmp_path: Path, lost: i
 def test_a_segment_that_ends_between_two_batches_in_front_of_data(
     tmp_path: Path, lost: int
 ) -> None:
-    """The file looks like a segment before a deleted one, which may have been flushed: damage."""
+    """A segment that ends between two batches, with data behind it, is damage: it looks like a
+    segment whose successor was deleted, and that successor may have been flushed."""
     write_pages(tmp_path)
     log = open_in(tmp_path)
     log.roll(0)
@@ -305,7 +315,8 @@ def test_a_segment_that_ends_between_two_batches_in_front_of_data(
 
 
 def test_a_torn_segment_in_front_of_several_stops_the_partition(tmp_path: Path) -> None:
-    """That much is not written between two flushes, so no power failure is the cause: damage."""
+    """A torn segment with two more segments behind it is damage: so much is never written between
+    two flushes, so a power failure cannot be the cause."""
     log = write_log(tmp_path, 3)
     for _ in range(2):
         log.roll(0)
@@ -317,7 +328,8 @@ def test_a_torn_segment_in_front_of_several_stops_the_partition(tmp_path: Path) 
 
 
 def test_a_changed_length_at_the_end_of_a_segment_is_no_missing_end(tmp_path: Path) -> None:
-    """The whole batch is there, so it was written and may have been flushed: damage."""
+    """A changed length that makes a segment's last batch look cut off is damage: the whole batch is
+    there, so it was written and may have been flushed."""
     log = write_log(tmp_path, 3)
     log.roll(0)
     append(log, batch(b"x"))
@@ -360,7 +372,7 @@ def damage_stale(path: Path) -> None:
 def test_damaged_indexes_are_made_again(
     tmp_path: Path, damage: object, suffix: str, clean: bool
 ) -> None:
-    """However the indexes are damaged, every batch is found and the log is untouched."""
+    """However the indexes are damaged, the log finds every batch, and its file is unchanged."""
     config = LogConfig(index_interval_bytes=100, segment_bytes=3000)
     log = open_in(tmp_path, config)
     for number in range(40):
@@ -386,7 +398,7 @@ def test_damaged_indexes_are_made_again(
 
 
 def test_a_clean_stop_is_not_believed_about_a_torn_file(tmp_path: Path) -> None:
-    """The marker of a clean stop does not hide that a file ends within a batch."""
+    """Even with the marker of a clean stop, recovery notices that a file ends within a batch."""
     log = write_log(tmp_path)
     log.close_cleanly()
     before = stored(tmp_path)
@@ -409,7 +421,8 @@ def test_a_clean_stop_saves_reading(tmp_path: Path) -> None:
 @pytest.mark.parametrize("keep", ["snapshots", "none", "damaged"])
 @pytest.mark.parametrize("clean", [True, False])
 def test_producers_come_back_from_the_log(tmp_path: Path, keep: str, clean: bool) -> None:
-    """After any stop a duplicate of the last five batches is recognized, and a gap refused."""
+    """After any stop, the log recognizes a duplicate of the last five batches, and refuses a
+    gap."""
     config = LogConfig(segment_bytes=400)
     log = open_in(tmp_path, config)
     sent = [batch(b"%d" % n * 20, producer_id=9, epoch=2, sequence=n) for n in range(12)]
@@ -437,8 +450,8 @@ def test_producers_come_back_from_the_log(tmp_path: Path, keep: str, clean: bool
 @promise("4 append time")
 @pytest.mark.parametrize("clean", [True, False])
 def test_producers_that_are_read_again_count_as_appended_now(tmp_path: Path, clean: bool) -> None:
-    """Even with old event times: a producer is rather remembered too long than forgotten too
-    early."""
+    """Producers that recovery reads from the log count as appended now, even with old event times:
+    better to remember a producer too long than to forget it too early."""
     log = open_in(tmp_path)
     append(log, batch(b"x", producer_id=9, epoch=2, sequence=0, timestamps=[1000]))
     flush(log)
@@ -455,7 +468,8 @@ def test_producers_that_are_read_again_count_as_appended_now(tmp_path: Path, cle
 def test_recovery_reads_each_segment_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: str
 ) -> None:
-    """Recovery makes indexes, epochs and producers in one reading, as the running log had them."""
+    """Recovery reads each segment once and rebuilds indexes, epochs and producers as the running
+    log had them."""
     config = LogConfig(segment_bytes=400)
     log = open_in(tmp_path, config)
     for number in range(12):
@@ -486,7 +500,8 @@ def test_recovery_reads_each_segment_once(
 
 
 def test_deleted_and_temporary_files_go_at_the_start(tmp_path: Path) -> None:
-    """Files that retention had renamed but not removed, and indexes without a log, are removed."""
+    """At the start, recovery removes files that retention renamed but did not delete, and indexes
+    without a log."""
     write_log(tmp_path)
     left = [f"{FIRST}.deleted", "00000000000000000099.index", "00000000000000000000.producers.tmp"]
     for name in left:
@@ -496,15 +511,16 @@ def test_deleted_and_temporary_files_go_at_the_start(tmp_path: Path) -> None:
 
 
 def test_records_below_the_log_start_are_not_served_again(tmp_path: Path) -> None:
-    """The log start offset of the checkpoint holds, even within a segment."""
+    """Records below the log start offset of the checkpoint are not served again, even within a
+    segment."""
     write_log(tmp_path)
     log = open_in(tmp_path, log_start_offset=4)
     assert log.log_start_offset == 4
 
 
 def test_a_mirror_keeps_its_gaps(tmp_path: Path) -> None:
-    """Offsets that a mirror's configs name as a gap are no damage to it, but damage to other
-    logs."""
+    """If a mirror's topic config names missing offsets as a gap, they are no damage there; in
+    another log they are damage."""
     log = write_log(tmp_path, 2)
     view = memoryview(sized(100, 4))
     stamp(view, 0, 10, 0)
@@ -520,7 +536,8 @@ def test_a_mirror_keeps_its_gaps(tmp_path: Path) -> None:
 
 
 UNCOVERED = [*range(8), 16]
-"""Bytes of a batch that its CRC does not cover: base offset and magic. A higher epoch passes."""
+"""The positions in a batch that its CRC does not cover: base offset and magic. (A raised leader
+epoch is not covered either, but passes.)"""
 
 
 @promise("4 recovery")
@@ -528,7 +545,8 @@ UNCOVERED = [*range(8), 16]
 @pytest.mark.parametrize("at", UNCOVERED)
 @pytest.mark.parametrize("bit", [0, 3, 7])
 def test_a_whole_batch_at_the_end_is_never_cut(tmp_path: Path, at: int, bit: int) -> None:
-    """A bit that no CRC covers changes in a flushed, acknowledged batch: it is named, not cut."""
+    """If a bit that no CRC covers changes in a flushed, acknowledged batch, recovery names the
+    damage and does not cut the batch."""
     write_log(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())
@@ -543,7 +561,8 @@ def test_a_whole_batch_at_the_end_is_never_cut(tmp_path: Path, at: int, bit: int
 
 @pytest.mark.parametrize("at", range(12, 16))
 def test_a_raised_epoch_does_not_cost_the_batch_behind_it(tmp_path: Path, at: int) -> None:
-    """The damaged batch is the one before: the last batch stays, and the partition is named."""
+    """If the leader epoch of the last batch but one is damaged, recovery stops the partition and
+    names it, and the last batch stays."""
     write_log(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())
@@ -575,7 +594,7 @@ def synced_names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_all_that_recovery_believes_is_on_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What recovery has read counts as flushed, so recovery syncs every file of the log."""
+    """Recovery counts everything that it has read as flushed, so it syncs every file of the log."""
     config = LogConfig(segment_bytes=200)
     log = open_in(tmp_path, config)
     for number in range(6):
@@ -590,8 +609,8 @@ def test_all_that_recovery_believes_is_on_disk(
 def test_indexes_of_a_flushed_segment_are_flushed_before_they_are_believed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a roll with everything flushed, recovery distrusts the old indexes until the next flush
-    has synced them."""
+    """After a roll with everything flushed, recovery does not trust the old segment's indexes until
+    the next flush has synced them."""
     config = LogConfig(index_interval_bytes=0)
     log = write_log(tmp_path, 5, config)
     log.roll(0)
@@ -604,7 +623,8 @@ def test_indexes_of_a_flushed_segment_are_flushed_before_they_are_believed(
 
 
 def test_segments_expire_while_their_indexes_wait_for_a_flush(tmp_path: Path) -> None:
-    """The next flush does not look for a segment that is gone."""
+    """If a segment expires while its indexes wait for a flush, the next flush does not look for
+    it."""
     log = write_log(tmp_path)
     log.roll(0)
     for each in log.take_out(1):
@@ -615,7 +635,8 @@ def test_segments_expire_while_their_indexes_wait_for_a_flush(tmp_path: Path) ->
 
 
 def test_every_changed_byte_of_an_index_costs_nothing_but_time(tmp_path: Path) -> None:
-    """An index is only a hint: each offset and its whole batch are found, whatever an entry has."""
+    """An index is only a hint: whatever an entry says, the log finds each offset and its whole
+    batch."""
     config = LogConfig(index_interval_bytes=100)
     log = open_in(tmp_path, config)
     for number in range(12):

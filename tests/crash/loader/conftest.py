@@ -1,4 +1,4 @@
-"""A cluster to load from: a real broker and registry, and an agent's records without an agent."""
+"""What a load needs: a real broker and registry, and records as an agent would send them."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ class Cluster:
     def send(
         self, topic: str, partition: int, first_line: int, count: int, *, file: int | None = None
     ) -> None:
-        """Sends lines of a file from `first_line` on; without `file`, of the partition's own
-        file."""
+        """Sends `count` lines of a file, from `first_line` on. Without `file`, they belong to the
+        partition's own file."""
         lines = np.arange(first_line, first_line + count, dtype=np.int64)
         codec, schema_id = Codec(SCHEMA), RegistryClient(self.registry).latest(f"{topic}-value").id
         batch = pa.record_batch({"line": [f"line {number}" for number in lines.tolist()]})
@@ -113,7 +113,7 @@ class Cluster:
                 client.pause(0.05)
 
     def deltas(self, producer: str) -> list[Delta]:
-        """The deltas that an output published, in order."""
+        """The deltas that an output published, in the order of their publication."""
         with Client(self.broker) as client:
             ranges = audit_topic.bounds(client, [AUDIT])
             found = audit_topic.read(client, Fetcher(client), ranges, SystemClock())
@@ -122,15 +122,16 @@ class Cluster:
 
 
 class SharedSpark:
-    """`skidway load` in this process, on one Spark that stays, because starting Spark takes far
-    longer than a small load. Nothing else is shared: driver, client, store and state start anew."""
+    """`skidway load` in this process, on one Spark that all runs share, because starting Spark
+    takes far longer than a small load. Nothing else is shared: each run has its own driver, client,
+    store and state."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._session: Any = None
 
     def run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        """The output of the command and its exit status."""
+        """The output and the exit status of the command."""
         out, err = io.StringIO(), io.StringIO()
         handlers = {number: signal.getsignal(number) for number in (SIGTERM, SIGINT)}
         try:
@@ -187,23 +188,24 @@ class Loading:
         return ["load", verb, "--json", *sets, *(w for each in more for w in ("--set", each))]
 
     def run(self, *more: str) -> subprocess.CompletedProcess[str]:
-        """One run, to its end, on the Spark that stays."""
+        """Runs a load to its end on the shared Spark."""
         return self.spark.run(self.arguments(*more))
 
     def loaded(self, *more: str) -> dict[str, Any]:
-        """The summary of a run, which must succeed."""
+        """The summary of a run; asserts that the run succeeds."""
         done = self.run(*more)
         assert done.returncode == 0, done.stderr[-4000:]
         return dict(json.loads(done.stdout))
 
     def start(self, *more: str) -> Program:
-        """Starts a run beside the test, in a process with a Spark of its own."""
+        """Starts a run that goes on beside the test, in a process with its own Spark."""
         self._started += 1
         log = self._folder / f"load-{self._started}.out"
         return Program(skidway(*self.arguments(*more)), log).start()
 
     def rows(self) -> list[dict[str, Any]]:
-        """Every row, as a reader that lists directories sees it; local outputs only."""
+        """All rows, as somebody sees them who reads the files in the directories; local outputs
+        only."""
         folder = Path(self.output) / self.topic
         if not folder.exists():
             return []
@@ -212,7 +214,7 @@ class Loading:
         return list(table.sort_by(order).to_pylist())
 
     def state(self, name: str) -> list[Path]:
-        """Files below `_skidway/<topic>/`, by pattern."""
+        """The files below `_skidway/<topic>/` whose names match the pattern."""
         return sorted((Path(self.output) / "_skidway" / self.topic).glob(name))
 
 
@@ -250,7 +252,8 @@ def cluster(
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedSpark]:
-    """The Spark shared by all loads that need none of their own; the first of them starts it."""
+    """The Spark that all loads share, except those that need their own. The first load starts
+    it."""
     with patch.dict(os.environ):
         shared = SharedSpark(tmp_path_factory.mktemp("spark"))
         yield shared
@@ -259,7 +262,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedSpark]:
 
 @pytest.fixture
 def loading(cluster: Cluster, spark: SharedSpark, tmp_path: Path) -> Loading:
-    """A new topic, its two files announced, and an empty output."""
+    """A new topic whose two files are announced, and an empty output."""
     topic = cluster.topic()
     for file in (1, 2):
         cluster.announce(topic, file)

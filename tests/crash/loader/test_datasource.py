@@ -1,4 +1,5 @@
-"""`spark.read.format("skidway")` on a real Spark: found by its name, with the options it has."""
+"""`spark.read.format("skidway")` on a real Spark: Spark finds it by its name, and it takes its
+options."""
 
 from __future__ import annotations
 
@@ -47,8 +48,8 @@ spark.stop()
 
 
 def test_queries(loading: Loading, tmp_path: Path) -> None:
-    """Decoded and raw columns, ranges of event time, and bad options in one sentence, in a folder
-    that has files named like parts of ours."""
+    """Decoded and raw columns and ranges of event time can be queried, and a bad option gets one
+    sentence; all this also in a folder with files that are named like parts of Skidway."""
     for name in ("agent", "audit", "broker", "loader", "schemas"):
         (tmp_path / f"{name}.py").touch()
     for partition in (0, 1):
@@ -67,7 +68,8 @@ def test_queries(loading: Loading, tmp_path: Path) -> None:
 
 
 def queries(loading: Loading, late_ms: int, folder: Path) -> dict[str, Any]:
-    """All queries in one Spark session of its own, as of a user's program in that folder."""
+    """Runs all queries in one Spark session of their own, as a user's program in that folder
+    would."""
     addresses = [loading.cluster.broker, loading.cluster.registry]
     settings = json.dumps({"spark.ui.enabled": "false", **jvm.SPARK})
     environment = {"PYSPARK_PYTHON": sys.executable, "PATH": "/usr/bin:/bin"}

@@ -1,4 +1,4 @@
-"""HDFS as a store, on a real NameNode and DataNode: the contract of every store."""
+"""The contract of every store holds for HDFS, on a real NameNode and DataNode."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ pytestmark = [pytest.mark.crash, pytest.mark.java]
 
 
 class TestHdfsStore(StoreContract):
-    """Files below a folder of their own on HDFS."""
+    """The store is a folder of this test's own on HDFS."""
 
     @pytest.fixture
     def store(self, hdfs: Hdfs) -> Store:
         return open_store(f"{hdfs.url}/test-{uuid4().hex}")
 
     def test_its_url_names_server_and_folder(self, hdfs: Hdfs) -> None:
-        """Tasks on other machines open the same root by the store's URL."""
+        """Tasks on other machines can open the same folder by the store's URL."""
         assert HdfsStore(f"{hdfs.url}/logs/").url == f"{hdfs.url}/logs"
 
 
 def test_in_safe_mode_nothing_is_written(hdfs: Hdfs) -> None:
-    """In safe mode a write ends with one sentence that quotes the NameNode, and the status of
-    unreachable; afterwards writing works."""
+    """In safe mode a write ends with one sentence that quotes the NameNode, and with the exit
+    status for unreachable; afterwards writing works."""
     store = open_store(f"{hdfs.url}/safe-{uuid4().hex}")
     with hdfs.safe_mode():
         for write in (
@@ -47,7 +47,8 @@ def test_in_safe_mode_nothing_is_written(hdfs: Hdfs) -> None:
 
 
 def test_a_name_node_that_is_not_there(nobody: Future[int | None]) -> None:
-    """Without a NameNode every operation is one sentence with the exit status of unreachable."""
+    """Without a NameNode every operation ends with one sentence and the exit status for
+    unreachable."""
     with pytest.raises(SkidwayError) as caught:
         nobody.result(300)
     assert isinstance(caught.value, Unreachable)
@@ -56,7 +57,7 @@ def test_a_name_node_that_is_not_there(nobody: Future[int | None]) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def nobody() -> Iterator[Future[int | None]]:
-    """An operation that looks for a NameNode for 20 s, in the background of other tests."""
+    """An operation that looks for a NameNode for 20 s, while other tests run."""
     store = open_store(f"hdfs://127.0.0.1:{free_port()}/logs")
     with ThreadPoolExecutor(1) as thread:
         yield thread.submit(store.length, "file")

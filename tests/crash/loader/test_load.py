@@ -1,4 +1,4 @@
-"""`skidway load run` on real Spark, broker and registry: once is once, whatever happens."""
+"""`skidway load run` on real Spark, broker and registry: whatever happens, each line is one row."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def fill(loading: Loading, first: int, count: int) -> None:
 
 
 def test_load_by_load(loading: Loading) -> None:
-    """Each load takes what the one before did not; repeats become no rows; counts are published; a
-    run without anything new succeeds and writes nothing."""
+    """Each load takes what the load before it did not take. Repeats become no rows, and counts are
+    published. A run without anything new succeeds and writes nothing."""
     assert loading.loaded()["rows"] == 0
     fill(loading, 0, 3000)
     assert loading.loaded()["rows"] == 6000
@@ -61,8 +61,8 @@ def test_load_by_load(loading: Loading) -> None:
     "moment", ["staging/*/rows-*", pytest.param("*.json", marks=pytest.mark.quick)]
 )
 def test_killed_and_begun_again(loading: Loading, moment: str) -> None:
-    """A driver killed while tasks write, or as soon as it has committed, loses and doubles
-    nothing: the next run leaves every row once and tidies up."""
+    """If a driver is killed while tasks write, or as soon as it has committed, no row is lost or
+    doubled: the next run leaves every row once and tidies up."""
     fill(loading, 0, 4000)
     program = loading.start()
     eventually(lambda: loading.state(moment) or not program.running)
@@ -87,8 +87,8 @@ def expired(client: Client, topic: str, count: int) -> bool:
 
 @promise("4 readers")
 def test_what_is_not_loaded_is_held(loading: Loading) -> None:
-    """The group of the loader has the ends of the newest manifest as its offsets: a topic that
-    names it in retention.hold keeps what has expired until it is loaded, and lets it go then."""
+    """The loader's group has the ends of the newest manifest as its offsets. A topic with this
+    group in retention.hold keeps expired records until they are loaded, and then deletes them."""
     cluster = loading.cluster
     other = cluster.topic()
     with Client(cluster.broker) as client:
@@ -99,7 +99,7 @@ def test_what_is_not_loaded_is_held(loading: Loading) -> None:
             for topic in (loading.topic, other):
                 for partition in (0, 1):
                     cluster.send(topic, partition, first, count)
-            # The topic that nobody holds shows that retention has run.
+            # The topic without retention.hold shows that retention has run.
             eventually(lambda end=first + count: expired(client, other, end))  # type: ignore[misc]
             assert expired(client, loading.topic, first)
             loading.loaded()
@@ -112,8 +112,8 @@ LIMIT = "max.offsets.per.load=700"
 
 @promise("5 several loads")
 def test_a_first_load_is_made_in_several(loading: Loading) -> None:
-    """One run reaches the watermarks of its start in as many loads as needed, each with its own
-    manifest; rows, repeats and counts equal those of a single load."""
+    """A run reaches the watermarks that it saw at its start in as many loads as needed, each with a
+    manifest of its own; rows, repeats and counts equal those of a single load."""
     fill(loading, 0, 1000)
     fill(loading, 900, 600)
     summary = loading.loaded(LIMIT)
@@ -131,7 +131,8 @@ def test_a_first_load_is_made_in_several(loading: Loading) -> None:
 @promise("5 several loads")
 @pytest.mark.quick
 def test_killed_between_the_loads_of_a_run(loading: Loading) -> None:
-    """Each load is committed by itself: the next run goes on behind the last committed one."""
+    """Each load of a run is committed by itself: after a kill the next run goes on behind the last
+    committed load."""
     fill(loading, 0, 2500)
     program = loading.start(LIMIT)
     eventually(lambda: len(loading.state("*.json")) >= 2 or not program.running)
@@ -144,7 +145,8 @@ def test_killed_between_the_loads_of_a_run(loading: Loading) -> None:
 
 @promise("5 race", "5 real loader")
 def test_two_at_once(loading: Loading) -> None:
-    """Of two loaders at once, one wins each load; both succeed, and every row is there once."""
+    """If two loaders run at once, one of them wins each load; both succeed, and every row exists
+    once."""
     fill(loading, 0, 3000)
     programs = [loading.start(), loading.start()]
     assert [program.wait(300) for program in programs] == [0, 0]
@@ -153,7 +155,7 @@ def test_two_at_once(loading: Loading) -> None:
 
 
 def test_an_interrupted_run_commits_nothing(loading: Loading) -> None:
-    """SIGTERM ends a run in order: nothing is committed, and the next one loads."""
+    """SIGTERM ends a run in order: it commits nothing, and the next run loads."""
     fill(loading, 0, 4000)
     program = loading.start()
     eventually(lambda: loading.state("staging/*/rows-*") or not program.running)
@@ -168,7 +170,7 @@ def test_an_interrupted_run_commits_nothing(loading: Loading) -> None:
 
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that does not wait long for missing announcements."""
+    """Makes runs wait only a short time for missing announcements."""
     monkeypatch.setattr("skidway.loader.runs.topic_run.PATIENCE_S", 0.5)
 
 
@@ -176,7 +178,8 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.quick
 @pytest.mark.usefixtures("_impatient")
 def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> None:
-    """Records of a file that is not announced wait for it; none is lost or doubled."""
+    """If a file is not announced yet, its records wait for the announcement; no record is lost or
+    doubled."""
     fill(loading, 0, 10)
     loading.cluster.send(loading.topic, 0, 0, 10, file=3)
     loading.cluster.send(loading.topic, 0, 10, 10)
@@ -192,7 +195,8 @@ def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> No
 @promise("5 host and path", "clocks wait")
 @pytest.mark.usefixtures("_impatient")
 def test_records_that_waited_too_long_are_rejected(loading: Loading) -> None:
-    """After announce.wait the records are rejected, with bytes and origin kept, and counted."""
+    """After announce.wait the waiting records go to the rejects, with their bytes and origin, and
+    are counted."""
     loading.cluster.send(loading.topic, 0, 0, 5, file=3)
     loading.cluster.send(loading.topic, 0, 0, 5)
     loading.loaded("announce.wait.ms=1")
@@ -205,7 +209,8 @@ def test_records_that_waited_too_long_are_rejected(loading: Loading) -> None:
 @promise("1 topic made again")
 @pytest.mark.quick
 def test_a_topic_made_again_is_not_loaded_over(loading: Loading) -> None:
-    """A topic of the same name with another id is refused by name; nothing is changed."""
+    """If a topic was made again and has another id, the loader refuses it, names it and changes
+    nothing."""
     fill(loading, 0, 100)
     loading.loaded()
     before = loading.state("**/*")
@@ -228,8 +233,8 @@ def with_the_same_name(loading: Loading) -> None:
 @promise("1 restored state")
 @pytest.mark.quick
 def test_an_older_copy_of_the_output_is_refused(loading: Loading) -> None:
-    """An output whose manifests are behind what it published is an older copy: it is refused,
-    because its numbers would be used twice."""
+    """If the output's manifests are older than what it published, the output is an older copy. The
+    loader refuses it, because it would use the same numbers twice."""
     fill(loading, 0, 10)
     loading.loaded()
     copy = Path(loading.output).with_name("copy")
@@ -244,7 +249,7 @@ def test_an_older_copy_of_the_output_is_refused(loading: Loading) -> None:
 
 
 class HourBack(SystemClock):
-    """A wall clock that was set back."""
+    """A wall clock that was set back by an hour."""
 
     def time_ms(self) -> int:
         return super().time_ms() - 3_600_000
@@ -261,9 +266,9 @@ def counted(loading: Loading) -> int:
 def test_an_output_that_was_removed_is_counted_anew(
     loading: Loading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """900 rows are loaded, the output is removed, 300 records are deleted at the broker, and the
-    rest is loaded again with a clock an hour back: exactly the rows that are there count, and so do
-    later loads."""
+    """900 rows are loaded, the output is removed, and 300 records are deleted at the broker. The
+    rest is loaded again with a clock an hour back: the audit counts exactly the rows that exist,
+    also after later loads."""
     fill(loading, 0, 450)
     assert loading.loaded()["rows"] == counted(loading) == 900
     shutil.rmtree(loading.output)
@@ -283,8 +288,8 @@ def test_an_output_that_was_removed_is_counted_anew(
 @promise("4 readers compare")
 @pytest.mark.quick
 def test_a_manifest_that_says_another_batch_is_a_divergence(loading: Loading) -> None:
-    """When the batch below is not the one that was loaded, the partition stops by name; the other
-    partition goes on."""
+    """If the batch below the loaded offsets is not the batch that was loaded, the loader stops the
+    partition and names it; the other partition goes on."""
     fill(loading, 0, 10)
     loading.loaded()
     (manifest,) = loading.state("*.json")
@@ -299,7 +304,8 @@ def test_a_manifest_that_says_another_batch_is_a_divergence(loading: Loading) ->
 
 
 def test_plan_and_status(loading: Loading) -> None:
-    """`plan` says what a run would take, `status` what is loaded; neither changes anything."""
+    """`plan` prints what a run would load, and `status` what is loaded; neither changes
+    anything."""
     fill(loading, 0, 1500)
     planned = json.loads(loading.spark.run(loading.arguments(verb="plan")).stdout)
     assert [(row["first"], row["end"], row["slices"]) for row in planned] == [(0, 1500, 2)] * 2
@@ -322,7 +328,7 @@ def test_plan_and_status(loading: Loading) -> None:
 def test_what_is_missing_is_one_sentence(
     loading: Loading, setting: str, code: int, sentence: str
 ) -> None:
-    """A run that lacks something ends with one clear sentence and the right status, no
+    """A run that lacks something ends with one clear sentence and the right status, without a
     traceback."""
     loading.cluster.send(loading.topic, 0, 0, 3)
     done = loading.run(setting.format(port=free_port()))
@@ -332,7 +338,8 @@ def test_what_is_missing_is_one_sentence(
 
 
 def test_the_last_run_is_left_for_prometheus(loading: Loading, tmp_path: Path) -> None:
-    """The metrics file has a good run, then a failed one beside the last success."""
+    """The metrics file for Prometheus shows a good run, and later a failed run together with the
+    last success."""
     loading.cluster.send(loading.topic, 0, 0, 3)
     file = tmp_path / "skidway_load.prom"
     loading.loaded(f"metrics.textfile={file}")
@@ -350,16 +357,16 @@ def test_the_last_run_is_left_for_prometheus(loading: Loading, tmp_path: Path) -
 def without_a_broker(
     cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Program]:
-    """A run that finds no broker, and looks for one for half a minute while other tests run."""
+    """A run without a broker: it looks for one for half a minute, while other tests run."""
     folder = tmp_path_factory.mktemp("alone")
     alone = Cluster(f"127.0.0.1:{free_port()}", cluster.registry)
     program = Loading(alone, SharedSpark(folder), "logs", str(folder / "out"), folder).start()
     yield program
-    program.kill()  # where the test that waits for it was not chosen
+    program.kill()  # if nobody ran the test that waits for it
 
 
 def test_no_broker_is_one_sentence(without_a_broker: Program) -> None:
-    """A cluster that does not answer ends the run with the status of unreachable."""
+    """If the cluster does not answer, the run ends with the exit status for unreachable."""
     assert without_a_broker.wait(300) == 3
     assert "no broker" in without_a_broker.output()
     assert "Traceback" not in without_a_broker.output()
@@ -367,7 +374,7 @@ def test_no_broker_is_one_sentence(without_a_broker: Program) -> None:
 
 @promise("5 real loader")
 def test_into_hdfs(loading: Loading, hdfs: Hdfs, tmp_path: Path) -> None:
-    """On a real HDFS: loads, a repeat, and a killed driver give every row once."""
+    """On a real HDFS, several loads, a repeated record and a killed driver give every row once."""
     output = f"{hdfs.url}/logs"
     on_hdfs = Loading(loading.cluster, loading.spark, loading.topic, output, tmp_path)
     store = open_store(on_hdfs.output)

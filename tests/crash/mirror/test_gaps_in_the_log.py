@@ -1,4 +1,5 @@
-"""A mirror's log comes back whole after a crash if its holes are named gaps, else not at all."""
+"""After a crash a mirror's log is recovered whole if each of its holes is a named gap; otherwise
+the partition stops."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def mirrored(*gaps: Gap, segment_bytes: int = 1 << 20) -> LogConfig:
 
 
 def put(log: PartitionLog, base: int, count: int = 1, size: int = 200, epoch: int = 0) -> None:
-    """Writes one batch of the source at its offsets."""
+    """Writes one batch of the source at the offsets that it has there."""
     view = memoryview(sized(size, count))
     stamp(view, 0, base, epoch)
     log.append_mirrored(view, read_header(view), NOW_MS)
@@ -37,7 +38,7 @@ def segments(directory: Path) -> list[int]:
 
 
 def test_a_gap_inside_a_segment_survives(tmp_path: Path) -> None:
-    """After a kill behind the gap, the log goes on behind its last batch."""
+    """After a kill behind a gap within a segment, the log goes on behind its last batch."""
     config = mirrored(Gap(0, 5, 20, "expired"))
     log = open_in(tmp_path, config)
     put(log, 0, 5)
@@ -52,7 +53,7 @@ def test_a_gap_inside_a_segment_survives(tmp_path: Path) -> None:
 
 
 def test_gaps_between_segments_survive(tmp_path: Path) -> None:
-    """A segment that begins behind a named gap continues the one before."""
+    """If a segment begins behind a named gap, it continues the segment before the gap."""
     gaps = [Gap(0, 0, 7, "expired"), Gap(0, 12, 40, "expired"), Gap(1, 0, 99, "expired")]
     config = mirrored(*gaps, segment_bytes=SMALL)
     log = open_in(tmp_path, config)
@@ -69,7 +70,7 @@ def test_gaps_between_segments_survive(tmp_path: Path) -> None:
 
 
 def test_a_hole_that_nobody_named_is_damage(tmp_path: Path) -> None:
-    """Records that the disk lost in the middle of a mirror's log are never passed over."""
+    """Recovery never passes over records that the disk lost in the middle of a mirror's log."""
     named = Gap(0, 5, 20, "expired")
     log = open_in(tmp_path, mirrored(named))
     for base, count in ((0, 5), (20, 3), (23, 1), (24, 1)):
@@ -82,7 +83,8 @@ def test_a_hole_that_nobody_named_is_damage(tmp_path: Path) -> None:
 
 
 def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
-    """A mirror whose segment was deleted by hand stops by name; it does not look like a gap."""
+    """If a segment of a mirror was deleted by hand, the partition stops and is named; the hole does
+    not count as a gap."""
     config = mirrored(segment_bytes=SMALL)
     log = open_in(tmp_path, config)
     for number in range(3):
@@ -94,7 +96,8 @@ def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
 
 
 def test_a_torn_batch_behind_a_gap_is_cut_and_fetched_again(tmp_path: Path) -> None:
-    """Recovery cuts what a crash left of the last write; the log ends with the last whole batch."""
+    """Recovery cuts off what a crash left of the last write; the log ends with the last whole
+    batch."""
     config = mirrored(Gap(0, 5, 20, "expired"))
     log = open_in(tmp_path, config)
     put(log, 0, 5)
@@ -112,7 +115,8 @@ def test_a_torn_batch_behind_a_gap_is_cut_and_fetched_again(tmp_path: Path) -> N
 
 
 def test_a_gap_may_be_larger_than_an_index_can_span(tmp_path: Path) -> None:
-    """A new segment begins behind three thousand million missing offsets, even in an empty log."""
+    """Behind three thousand million missing offsets the log begins a new segment, even if it is
+    empty."""
     end = 3_000_000_000
     config = mirrored(Gap(0, 0, end, "expired"), Gap(0, end + 9, 2 * end, "expired"))
     log = open_in(tmp_path, config)
@@ -134,7 +138,8 @@ def test_a_gap_may_be_larger_than_an_index_can_span(tmp_path: Path) -> None:
 
 
 def test_a_topic_says_which_offsets_its_logs_may_miss() -> None:
-    """Recovery goes by the config `mirror.gaps`; a value that cannot be read allows no gap."""
+    """Recovery goes by the topic config `mirror.gaps`; a value that it cannot read allows no
+    gap."""
     mirror = {"mirror.source.topic": "logs", "mirror.gaps": "0:5-20:expired"}
     config = log_config(LogConfig(), mirror)
     assert config.may_miss(0, 5, 20)

@@ -1,4 +1,5 @@
-"""Mirror or source is killed, starved of disk or paused: the mirror still equals its source."""
+"""When mirror or source is killed, paused or has no space on its disk, the mirror still equals its
+source."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ def clusters(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:
 
 @pytest.mark.parametrize("victims", [("here",), ("source",), ("here", "source")])
 def test_killed_while_records_flow(clusters: Pair, victims: tuple[str, ...]) -> None:
-    """kill -9 of mirror, source or both, again and again: no record is lost, doubled or moved."""
+    """kill -9 of mirror, source or both, again and again, loses, doubles or moves no record."""
     clusters.source.create("logs", 2, segment_bytes="4096")
     for _ in range(4):
         clusters.source.produce("logs", 15)
@@ -37,7 +38,8 @@ def test_killed_while_records_flow(clusters: Pair, victims: tuple[str, ...]) -> 
 
 
 def test_a_disk_that_takes_no_more_for_a_while(clusters: Pair) -> None:
-    """Refused writes are named and undone as a whole; the batches are fetched again with room."""
+    """A write that the disk refuses is named and undone as a whole; once there is space, the mirror
+    fetches the batches again."""
     clusters.source.create("logs")
     clusters.source.produce("logs", 6, size=900_000)
     clusters.mirrored("logs")
@@ -63,8 +65,8 @@ def test_a_disk_that_takes_no_more_for_a_while(clusters: Pair) -> None:
 
 
 def test_a_topic_made_again_while_the_mirror_was_paused(clusters: Pair) -> None:
-    """What the mirror's sockets still hold is the old topic's, what comes later is the new one's;
-    they are not mixed."""
+    """The mirror never mixes two topics: batches that its sockets still hold belong to the old
+    topic, and what comes later to the new topic."""
     clusters.source.create("logs")
     clusters.source.produce("logs", 10)
     clusters.mirrored("logs")
@@ -79,8 +81,8 @@ def test_a_topic_made_again_while_the_mirror_was_paused(clusters: Pair) -> None:
 
 
 def test_killed_as_a_gap_is_found(tmp_path: Path, zookeeper: str) -> None:
-    """The mirror is killed again and again as it starts, makes a topic or finds a gap: every gap is
-    named once, and nothing else is missing."""
+    """The mirror is killed again and again while it starts, makes a topic or finds a gap: every gap
+    is named once, and no other offset is missing."""
     forgetful = {"log_retention_check_interval_ms": 50, "log_segment_delete_delay_ms": 0}
     for clusters in pair(tmp_path, zookeeper, source=forgetful):
         clusters.source.create("logs", segment_bytes="1024", retention_bytes="2048")
@@ -99,7 +101,8 @@ def test_killed_as_a_gap_is_found(tmp_path: Path, zookeeper: str) -> None:
 
 
 def kill_after(cluster: Cluster, event: str) -> None:
-    """Starts the cluster and kills it once it has logged the event, or has nothing left to do."""
+    """Starts the cluster. Kills it once it has logged the event, or when nothing is left for it to
+    do."""
     if cluster.program.running:
         cluster.program.kill()
     words = f'"{event}"'

@@ -1,4 +1,5 @@
-"""The demo's programs as real processes: stopped in order, killed with all they have started."""
+"""The demo's programs as real processes: the supervisor stops them in order and kills them with all
+processes that they started."""
 
 from __future__ import annotations
 
@@ -46,8 +47,8 @@ def begin(supervisor: Supervisor, tmp_path: Path, *names: str) -> None:
 def test_programs_stop_in_the_reverse_of_their_first_start(
     supervisor: Supervisor, tmp_path: Path
 ) -> None:
-    """A program that was killed and started again keeps its place: the agent stops before the
-    broker."""
+    """A program that was killed and started again keeps its place in the order: the agent stops
+    before the broker."""
     begin(supervisor, tmp_path, "broker", "agent")
     supervisor.kill("broker")
     begin(supervisor, tmp_path, "broker")
@@ -59,8 +60,8 @@ def test_programs_stop_in_the_reverse_of_their_first_start(
 def test_what_a_program_has_started_goes_with_it(
     supervisor: Supervisor, tmp_path: Path, how: str
 ) -> None:
-    """Child processes die with their program, even in process groups of their own, like Spark's
-    Python workers."""
+    """Child processes die with their program, even if they have process groups of their own, like
+    Spark's Python workers."""
     begin(supervisor, tmp_path, "loader")
     session = supervisor.pid("loader")
     assert len(session_members(session)) == 2
@@ -71,7 +72,8 @@ def test_what_a_program_has_started_goes_with_it(
 def test_a_program_that_ends_before_its_time_is_told(
     supervisor: Supervisor, tmp_path: Path
 ) -> None:
-    """A wait for anything else fails with the name and the status of the program that ended."""
+    """If a program ends too early, every wait for something else fails with the program's name and
+    status."""
     begin(supervisor, tmp_path, "broker")
     os.kill(supervisor.pid("broker"), signal.SIGKILL)
     with pytest.raises(ProgramFailed, match="broker ended with status -9"):
@@ -79,7 +81,8 @@ def test_a_program_that_ends_before_its_time_is_told(
 
 
 def test_a_signal_ends_every_wait(supervisor: Supervisor, tmp_path: Path) -> None:
-    """The signal is noted, and raised at the next wait, so no start or stop is left half done."""
+    """A signal is noted, and raised at the next wait, so that no start or stop is left half
+    done."""
     begin(supervisor, tmp_path, "broker")
     os.kill(os.getpid(), signal.SIGTERM)
     with pytest.raises(Stopped) as stopped:

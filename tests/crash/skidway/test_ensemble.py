@@ -1,4 +1,5 @@
-"""ZooKeeper as three servers, one of which is lost; and as one server set back to a copy."""
+"""ZooKeeper as three servers, one of which is lost, and as one server whose data is an older
+copy."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.java, pytest.mark.slow]
 
 
 class Member:
-    """One of three servers, configured like the others but for its number and ports."""
+    """One of three servers; their configurations differ only in number and ports."""
 
     def __init__(self, number: int, servers: dict[int, str], folder: Path) -> None:
         self.number = number
@@ -65,12 +66,13 @@ class Member:
 
 @contextlib.contextmanager
 def three(folder: Path) -> Iterator[dict[int, Member]]:
-    """An ensemble that serves."""
+    """Three servers that form an ensemble and serve."""
     servers = {n: f"127.0.0.1:{free_port()}:{free_port()}" for n in (1, 2, 3)}
     members = {number: Member(number, servers, folder) for number in servers}
     with contextlib.ExitStack() as stack:
         for member in members.values():
-            # The first server is not ready before there is a second: await them all together.
+            # The first server is not ready before a second one runs, so wait for all of them
+            # together.
             stack.enter_context(running(member.program, lambda: True))
         eventually(lambda: all(each.ready() for each in members.values()))
         yield members
@@ -81,7 +83,7 @@ def addresses(members: dict[int, Member]) -> str:
 
 
 def test_ensemble_serves_on_when_its_leader_is_killed(tmp_path: Path) -> None:
-    """Three servers elect a leader; when it is killed another takes over, and no write is lost."""
+    """When the leader of three servers is killed, another one takes over, and no write is lost."""
     with three(tmp_path) as members:
         modes = {member.mode(): member for member in members.values()}
         assert set(modes) == {"leader", "follower"}
@@ -96,8 +98,8 @@ def test_ensemble_serves_on_when_its_leader_is_killed(tmp_path: Path) -> None:
 
 
 def create(broker: SkidwayBroker, topic: str) -> None:
-    """Creates a topic, and asks again while the broker says to try again because a leader is being
-    elected; an attempt that timed out may have created it."""
+    """Creates a topic, and tries again as long as the broker asks for it because ZooKeeper elects a
+    leader. An attempt that timed out may have created the topic."""
     said = ""
 
     def there() -> bool:
@@ -113,8 +115,8 @@ def create(broker: SkidwayBroker, topic: str) -> None:
 
 
 def test_brokers_and_registry_go_on_without_a_member(tmp_path: Path) -> None:
-    """The leader is lost with its disk, and topics and schemas are made meanwhile; an empty server
-    in its place gets everything from the others, one of which can then fail."""
+    """When the leader and its disk are lost, topics and schemas can still be made. An empty server
+    in its place gets everything from the other two, and then one of those can fail."""
     with three(tmp_path) as members:
         broker = SkidwayBroker(tmp_path, f"{addresses(members)}/dc1")
         registry = Registry(addresses(members), tmp_path)
@@ -142,8 +144,9 @@ def test_brokers_and_registry_go_on_without_a_member(tmp_path: Path) -> None:
 
 
 def test_an_older_copy_of_zookeeper(tmp_path: Path) -> None:
-    """Topics made since the copy are set aside by name, neither served nor deleted, and a newer
-    dump of the registry brings its ids back before any is given out twice."""
+    """If ZooKeeper comes back with an older copy, topics made since the copy are set aside by name,
+    neither served nor deleted. A newer dump of the registry restores its ids before any id is given
+    out twice."""
     server = ZooKeeper(tmp_path)
     data, copy, dump = tmp_path / "data", tmp_path / "copy", tmp_path / "registry.jsonl"
     broker = SkidwayBroker(tmp_path, f"{server.address}/dc1")

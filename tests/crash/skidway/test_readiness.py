@@ -1,4 +1,4 @@
-"""Real programs under a service manager: they report when they are ready, and when they stop."""
+"""Real programs tell a service manager when they are ready and when they stop."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def manager(tmp_path: Path) -> Iterator[ServiceManager]:
 
 
 def started(program: Program, manager: ServiceManager) -> Program:
-    """Starts the same command under the manager and waits until it says that it is ready."""
+    """Starts the same command under the manager, and waits until the program says that it is
+    ready."""
     made = Program(program.command, program.log, env=manager.environment).start()
     try:
         assert manager.next()["READY"] == "1"
@@ -37,13 +38,14 @@ def started(program: Program, manager: ServiceManager) -> Program:
 
 
 def stopped(program: Program, manager: ServiceManager) -> None:
-    """SIGTERM: the program says that it stops, and ends with status 0."""
+    """Sends SIGTERM. Asserts that the program says that it stops, and ends with status 0."""
     assert program.stop() == 0
     assert [message.get("STOPPING") for message in manager.waiting()] == ["1"]
 
 
 def test_zookeeper_is_ready_when_it_answers(tmp_path: Path, manager: ServiceManager) -> None:
-    """ZooKeeper is ready when it serves: long after the JVM runs, and after the port is open."""
+    """ZooKeeper says that it is ready only when it serves, long after the JVM has started and after
+    the port is open."""
     server = ZooKeeper(tmp_path)
     program = started(server.program, manager)
     assert server.ready()
@@ -51,7 +53,8 @@ def test_zookeeper_is_ready_when_it_answers(tmp_path: Path, manager: ServiceMana
 
 
 def test_a_member_is_ready_before_its_ensemble_is(tmp_path: Path, manager: ServiceManager) -> None:
-    """A member is ready before it serves, or members started in turn would wait for each other."""
+    """A member of an ensemble says that it is ready before it serves; otherwise members that are
+    started one after the other would wait for each other."""
     server = ZooKeeper(tmp_path)
     servers = {n: f"127.0.0.1:{free_port()}:{free_port()}" for n in (1, 2, 3)}
     members = [f"server.{n}={address}" for n, address in servers.items()]
@@ -65,7 +68,7 @@ def test_a_member_is_ready_before_its_ensemble_is(tmp_path: Path, manager: Servi
 def test_a_broker_is_ready_when_it_serves(
     own_broker: SkidwayBroker, manager: ServiceManager
 ) -> None:
-    """When a broker says "ready" it is registered, healthy, and answers a client."""
+    """A broker that says "ready" is registered and healthy, and answers a client."""
     program = started(own_broker.program, manager)
     assert own_broker.ready()
     with Client(own_broker.address) as client:
@@ -74,7 +77,8 @@ def test_a_broker_is_ready_when_it_serves(
 
 
 def test_a_broker_without_zookeeper_is_never_ready(tmp_path: Path, manager: ServiceManager) -> None:
-    """The broker ends with status 3, on which the unit tries again, and never says "ready"."""
+    """A broker without ZooKeeper ends with status 3, after which systemd starts the unit again, and
+    never says "ready"."""
     away = f"127.0.0.1:{free_port()}"
     broker = SkidwayBroker(tmp_path, away, zookeeper_connection_timeout_ms=1000)
     program = Program(broker.command(), tmp_path / "broker.out", env=manager.environment).start()
@@ -95,7 +99,8 @@ def test_a_registry_is_ready_when_it_answers(
 def test_the_collector_is_ready_without_its_cluster(
     tmp_path: Path, manager: ServiceManager
 ) -> None:
-    """The collector is ready when its dashboard listens; only /health shows its cluster away."""
+    """The collector says that it is ready when its dashboard listens; only /health shows that its
+    cluster cannot be reached."""
     port = free_port()
     settings = [
         f"bootstrap.servers=127.0.0.1:{free_port()}",

@@ -1,4 +1,4 @@
-"""Ports that are reserved, by several processes at once, and handed to programs that are killed."""
+"""Several processes at once reserve ports, and hand them to programs that are killed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ with Reservation() as kept:
 
 
 def test_processes_that_reserve_at_once_share_no_port() -> None:
-    """No port is reserved by two processes, whether asked for by number or left to the kernel."""
+    """No port is reserved by two processes, whether they ask for a number or leave the choice to
+    the kernel."""
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", RESERVE],
@@ -53,7 +54,8 @@ def test_processes_that_reserve_at_once_share_no_port() -> None:
 
 
 def test_a_killed_program_finds_its_port_again(tmp_path: Path) -> None:
-    """Nobody else gets the port while the program is away, even with old connections open."""
+    """No other process gets the port of a killed program before the program starts again, even with
+    old connections open."""
     with Reservation() as kept, Reservation() as others:
         port = kept.take()
         command = [sys.executable, "-m", "http.server", str(port), "--bind", LOOPBACK]
@@ -68,7 +70,8 @@ def test_a_killed_program_finds_its_port_again(tmp_path: Path) -> None:
 
 
 def test_a_port_goes_with_its_reservation(tmp_path: Path) -> None:
-    """A child that outlives the reservation does not keep the port: its socket closes on exec."""
+    """A child that outlives the reservation does not keep the port, because its socket closes on
+    exec."""
     kept = Reservation()
     port = kept.take()
     child = Program(["sleep", "600"], tmp_path / "child.log").start()
@@ -81,8 +84,8 @@ def test_a_port_goes_with_its_reservation(tmp_path: Path) -> None:
 
 
 def test_no_outgoing_connection_gets_a_kept_port() -> None:
-    """Neither an outgoing connection nor a bind to port 0, with SO_REUSEADDR or without, gets the
-    port, even when no other port is left."""
+    """While a port is reserved, neither an outgoing connection nor a bind to port 0 (with
+    SO_REUSEADDR or without) gets it, even when no other port is left."""
     with Reservation() as kept, socket.create_server((LOOPBACK, 0)) as server:
         port = kept.take()
         for reuse in (0, 1):
@@ -96,7 +99,7 @@ def test_no_outgoing_connection_gets_a_kept_port() -> None:
 
 
 def _limited_to(port: int, reuse: int) -> socket.socket:
-    """A socket to which the kernel can give one port only."""
+    """A socket to which the kernel can give only this port."""
     ip_local_port_range = 51  # linux/in.h; since Linux 6.3
     made = socket.socket()
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, reuse)

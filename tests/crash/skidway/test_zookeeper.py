@@ -16,21 +16,21 @@ pytestmark = [pytest.mark.crash, pytest.mark.java, pytest.mark.slow]
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ZooKeeper]:
-    """A ZooKeeper of this test's own, which it may kill."""
+    """A ZooKeeper for one test alone, which may kill it."""
     zookeeper = ZooKeeper(tmp_path)
     with running(zookeeper.program, zookeeper.ready):
         yield zookeeper
 
 
 def jvm_of(server: ZooKeeper) -> int:
-    """Process id of the JVM below the program."""
+    """The process id of the JVM that the program started."""
     pid = server.program.pid
     (child,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return int(child)
 
 
 def ended(pid: int) -> bool:
-    """Whether a process is gone, or is a zombie."""
+    """Whether a process has ended (a zombie has)."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
     except FileNotFoundError:
@@ -38,7 +38,7 @@ def ended(pid: int) -> bool:
 
 
 def test_terminated_server_stops_cleanly_and_keeps_its_data(server: ZooKeeper) -> None:
-    """SIGTERM ends program and JVM with status 0; what was written is there after the restart."""
+    """SIGTERM ends program and JVM with status 0; after a restart all written data is there."""
     with Coordinator(server.address) as session:
         session.create_if_absent("/kept", b"1")
     jvm = jvm_of(server)
@@ -50,7 +50,7 @@ def test_terminated_server_stops_cleanly_and_keeps_its_data(server: ZooKeeper) -
 
 
 def test_death_of_the_jvm_ends_the_program(server: ZooKeeper) -> None:
-    """A server that dies takes its program along, with a status that says how."""
+    """When the JVM dies, the program ends with a status that says how."""
     os.kill(jvm_of(server), signal.SIGKILL)
     assert server.program.wait() == 128 + signal.SIGKILL
     assert "the server ended with signal 9" in server.program.output()
@@ -58,7 +58,8 @@ def test_death_of_the_jvm_ends_the_program(server: ZooKeeper) -> None:
 
 @pytest.mark.quick
 def test_death_of_the_program_kills_the_jvm(server: ZooKeeper) -> None:
-    """No JVM stays behind a killed program; the data directory is free for the next one."""
+    """When the program is killed, its JVM dies too, and the data directory is free for the next
+    server."""
     with Coordinator(server.address) as session:
         session.create_if_absent("/kept", b"1")
     jvm = jvm_of(server)
@@ -72,7 +73,8 @@ def test_death_of_the_program_kills_the_jvm(server: ZooKeeper) -> None:
 def test_second_server_is_refused_by_directory_and_by_port(
     server: ZooKeeper, tmp_path: Path
 ) -> None:
-    """Two servers never share a data directory or a port; each refusal names the holder."""
+    """Two servers never share a data directory or a port; each refusal names the process that has
+    it."""
     data = tmp_path / "data"
     same_directory = run_skidway(
         "zookeeper", "run", "--set", f"dataDir={data}", "--set", f"clientPort={free_port()}"
@@ -96,7 +98,7 @@ def test_refused_configuration_is_status_78(tmp_path: Path) -> None:
 
 
 def test_validate_says_what_would_run(tmp_path: Path) -> None:
-    """`validate` calls a good configuration good, names the Java it would use, and makes
+    """For a good configuration `validate` says so, names the Java that would run, and creates
     nothing."""
     good = run_skidway("zookeeper", "validate", "--set", f"dataDir={tmp_path / 'x'}")
     assert good.returncode == 0, good.stderr

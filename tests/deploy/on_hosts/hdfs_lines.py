@@ -1,6 +1,7 @@
-"""On the server, with the loader's Python: the lines of one topic on HDFS, as JSON {host: [line]}.
+"""Runs on the server, with the loader's Python: prints the lines of one topic on HDFS as JSON
+{host: [line]}.
 
-Lines come in the order in which their files have them. Arguments: URL of the output, topic.
+The lines have the order that they have in their files. Arguments: URL of the output, topic.
 """
 
 import json

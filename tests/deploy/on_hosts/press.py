@@ -1,6 +1,6 @@
-"""On an application host: asks nginx for /NAME/1, /NAME/2 ... until SIGTERM.
+"""Runs on an application host: requests /NAME/1, /NAME/2 ... from nginx until SIGTERM.
 
-The last number goes to /var/tmp/press.last.
+Writes the last number to /var/tmp/press.last.
 """
 
 import http.client

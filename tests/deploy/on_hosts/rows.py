@@ -1,6 +1,6 @@
-"""On the server: the rows of the loader's output, as JSON {topic: {host: [value, ...]}}.
+"""Runs on the server: prints the rows of the loader's output as JSON {topic: {host: [value, ...]}}.
 
-Values come in the order in which the log files have them.
+The values have the order that they have in the log files.
 """
 
 import json

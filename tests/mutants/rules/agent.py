@@ -1,4 +1,5 @@
-"""The agent without its files: what it promises, sends, acknowledges, counts and publishes."""
+"""Mutants of the agent, except for its files: what it promises, sends, acknowledges, counts and
+publishes."""
 
 from mutants.mutant import Mutant
 

@@ -1,4 +1,5 @@
-"""The agent's files: how it tells them apart, what became of them, and which losses it declares."""
+"""Mutants of how the agent handles files: how it tells them apart, what became of them, and which
+losses it declares."""
 
 from mutants.mutant import Mutant
 

@@ -1,4 +1,4 @@
-"""Counters, the collector and the verdict."""
+"""Mutants of the counters, the collector and the verdict."""
 
 from mutants.mutant import Mutant
 
@@ -11,7 +11,7 @@ _EACH_RULE = (
 )
 
 MUTANTS = (
-    # Numbers, and the progress that they stand for.
+    # Message numbers, and the progress that goes with them.
     Mutant(
         "a counter's progress is durable before the deltas that stand for it",
         "audit/counter/state.py",
@@ -417,7 +417,7 @@ MUTANTS = (
         "        if before and not (proven or untouched):\n",
         _EACH_RULE,
     ),
-    # Hosts whose lines since a moment are proven.
+    # Hosts that are proven healthy since a moment.
     Mutant(
         "a host is proven by its seal of the moment's bucket, however long ago that is",
         "audit/judgement/host_proofs.py",
@@ -896,7 +896,7 @@ MUTANTS = (
             "test_content_of_while_the_other_one_was_there_is_in_doubt",
         ),
     ),
-    # Seals and our clock.
+    # Seals, and the audit's own clock.
     Mutant(
         "a seal vouches for what came after it was taken",
         "audit/evidence/evidence.py",

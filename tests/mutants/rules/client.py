@@ -1,4 +1,5 @@
-"""The client: the order of produced batches, fetching, partition leaders, and records as bytes."""
+"""Mutants of the client: the order of produced batches, fetching, partition leaders, and records as
+bytes."""
 
 from mutants.mutant import Mutant
 
@@ -14,7 +15,8 @@ _BATCH = "tests/unit/skidway/kafka/test_batch.py"
 _PARTITIONING = "tests/unit/skidway/kafka/test_partitioning.py"
 
 MUTANTS: tuple[Mutant, ...] = (
-    # order under retries, refusals, crashes; one in flight until known, then five
+    # order under retries, refusals and crashes; one batch in flight until the broker knows the
+    # producer, then five
     Mutant(
         "five are in flight before the first is acknowledged",
         "skidway/kafka/client/outbox.py",

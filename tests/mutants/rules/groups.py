@@ -1,4 +1,4 @@
-"""Consumer groups: generations, members, committed offsets."""
+"""Mutants of consumer groups: generations, members, committed offsets."""
 
 from mutants.mutant import Mutant
 
@@ -10,7 +10,7 @@ _CACHE = "tests/unit/broker/groups/test_cache.py"
 _RETENTION = "tests/unit/broker/groups/test_retention.py"
 
 MUTANTS: tuple[Mutant, ...] = (
-    # named readers hold segments back: their offsets are kept
+    # readers that retention.hold names hold segments back, so their offsets are kept
     Mutant(
         "the offsets of a group that holds a topic back go with the others",
         "broker/groups/retention.py",

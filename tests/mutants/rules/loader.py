@@ -1,4 +1,4 @@
-"""The loader: plan, decode, write, commit."""
+"""Mutants of the loader: plan, decode, write, commit."""
 
 from mutants.mutant import Mutant
 
@@ -96,7 +96,7 @@ MUTANTS = (
             "tests/unit/loader/slices/test_slice_load.py::test_a_compacted_batch_ends_the_range_by_name",
         ),
     ),
-    # Leaders that are silent, partitions that are away.
+    # Silent leaders, and partitions that are missing.
     Mutant(
         "all leaders are asked at once: a silent one keeps back every partition",
         "loader/planning/bounds.py",

@@ -1,4 +1,5 @@
-"""The mirror: continuity with its source, gaps, what it follows, and what it tells the source."""
+"""Mutants of the mirror: continuity with its source, gaps, what it follows, and what it tells the
+source."""
 
 from mutants.mutant import Mutant
 
@@ -8,7 +9,7 @@ _PROGRESS = "tests/unit/broker/mirror/test_progress.py"
 _SELECTION = "tests/unit/broker/mirror/test_selection.py"
 
 MUTANTS: tuple[Mutant, ...] = (
-    # the batch below is compared before the mirror goes on
+    # the mirror compares the batch below before it goes on
     Mutant(
         "the batch below is compared by its offsets alone",
         "broker/mirror/follower.py",
@@ -72,7 +73,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "            elif refusal:\n",
         (f"{_SOURCE}::test_a_write_that_is_taken_back_is_fetched_again",),
     ),
-    # a gap is written down before anything behind it is copied
+    # the mirror writes a gap down before it copies anything behind the gap
     Mutant(
         "offsets that are missing between two batches are passed over",
         "broker/mirror/follower.py",

@@ -1,4 +1,5 @@
-"""The log of a partition: appending, flushing, recovery, retention; and the watermark above it."""
+"""Mutants of a partition's log: appending, flushing, recovery, retention, and the watermark above
+it."""
 
 from mutants.mutant import Mutant
 
@@ -119,7 +120,7 @@ MUTANTS: tuple[Mutant, ...] = (
         assert""",
         (f"{_LOG}::test_a_roll_while_a_flush_runs_keeps_the_old_segment_for_the_next",),
     ),
-    # a duplicate is one only with the same CRC
+    # a batch is a duplicate only if its CRC is the same
     Mutant(
         "a duplicate is known by its sequences alone",
         "broker/log/producer_state.py",
@@ -186,7 +187,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "            os.fstat(file.descriptor)\n",
         (f"{_LOG}::test_a_full_disk_takes_nothing_by_half",),
     ),
-    # rolled, expired and forgotten by append time
+    # segments are rolled and expired, and producers forgotten, by append time
     Mutant(
         "a segment expires by the event times of its records",
         "broker/log/expiration.py",

@@ -1,4 +1,4 @@
-"""How agent, loader and counters check logs that others own: brokers, mirrors, gaps."""
+"""Mutants of how agent, loader and counters check logs that others own: brokers, mirrors, gaps."""
 
 from mutants.mutant import Mutant
 
@@ -39,7 +39,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "(event_ms < read_ms + AHEAD_MS_MAX)",
         (f"{_PRESS}::test_times_that_cannot_be_believed_are_those_of_reading",),
     ),
-    # loader and counters make the same check
+    # loader and counters compare the batch below, as the mirror does
     Mutant(
         "a counter compares the offset of the batch below, and nothing else",
         "audit/counter/continuity.py",
@@ -72,7 +72,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "tests/crash/loader/test_load.py::test_a_manifest_that_says_another_batch_is_a_divergence",
         ),
     ),
-    # a counter says whether the mirror named what is missing
+    # a counter says whether the mirror named the missing offsets
     Mutant(
         "a gap counts as named where the mirror named a part of it",
         "skidway/kafka/gaps.py",

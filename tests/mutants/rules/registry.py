@@ -1,4 +1,4 @@
-"""The schema registry: ids, the log, compatibility, deletion, modes, references."""
+"""Mutants of the schema registry: ids, the log, compatibility, deletion, modes, references."""
 
 from mutants.mutant import Mutant
 
@@ -11,7 +11,7 @@ _PASSWORDS = "tests/unit/schemas/registry/test_passwords.py"
 _COMPATIBILITY = "tests/unit/schemas/test_compatibility.py"
 
 MUTANTS: tuple[Mutant, ...] = (
-    # an id means one schema
+    # an id names one schema
     Mutant(
         "an entry that is there already counts as ours",
         "schemas/registry/store.py",

@@ -1,4 +1,4 @@
-"""The traps that clients have met with other brokers: the table of docs/broker.md."""
+"""Mutants of the traps that clients have met with other brokers: the table of docs/broker.md."""
 
 from mutants.mutant import Mutant
 
