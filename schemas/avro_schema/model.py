@@ -15,7 +15,7 @@ TYPES: Final = (*PRIMITIVES, "record", "enum", "fixed", "array", "map", "union")
 
 
 SHOWN_MAX: Final = 60
-"""Characters of a value in a sentence."""
+"""Most characters of a value that an error sentence shows."""
 
 
 class SchemaInvalid(SkidwayError):
@@ -32,7 +32,8 @@ class Primitive:
 
 @dataclass(slots=True, eq=False)
 class Field:
-    """A field of a record. `default` is the JSON value; only meaningful with `has_default`."""
+    """A field of a record. `default` is the JSON value; it has a meaning only with
+    `has_default`."""
 
     name: str
     type: AvroType
@@ -48,7 +49,7 @@ class Field:
 class Record:
     """A record; `is_error` marks the protocol's `error` type, which is a record otherwise.
 
-    `is_complete` is false only while its fields are being read.
+    `is_complete` is false only while the parser reads the record's fields.
     """
 
     name: str
@@ -63,7 +64,7 @@ class Record:
 
 @dataclass(slots=True, eq=False)
 class Enum:
-    """An enum; `default` is the symbol a reader takes for one that it does not know."""
+    """An enum; `default` is the symbol that a reader takes instead of an unknown symbol."""
 
     name: str
     symbols: tuple[str, ...]
@@ -97,7 +98,7 @@ class Array:
 
 @dataclass(slots=True, eq=False)
 class Map:
-    """Any number of values, by string."""
+    """Any number of values, each under a key that is a string."""
 
     values: AvroType
     properties: Mapping[str, Any]
@@ -113,7 +114,7 @@ class Union:
 
     @property
     def properties(self) -> Mapping[str, Any]:
-        """A union cannot carry any."""
+        """Always empty: a union cannot carry properties."""
         return {}
 
 
@@ -122,7 +123,7 @@ Named = Record | Enum | Fixed
 
 
 def fullname(name: str, namespace: str | None) -> str:
-    """`name` with `namespace` before it, unless it brings its own."""
+    """`name` with `namespace` before it, unless `name` has a namespace of its own."""
     return name if "." in name or not namespace else f"{namespace}.{name}"
 
 
@@ -132,7 +133,7 @@ def namespace_of(name: str) -> str | None:
 
 
 def logical_type(avro: AvroType) -> str | None:
-    """The `logicalType` property if it is a text; unknown ones are for the reader to ignore."""
+    """The `logicalType` property if it is a text; readers ignore unknown ones."""
     name = avro.properties.get("logicalType")
     return name if isinstance(name, str) else None
 
@@ -158,7 +159,8 @@ def shown(value: Any) -> str:
 
 
 def _pruned(value: Any, levels: int, left: Iterator[int]) -> Any:
-    """At most as many values as `left` has, and `levels` of nesting: more would not be shown."""
+    """Keeps at most as many values as `left` has, and `levels` levels of nesting: `shown` would cut
+    more."""
     if isinstance(value, str):
         return value[:SHOWN_MAX]
     if isinstance(value, dict) and levels:

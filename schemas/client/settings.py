@@ -1,4 +1,5 @@
-"""Settings of programs that ask a registry. Agent and loader have all of them, and its URL."""
+"""Settings of programs that use a registry. Agent and loader have all of these, besides the
+registry's URL."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ class RegistrySecuritySettings:
 
     @property
     def registry_security(self) -> Security:
-        """What the registry's client takes."""
+        """These settings as the registry's client takes them."""
         return Security(
             self.schema_registry_user_info,
             self.schema_registry_ca,

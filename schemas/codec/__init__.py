@@ -1,15 +1,16 @@
 """The Avro codec: Arrow record batches to Avro datums and back, for one schema at a time.
 
-Data flows through columns. Three paths do the work, and each leaves to the next what it does not
-vouch for. All give the same answers (property tests compare them):
+Data flows through columns. Three paths do the work. Each path passes on to the next path the input
+that it is not proven for. All give the same answers (property tests compare them):
 
     pyruhvro   encodes flat records, in Rust (`fast_path`): the fastest
     columns    any schema that has columns, both ways, in numpy and Arrow (`writing`, `reading`): no
                Python object per record, arrays, maps and unions included
     fastavro   a datum at a time (`rows`): the last word on datums that are bad or of rare form
 
-A bad row or datum is set apart with its index and reason; the rest goes on. Whatever bytes come in,
-nothing panics, hangs or takes memory out of proportion to them (`skidway.schemas.bounds`).
+A bad row or datum is set apart with its index and reason; the others are processed. Whatever the
+input bytes are, the codec does not panic or hang, and takes memory only in proportion to their
+number (`skidway.schemas.bounds`).
 
 Reading order:
 

@@ -1,4 +1,4 @@
-"""Which registry to ask, and as whom: options and a configuration file that all verbs share."""
+"""The registry's address and credentials: options and a configuration file that all verbs share."""
 
 from __future__ import annotations
 
