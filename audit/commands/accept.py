@@ -1,4 +1,4 @@
-"""`skidway audit accept` and `skidway audit retire`: what a person decides about verdicts.
+"""`skidway audit accept` and `skidway audit retire`: a person's decisions about verdicts.
 
 A decision is a message on the audit topic of the cluster that the collector reads: the collector
 knows it a moment later, and again after its ledger was rebuilt. These commands read the evidence

@@ -1,4 +1,5 @@
-"""The judgement: what follows from the evidence. Pure; docs/delivery.md, section 6, has the rules.
+"""The judgement: makes verdicts from the evidence. Pure; docs/delivery.md, section 6, has the
+rules.
 
 What is expected:
 

@@ -16,11 +16,11 @@ For each (source topic, agent, bucket), all of these must hold before it is comp
               is ahead of most others, see clocks)
     equation  every tier that the topic must have counted, and all counted the same records
 
-Records without origin have no seal; instead the counter that sees them first must have been heard
-since the bucket was due.
+Records without origin have no seal. Instead, the counter that sees these records first must have
+been heard since the bucket was due.
 
-Nothing is taken for granted that was not said: a tier that never reported is not zero, a host that
-never sealed is not idle. Doubts only ever make a verdict worse.
+The judgement assumes nothing that no message says: a tier that never reported does not count as
+zero, and a host that never sealed does not count as idle. A doubt can only make a verdict worse.
 """
 
 from __future__ import annotations
@@ -72,19 +72,19 @@ class TopicJudgement:
         self._acceptances = _by_finding(facts.topic.acceptances)
 
     def buckets(self) -> list[BucketId]:
-        """The buckets in which anything was counted, and the bucket of each loss's declaration: if
-        no line arrived, nobody counted anything."""
+        """The buckets in which anything was counted, and for each loss the bucket up to which it
+        may reach: if no line of that bucket arrived, nobody counted anything there."""
         begin, end = self._facts.evidence.window
         size = self._facts.evidence.bucket_ms or DEFAULT_BUCKET_MS
         notes = (note for notes in self._facts.topic.losses.values() for note in notes)
         declared = {note.loss.to_bucket for note in notes}
         lossy = {(x, size) for x in declared if x is not None and begin <= x < end}
-        if Tier.AGENT not in self._facts.tiers:  # what agents lost does not matter
+        if Tier.AGENT not in self._facts.tiers:  # then losses of agents do not matter
             lossy = set()
         return sorted(self._facts.topic.tallies.keys() | lossy)
 
     def bucket(self, bucket: BucketId) -> BucketVerdict:
-        """The verdict on one bucket, all agents together."""
+        """The verdict on one bucket, for all agents together."""
         start, size = bucket
         by_agent = self._facts.topic.tallies.get(bucket, {})
         judged = self._facts.expectation.agents | set(by_agent) | self._replaced(start)
@@ -107,15 +107,15 @@ class TopicJudgement:
         return replace(found, warnings=self._accepted(NO_AGENT, bucket, said))
 
     def _replaced(self, start: int) -> set[int]:
-        """Replaced agents whose unread lines may be of this bucket."""
+        """The replaced agents whose unread lines may belong to this bucket."""
         replaced = self._facts.expectation.replaced
         return {agent for agent, until_ms in replaced.items() if start <= until_ms}
 
     # One agent's part of a bucket.
 
     def agent(self, agent: int, bucket: BucketId) -> AgentVerdict:
-        """The verdict on one agent's part. If nobody counted anything, there is nothing to compare,
-        and it is complete if the agent has sealed it."""
+        """The verdict on one agent's part of a bucket. If nobody counted anything of it, there is
+        nothing to compare, and the part is complete if the agent has sealed the bucket."""
         found = self._agent(agent, bucket, self._facts.topic.tallies.get(bucket, {}).get(agent, {}))
         for each in self._unread_findings():
             found = replace(
@@ -157,7 +157,8 @@ class TopicJudgement:
         )
 
     def _losers(self, others: set[int], bucket: BucketId) -> Iterator[AgentVerdict]:
-        """Verdicts on agents that nobody waits for here: what they declared lost stays lost."""
+        """Verdicts on agents that nobody waits for here, because losses that they declared still
+        count."""
         losers = {agent for topic in self._facts.related for agent in topic.losses}
         for agent in sorted(losers - others) if Tier.AGENT in self._facts.tiers else ():
             yield self._verdict(agent, bucket, losses.findings(self._facts, agent, bucket, {}), {})
@@ -165,8 +166,8 @@ class TopicJudgement:
     def _accepted(
         self, agent: int, bucket: BucketId, findings: Iterable[Finding]
     ) -> tuple[Finding, ...]:
-        """The findings, the gravest first, each once; those that were accepted for this bucket say
-        by whom."""
+        """The findings, the gravest first, each once. A finding that was accepted for this bucket
+        has its acceptance."""
         accepted = self._acceptances.get(bucket, {})
         ordered = sorted(set(findings), key=lambda x: (-x.status, x.reason, x.key))
         return tuple(
@@ -174,7 +175,7 @@ class TopicJudgement:
         )
 
     def _unread_findings(self) -> Iterator[Finding]:
-        """What nobody here can read may be of any agent, tier and bucket."""
+        """A finding for unread messages, which may concern any agent, tier and bucket."""
         if self._facts.evidence.unread:
             yield Finding(Status.UNKNOWN, reasons.of_unread(self._facts.evidence.unread))
 
@@ -199,7 +200,7 @@ class TopicJudgement:
 def _by_finding(
     acceptances: Iterable[Acceptance],
 ) -> dict[BucketId, dict[tuple[int, str], Acceptance]]:
-    """Acceptances by bucket and finding; of several the oldest."""
+    """Acceptances by bucket and finding; if there are several for a finding, the oldest."""
     found: dict[BucketId, dict[tuple[int, str], Acceptance]] = {}
     for each in acceptances:
         named = found.setdefault((each.bucket, each.bucket_ms), {})
