@@ -78,7 +78,7 @@ class Numbers:
     """What is known about a sender's numbered messages.
 
     first, last: the least and the greatest known number; heartbeats count for `last`, too. missing:
-    the least number between them whose message did not arrive. first_time_ms: the sender's clock in
+    the least number between them whose message did not arrive. first_time_ms: the sender's time in
     message `first`. cloned_at: the least number that arrived with two different contents.
     """
 

@@ -72,8 +72,8 @@ class TopicJudgement:
         self._acceptances = _by_finding(facts.topic.acceptances)
 
     def buckets(self) -> list[BucketId]:
-        """The buckets in which anything was counted, and for each loss the bucket up to which it
-        may reach: if no line of that bucket arrived, nobody counted anything there."""
+        """The buckets in which anything was counted, and the buckets in which losses were declared:
+        if no line of a bucket arrived, nobody counted anything in it."""
         begin, end = self._facts.evidence.window
         size = self._facts.evidence.bucket_ms or DEFAULT_BUCKET_MS
         notes = (note for notes in self._facts.topic.losses.values() for note in notes)
