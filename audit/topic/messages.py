@@ -93,10 +93,11 @@ NOTHING_SAID = Bounds()
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Who numbers messages. cluster: where it counts; for HDFS, the cluster it loads from.
+    """The sender of a message. cluster: the cluster where it counts; for HDFS, the cluster from
+    which it loads.
 
-    producer: the agent id in decimal, a counter's name, or the loader's output root. bounds: what
-    an agent assumes of event times.
+    producer: the agent id in decimal, a counter's name, or the loader's output and topic. bounds:
+    what an agent assumes about event times.
     """
 
     tier: Tier
@@ -224,11 +225,12 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """What a file id stands for. length: the final one, in a closure; None while it is open.
+    """The meaning of a file id. length: the final length once the file is closed; None while it is
+    open.
 
-    fingerprint: SHA-256 of the first fingerprint_length bytes. begin: the first byte covered.
-    source: the topic that takes the file's records. born_ns: when its inode was made, ns since
-    1970; None if nobody knows.
+    fingerprint: SHA-256 of the first fingerprint_length bytes. begin: the position of the first
+    byte that the id covers. source: the topic that takes the file's records. born_ns: when the
+    file's inode was made, in ns since 1970; None if unknown.
     """
 
     time_ms: int
@@ -265,7 +267,7 @@ def encode(message: Message) -> bytes:
 def encodings(message: Delta | Seal) -> list[bytes]:
     """Every encoding of exactly this message, at most one for each schema that this version knows.
 
-    A program of another version repeats the same message in its own encoding.
+    A program of another version repeats a message in its own encoding.
     """
     values = single_object.encodings(AUDIT_SCHEMA, _audit_record(message))
     return [value for value in values if decode(value) == message]
