@@ -22,20 +22,19 @@ the rules and the reason for each.
 
 Modules and packages, from the bottom up; imports go downwards only (`make imports` checks):
 
-    database   SQLite as this package uses it
-    output     the loader's output, local or in HDFS, for reading
+    database   opens SQLite databases, durable at every commit
+    output     reads the loader's output, local or in HDFS
     topic      the audit topic: its messages, and how they are published and read
-    counts     what is counted: buckets, checksums, marks, sums, deltas
-    evidence   what all messages together say, kept in SQLite: the ledger
-    judgement  what follows from the evidence: verdicts, hosts, clocks, what a person can accept
-    recount    the second way to the verdict: counts the loader's rows itself
+    counts     how records are counted: buckets, checksums, marks, sums, deltas
+    evidence   the content of all messages together, kept in SQLite: the ledger
+    judgement  judges the evidence: verdicts, hosts, clocks, findings that a person can accept
+    recount    counts the loader's rows itself, a second and independent way to a verdict
     settings   settings of counters, collector and commands
-    reports    answers as people and programs read them
-    counter    a tier's counter
+    reports    answers in the forms for people and programs
+    counter    counts a cluster's topics for a tier
     collector  the collector and its dashboard
     commands   commands that query the audit
-    cli        `skidway audit`
+    cli        the command `skidway audit`
 
-Everything that decides is free of I/O. Agent and loader import this package, never the other way
-around.
+Modules that decide have no I/O. Agent and loader import this package, never the other way around.
 """

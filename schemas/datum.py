@@ -2,8 +2,8 @@
 
 fastavro checks little: it accepts negative branches and symbols, booleans of 2 and numbers of more
 than 64 bits. So `read_datum` encodes the value again. Only if that gives other bytes,
-`skidway.schemas.strict` walks over the datum and decides whether it is valid: varints with padding
-and arrays in several blocks are.
+`skidway.schemas.strict` walks over the datum and decides whether the datum is valid. (Varints with
+padding and arrays in several blocks are valid.)
 """
 
 from __future__ import annotations

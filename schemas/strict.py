@@ -49,7 +49,7 @@ class _Walk:
         self._least: dict[int, int] = {}
 
     def over(self, avro: AvroType, at: int) -> int:
-        """The position behind the value that begins at `at`."""
+        """The position after the value that begins at `at`."""
         if isinstance(avro, Primitive):
             return self._primitive(avro.kind, at)
         if isinstance(avro, Record):

@@ -1,9 +1,9 @@
 """Judges all buckets of a ledger, again and again, in bounded memory and time.
 
 Buckets are judged in blocks of one hour of event time. The newest blocks are judged at every step,
-the others in turn, so that every block sooner or later shows later changes (a late line, a seal, a
-decision, our clock). Until every block has been judged once, the standing says how many blocks have
-not.
+the others in turn, so that the verdicts on every block sooner or later reflect later changes (a
+late line, a seal, a decision, our clock). Until every block has been judged once, the standing says
+how many blocks have not.
 """
 
 from __future__ import annotations

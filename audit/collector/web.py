@@ -1,6 +1,6 @@
 """The dashboard, which shows verdicts as pages and as JSON. It reads the ledger and never writes.
 
-    /                 the standing: the sentence on every bucket, and topics x newest buckets
+    /                 the standing: a sentence on all buckets, and a grid of topics x newest buckets
     /buckets          buckets with every tier's count and the reasons; ?topic= ?until= ?bucket=
     /agents           the hosts: expected, silent, retired; all senders, and when each was heard
     /index.json, /buckets.json, /agents.json    the same for programs

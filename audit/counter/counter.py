@@ -194,7 +194,7 @@ class Counter:
         _log.info("partition_followed", partition=str(tp), offset=following.fetch_offset)
 
     def _forget(self, tp: TopicPartition) -> None:
-        self.commit()  # if it returns, its position is read from the state
+        self.commit()  # should it come back, its position is read from the state
         del self._partitions[tp]
         self._fetcher.remove(tp)
         _log.info("partition_gone", partition=str(tp))

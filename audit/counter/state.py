@@ -1,8 +1,8 @@
-"""A counter's durable state: one SQLite database, which one transaction at a time moves on.
+"""A counter's durable state: one SQLite database, which changes by one transaction at a time.
 
-    partitions   per source topic and partition: the next offset, and the batch just below it
+    partitions   per source topic and partition: the next offset, and the last batch before it
     marks        per partition and (agent, file): the highest end byte seen
-    touched      per (source topic, agent, bucket): the last delta that touched it
+    touched      per (source topic, agent, bucket): the number of the last delta that touched it
     outbox       deltas that are not published yet
     meta         epoch, the last number used, and the size of the buckets that are counted
 

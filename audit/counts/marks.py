@@ -3,9 +3,9 @@
 For each partition and (agent, file), the mark is the highest end byte of the records so far, in
 offset order. With the mark m before a record [first, end):
 
-    end <= m           repeat: dropped, counted apart
-    first < m < end    straddle: breaks the agent's promise; counts once, goes to the rejects
-    m <= first         new: kept
+    end <= m           repeat: the record is dropped, and counted as a repeat
+    first < m < end    straddle: the agent broke its promise; the record counts once, as a reject
+    m <= first         new: the record is kept
     then m = max(m, end), in all three cases
 
 The mark after a record is the same formula in all three cases. So numpy can compute marks as a

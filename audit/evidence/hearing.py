@@ -3,10 +3,10 @@
 A message carries its sender's time, but a sender's clock may be wrong. Three values about a sender
 do not depend on its clock alone:
 
-    heard     when it was heard last: its own clock, but never later than ours when we took it
-    offsets   between which offsets of a log its messages lie: the order in which senders of one log
-              began and ended, whatever their clocks say
-    reading   its clock compared with ours
+    heard     when it was heard last: by its own clock, but never later than our clock at that time
+    offsets   the least and greatest offset of its messages in a log: these show in which order
+              senders of one log began and ended, whatever their clocks say
+    reading   the difference of its clock from ours
 
 A lag is our clock when a record was taken, minus the sender's clock when the record was sent. A
 reading is the least lag in a window of our time. A record that waits only has a greater lag, so the

@@ -1,10 +1,10 @@
-"""Finds agents of one host name that spoke by turns in one log: two machines with the same name.
-Pure.
+"""Finds agents with one host name whose messages alternate in one log: two machines with the same
+name. Pure.
 
 If an agent's state is lost, a new agent follows the old one. If the old state is brought back, the
 old agent follows the new one. In both cases one of the two agents began, ended, or both, while the
-other was silent. But if agents A and B speak in the order A, B, A, B, both are alive at the same
-time. This test needs no clock.
+other was silent. But if the messages of agents A and B come in the order A, B, A, B, both are alive
+at the same time. This test needs no clock.
 
 If messages are taken in the order of the log, every overlap is found. In any other order some may
 be missed, but no false one is found.

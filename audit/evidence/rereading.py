@@ -4,9 +4,10 @@ An agent that starts with a new state has a new id, and reads every file from it
 bytes that another agent of the host has already delivered. Both agents announced the file, and by
 this they are found. Two announcements on one host are of the same file
 
-    both with a time of birth       if inode and birth are equal, whatever bytes were there: a small
-                                    file grows, and its disk has another number after a restart
-    one of them without             if device, inode and first bytes are equal
+    if both have a time of birth    and inode and birth are equal, whatever bytes were announced: a
+                                    small file grows, and its disk may have another number after a
+                                    restart
+    if one of them has none         and device, inode and first bytes are equal
 
 A time of birth in nanoseconds is enough, so device and file system id are not compared in addition.
 Either of them can have changed when the state was lost. A file that is not recognised would make a
@@ -19,9 +20,9 @@ the host's name is lost together with the state, or if the disk moves to another
 Call two such agents R and O. If R delivered a line that O had delivered already, all of this is
 true:
 
-    it had announced the file: the announcement comes before the file's first record
-    the other one had begun: if that began later, this is after its first message
-    the line lay in the file when the other one read it, so not after that one was last heard
+    R had announced the file: the announcement comes before the file's first record
+    O had begun: if O began later than R, R delivered the line after O's first message
+    the line was in the file when O read it, so not later than O was last heard
 
 So R can deliver lines a second time from O's beginning (`since_ms`) until R has read all lines that
 the file had when O was last heard (`until_ms`). R's seals say when that was (see doublings). All of
@@ -185,7 +186,7 @@ def _by_age(notes: Iterable[FileNote], began: Callable[[int], int | None]) -> li
     for agent, own in by_agent.items():
         own.sort(key=lambda x: (x.time_ms, x.file))
         since = began(agent)
-        if since is not None:  # an older version's ledger does not know it from announcements
+        if since is not None:  # an older version's ledger ignored announcements
             since = min(since, own[0].time_ms)
         readers.append(_Reader(since is not None, since or 0, agent, tuple(own)))
     return sorted(readers)

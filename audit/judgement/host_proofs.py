@@ -3,13 +3,13 @@
 The proof concerns the bucket that contains the given time. Each host needs, for each agent that
 counts as its newest (newest_agents):
 
-    heard      an agent of it was heard, and is not silent
-    sealed     each of its topics is sealed past the end of that bucket, and of each later one that
-               is due: all bytes that lay in the files until then are acknowledged by the brokers,
-               and counted
-    counted    these buckets are complete in the tiers asked for: the same records in each, nothing
-               lost, no message missing. The proof does not wait for lateness: a bucket that the
-               agent has sealed counts as it is now
+    heard      the agent was heard, and is not silent
+    sealed     each of its topics is sealed past the end of that bucket, and of each later bucket
+               that is due: brokers have acknowledged all bytes that the files had until then, and
+               these bytes are counted
+    counted    these buckets are complete in the requested tiers: each tier has the same records,
+               nothing is lost, and no message is missing. The proof does not wait for lateness: a
+               bucket that the agent has sealed is judged as it is now
 
 So a host that writes nothing is proven by its seals, and a host that writes by the records that the
 other tiers have from it. The answer takes as long as that bucket lasts, plus the time of a seal and

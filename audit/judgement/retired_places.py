@@ -3,9 +3,9 @@
     hdfs hdfs://nn/logs             an output with all of its topics: nobody loads into it any more
     hdfs hdfs://nn/logs/dc1.nginx   the output of one topic
     mirror offline                  nothing is mirrored to this cluster any more
-    broker dc3                      the counter of this cluster does not count any more
+    broker dc3                      the counter of this cluster no longer runs
     cluster dc3                     all that was counted in this cluster, or loaded from it
-    mirror                          the whole tier
+    mirror                          the whole tier mirror
 
 The counts of a retired place are still compared. If it lacks records, or a message of it is
 missing, this is reported but makes no verdict worse. counting_places has the exception, for topics

@@ -1,20 +1,23 @@
-"""The judgement: from evidence to verdicts. Pure; the rules are docs/delivery.md, section 6.
+"""The judgement: makes the verdict on each bucket of a topic from the evidence. Pure; the rules are
+docs/delivery.md, section 6.
 
 For each (source topic, agent, bucket), all of these must hold before it is complete:
 
-    schemas   no message has a schema that this version does not have: it may say anything
+    schemas   every message has a schema that this version has; others may say anything
     numbers   no sender that counts here misses a number, came with two contents under one number,
               or lost its beginning (an expired topic) at a time when it could touch the bucket
     chains    each sender's deltas of this bucket are all there
     epochs    the bucket does not lie between an agent's old epoch and its new one
-    doublings no delta touched it while its agent may have read what another one had delivered
-    losses    no declared loss may belong to it
+    doublings no delta touched the bucket while its agent may have read lines again that another
+              agent had delivered
+    losses    no line that may belong to the bucket was declared lost
     seal      the agent's newest seal was made after the bucket's end plus lateness, or is the last
-              word of an agent that nobody waits for; and no delta touched the bucket after that
-              seal's `at`. A seal is of a topic by its name, even if the topic was made again
-    clock     our clock, too, is past the bucket's end plus lateness (or what it should say, if it
-              is ahead of most others, see clocks)
-    equation  every tier that the topic must have counted, and all counted the same records
+              word of an agent that nobody waits for any more; and no delta touched the bucket after
+              that seal's `at`. A seal is of a topic by its name: it also counts if the topic was
+              deleted and created again
+    clock     our clock is past the bucket's end plus lateness, too; if our clock is ahead of most
+              others, the time that it should show counts (see clocks)
+    equation  every tier that must count the topic has counted, and all counted the same records
 
 Records without origin have no seal. Instead, the counter that sees these records first must have
 been heard since the bucket was due.

@@ -1,10 +1,10 @@
 """Verdicts on buckets, and their reasons.
 
-    complete    every expected tier counted the same records, and every expected agent has sealed
-    open        too young to say, or an agent has not sealed it yet
-    incomplete  old enough and counted, but a tier is short or has other records
-    unknown     something that is needed to say is not there, and may never be
-    lost        an agent declared lines lost that may belong to it
+    complete    all expected tiers counted the same records, and all expected agents have sealed it
+    open        too young to decide, or an agent has not sealed it yet
+    incomplete  old enough and counted, but a tier lacks records or has other ones
+    unknown     evidence that is needed to decide is missing, perhaps for ever
+    lost        an agent declared lines lost that may belong to the bucket
 
 A bucket gets the gravest status of its findings, and every finding's reason in words. A finding
 that a person accepted stays in the verdict, but no longer counts against the bucket: `residue` is

@@ -1,6 +1,6 @@
 """Reads the loader's output: rows, manifests and side files in a tree of files.
 
-    Output       what every kind offers; recount and loader read through nothing else
+    Output       the interface of every kind of output; recount and loader read only through it
     local        LocalOutput, a directory of this machine
     hdfs         HdfsOutput, a folder of HDFS, through hdfs-native
 

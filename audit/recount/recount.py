@@ -1,10 +1,11 @@
 """The recount, a second and independent way to a verdict, from the files and the rows themselves.
 
-    files   the directories hold every file that a manifest names, and no other that readers take
-    bytes   each has the length and the CRC-32C that were committed
-    rows    every column of every row can be read; `_agent`, `_file_id`, `_offset`, `_length` and
-            `_timestamp` of rows and rejects give what the loader said it committed (hdfs tier) and
-            what the agents said they sent (agent tier), in count, bytes and checksum
+    files   the directories hold every file that a manifest names, and no other file that programs
+            read as rows
+    bytes   each file has the length and the CRC-32C that were committed
+    rows    every column of every row can be read; computed from `_agent`, `_file_id`, `_offset`,
+            `_length` and `_timestamp` of rows and rejects, count, bytes and checksum equal those
+            that the loader committed (tier hdfs) and those that the agents sent (tier agent)
 
 A loader may be at work meanwhile. It writes a manifest before it moves the first file of a load
 into place. So a file that no manifest named before the directories were listed is looked up in the

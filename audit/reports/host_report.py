@@ -151,7 +151,7 @@ def host_document(state: HostState) -> dict[str, Any]:
 
 
 def wait_sentences(found: Sequence[Proof], since_ms: int, policy: Policy) -> list[str]:
-    """One sentence for each host that is short, or one for all."""
+    """A sentence for each host that is not proven; if all are proven, one sentence for all."""
     short = [proof for proof in found if proof.is_short]
     if short:
         return [f"{_who(proof.state)}: {report.reasons_text(proof.reasons)}." for proof in short]

@@ -1,9 +1,9 @@
 """The decisions of people about verdicts: accepted findings, retired places. Pure.
 
-    Acceptance    these findings of a bucket are accepted: they stay what they are, but no longer
-                  hold anything back
-    Retirement    a place no longer counts (see retired_places)
-    Revocation    a decision is taken back, by its id
+    Acceptance    accepts findings of a bucket: they stay in the verdict, but no longer count
+                  against the bucket
+    Retirement    retires a place: nobody waits for its counts any more (see retired_places)
+    Revocation    takes back a decision, by its id
 
 Decisions are messages on the audit topic (schemas/decision.avsc), so a collector that starts over
 reads them again. Each decision has a random id and holds until a revocation names that id, so

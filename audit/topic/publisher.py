@@ -189,7 +189,7 @@ def newest_own(
 
 
 def check_restored(newest: Newest | None, epoch: int, number: int, state: str) -> None:
-    """Raises StateRefused when the newest published message is newer than one's own state.
+    """Raises StateRefused when the newest published message is newer than the program's own state.
 
     `state` names the state and its place, for the error's sentence.
     """

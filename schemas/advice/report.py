@@ -1,5 +1,5 @@
-"""Tells the author of a schema why the schema is not compatible: with which field, version and
-level."""
+"""Tells the author of a schema why the schema is not compatible: names the field, the version and
+the level."""
 
 from __future__ import annotations
 

@@ -24,7 +24,8 @@ class SchemaInvalid(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """One of `PRIMITIVES`, perhaps with a logical type and properties of the writer's own."""
+    """One of `PRIMITIVES`. `properties`: the logical type and other properties, if the schema has
+    any."""
 
     kind: str
     properties: Mapping[str, Any] = field(default_factory=dict)
@@ -128,7 +129,8 @@ def fullname(name: str, namespace: str | None) -> str:
 
 
 def namespace_of(name: str) -> str | None:
-    """What stands before the last dot of a full name."""
+    """The namespace of a full name, which is the part before the last dot; None if there is
+    none."""
     return name.rpartition(".")[0] or None
 
 
@@ -153,7 +155,7 @@ def named_types(avro: AvroType) -> dict[str, Named]:
 
 
 def shown(value: Any) -> str:
-    """A JSON value as a sentence shows it: never long, however large the value is."""
+    """A JSON value as an error sentence shows it: at most `SHOWN_MAX` characters of it."""
     text = json.dumps(_pruned(value, 3, iter(range(SHOWN_MAX))))
     return text if len(text) <= SHOWN_MAX else text[: SHOWN_MAX - 3] + "..."
 

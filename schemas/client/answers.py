@@ -12,7 +12,8 @@ EXTRA: Final = ("metadata", "ruleSet", "schemaTags")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Reference:
-    """A type that a schema takes from another subject: its name there, subject and version."""
+    """A type that a schema takes from another subject: the name of the reference, the subject and
+    its version."""
 
     name: str
     subject: str

@@ -1,4 +1,5 @@
-"""Who the client is, and whom it trusts: HTTP basic authentication and TLS."""
+"""The client's credentials, and the authorities that it trusts: HTTP basic authentication and
+TLS."""
 
 from __future__ import annotations
 

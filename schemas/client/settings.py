@@ -12,7 +12,8 @@ from skidway.settings import setting
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistrySecuritySettings:
-    """Credentials for the registry, and whom to trust, under the names of Confluent's clients."""
+    """Credentials for the registry, and the authorities to trust, under the names of Confluent's
+    clients."""
 
     schema_registry_user_info: str | None = setting(
         "schema.registry.basic.auth.user.info",

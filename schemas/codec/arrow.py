@@ -1,14 +1,22 @@
 """The Arrow type of each Avro type. One table serves both directions.
 
-| Avro | Arrow | |---|---| | boolean, int, long, float, double | bool, int32, int64, float, double |
-| string (and logical uuid) | string | | bytes | binary | | fixed(n), duration |
-fixed_size_binary(n); binary from 65 bytes on | | enum | string | | date | date32 | | time-millis,
-time-micros | time32[ms], time64[us] | | timestamp-millis, -micros, -nanos | timestamp[ms, us, ns;
-UTC] | | local-timestamp-millis, -micros, -nanos | timestamp[ms, us, ns] without zone | | decimal(p,
-s) on bytes or fixed | decimal128(p, s) up to 38 digits, decimal256 up to 76 | | record | struct | |
-array, map | list, map of string | | union of null and one type | that type, nullable | | union of
-several types, perhaps null too | struct of member0, member1, ... | | null, union of nothing but
-null | null |
+| Avro | Arrow |
+|---|---|
+| boolean, int, long, float, double | bool, int32, int64, float, double |
+| string (and logical uuid) | string |
+| bytes | binary |
+| fixed(n), duration | fixed_size_binary(n); binary from 65 bytes on |
+| enum | string |
+| date | date32 |
+| time-millis, time-micros | time32[ms], time64[us] |
+| timestamp-millis, -micros, -nanos | timestamp[ms, us, ns; UTC] |
+| local-timestamp-millis, -micros, -nanos | timestamp[ms, us, ns] without zone |
+| decimal(p, s) on bytes or fixed | decimal128(p, s) up to 38 digits, decimal256 up to 76 |
+| record | struct |
+| array, map | list, map of string |
+| union of null and one type | that type, nullable |
+| union of several types, perhaps null too | struct of member0, member1, ... |
+| null, union of nothing but null | null |
 
 A union's members are its branches except null, numbered in order. Exactly one member is not null,
 or the struct itself is null. This is the form of Spark's from_avro; Parquet and ORC have no unions.

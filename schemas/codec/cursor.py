@@ -68,8 +68,8 @@ class Chunk:
         return np.flatnonzero(self.data < _MORE)
 
     def slices(self, starts: Ints, ends: Ints) -> pa.BinaryArray:
-        """Starts and ends alternate as the offsets of one array, so every other element is
-        taken."""
+        """The slices of the data from `starts` to `ends`. Starts and ends alternate as the offsets
+        of one array, so every other element is taken."""
         count = len(starts)
         bounds = np.empty(2 * count + 1, np.int32)
         bounds[0:-1:2], bounds[1::2] = starts, ends

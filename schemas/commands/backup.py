@@ -1,4 +1,4 @@
-"""`skidway schemas dump|restore`: a registry as a file, and back."""
+"""`skidway schemas dump|restore`: writes a registry into a file, or restores it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`skidway schemas register|check`: registers the next version of a subject, or checks whether it
-could."""
+"""`skidway schemas register|check`: registers a schema as the next version of a subject, or checks
+whether this is allowed."""
 
 from __future__ import annotations
 

@@ -176,8 +176,8 @@ def _positions(client: Client, args: argparse.Namespace) -> dict[TopicPartition,
 def offsets_at(
     client: Client, partitions: list[TopicPartition], where: int
 ) -> dict[TopicPartition, int]:
-    """For each partition, the first offset whose timestamp is at or after a time in ms (or LATEST,
-    EARLIEST). If no record is that new, the log end offset."""
+    """For each partition, the offset of the first record whose timestamp is at or after a time in
+    ms (or LATEST, EARLIEST). Without such a record, the log end offset."""
     listed = client.list_offsets(dict.fromkeys(partitions, where))
     found = {tp: each.offset for tp, each in listed.items()}
     later = [tp for tp, offset in found.items() if offset < 0]

@@ -1,4 +1,5 @@
-"""A registry as a file, and back, in the record format of Confluent's `_schemas` topic.
+"""Writes a registry into a file, and restores it, in the record format of Confluent's `_schemas`
+topic.
 
 Each line of the file is one record, `{"key": {...}, "value": {...}}`. The output of
 kafka-console-consumer for that topic (key, tab, value) can be read as well, and so can the topic

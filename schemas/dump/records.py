@@ -2,11 +2,11 @@
 
 Key kinds, with the values they have:
 
-    SCHEMA          subject, version      the version, or null: gone for ever
-    CONFIG, MODE    subject (null: all)   the setting, or null: not set
-    DELETE_SUBJECT  subject               every version up to `version` is softly deleted
-    CLEAR_SUBJECT   subject               its softly deleted versions are gone for ever
-    NOOP            -                     nothing; ours says `maxId`, the highest id ever given out
+    SCHEMA          subject, version      the version; null if it was deleted for ever
+    CONFIG, MODE    subject (null: all)   the setting; null if it was reset
+    DELETE_SUBJECT  subject               every version up to `version` was softly deleted
+    CLEAR_SUBJECT   subject               its softly deleted versions were deleted for ever
+    NOOP            -                     nothing; ours has `maxId`, the highest id ever assigned
 """
 
 from __future__ import annotations

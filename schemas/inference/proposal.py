@@ -52,8 +52,8 @@ class Proposal:
         return sum(member.kinds.values()) < record.kinds.get("record", 0)
 
     def _type(self, shape: Shape, name: str, *, optional: bool, instants: bool = False) -> Any:
-        """`instants`: whether times may become instants at this place. The agent's json parser
-        turns text into instants only in the top fields of a line."""
+        """The Avro type of a shape. `instants`: whether times may become instants at this place.
+        The agent's json parser turns text into instants only in the top fields of a line."""
         kinds = _kinds(shape, instants=instants)
         if not kinds or (len(kinds) > 1 and not self._typed):
             kinds = ["string"]

@@ -27,7 +27,7 @@ class Registry(Protocol):
         """Puts the decision's change into the log, then returns the decision's answer. Raises
         refusals.
 
-        `ahead` runs before the decision: slow work that would make other writers wait.
+        `ahead` does slow work before the decision, so that other writers need not wait for it.
         """
 
 

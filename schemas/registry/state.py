@@ -204,9 +204,9 @@ class RegistryState:
         self._learn(change, imported=imported)
         self._ids[self._kept[change.id].identity] = change.id
         subject = self.subjects.setdefault(change.subject, Subject())
-        # If a subject gets a schema back that was deleted, the new version replaces the deleted
-        # version. A referenced deleted version stays, because readers look for it by subject and
-        # version. (Confluent's registry removes it in that case too.)
+        # If a schema is registered again under a subject where it was deleted, the new version
+        # replaces the deleted one. A deleted version that is referenced stays, because readers look
+        # for it by subject and version. (Confluent's registry removes it even then.)
         for each in [*subject.versions.values()]:
             returned = each.deleted and each.id == change.id and each.version < change.version
             returned = returned and not self.referenced_by(change.subject, each.version)

@@ -241,7 +241,7 @@ class Store:
         a write would use their ids again."""
         if self._read == 0 or self._entries.read(self._read, 1) == [self._last]:
             return
-        self._entries.sync()  # the server may only lag behind
+        self._entries.sync()  # a server that lags behind knows less than we do
         if self._entries.read(self._read, 1) != [self._last]:
             self._failed = StateRefused(
                 f"Entry {self._read} of the registry's log is not the one that was read: "

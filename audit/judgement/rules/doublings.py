@@ -7,11 +7,13 @@ lines have:
 
     numbers     ----[ L ]----------------------------[ S ]-------------->
                      at   deltas that may count lines    deltas after S count none:
-                          for a second time              all that had lain there is in those before
+                          for a second time              all those bytes are in earlier deltas
 
-    L   the last seal noted before the other one began (none: from the first delta on)
-    S   the first seal noted after the other one was heard last: it vouches that all bytes that lay
-        in the files are delivered and in deltas, including those that the other one had read
+    L   the last seal that the agent noted before the other agent began; if there is none, all
+        deltas from the first on may count such lines
+    S   the first seal that the agent noted after the other agent was heard last: it vouches that
+        all bytes that the files had are delivered and in deltas, including all bytes that the other
+        agent had read
 
 A bucket that no delta between L's `at` and S touched holds no such line. As long as there is no S,
 every later delta may hold such lines; so while both agents are heard, no bucket is cleared. If the

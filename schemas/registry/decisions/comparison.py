@@ -16,8 +16,8 @@ from skidway.schemas.registry.state import RegistryState, Version
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The earlier versions with which a schema is compared, newest first, and the level. Needs the
-    state no longer once it is made."""
+    """The earlier versions with which a schema is compared, newest first, and the level. Once it is
+    made, it no longer needs the state."""
 
     earlier: tuple[tuple[int, Kept], ...]
     level: Level

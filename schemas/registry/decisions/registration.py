@@ -45,7 +45,8 @@ def register(state: RegistryState, subject: str, schema: Submitted) -> Decision:
 
 
 def comparison(state: RegistryState, subject: str, schema: Submitted) -> Comparison:
-    """The comparison that `register` will make. It is slow, but needs the state no longer."""
+    """The comparison that `register` will make. The comparison is slow, but no longer needs the
+    state."""
     mode = state.mode(subject)
     is_measured = not (mode.takes_ids or mode.is_read_only or schema.id is not None)
     return with_all(state, subject) if is_measured else Comparison((), Level.NONE, state.parsed)
