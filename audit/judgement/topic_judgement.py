@@ -4,9 +4,9 @@ docs/delivery.md, section 6.
 For each (source topic, agent, bucket), all of these must hold before it is complete:
 
     schemas   every message has a schema that this version has; others may say anything
-    numbers   no sender that counts here misses a number, came with two contents under one number,
-              or lost its beginning (an expired topic) at a time when it could touch the bucket
-    chains    each sender's deltas of this bucket are all there
+    numbers   no sender whose counts are used lacks a number, has a number with two contents, or
+              lost its first messages (an expired topic) at a time when they could touch the bucket
+    chains    no delta of any sender for this bucket is missing
     epochs    the bucket does not lie between an agent's old epoch and its new one
     doublings no delta touched the bucket while its agent may have read lines again that another
               agent had delivered
